@@ -1,7 +1,8 @@
-//! A TOML text as values with places, and what is wrong with it as diagnostics.
+//! Reads a TOML text as values with places, and reports mistakes as
+//! diagnostics.
 //!
-//! Every access says what it expects; anything else is reported where it
-//! stands and reads as absent, so that one run finds all mistakes of a file.
+//! Every access says what it expects. Anything else is reported at its place
+//! and treated as absent, so one run finds all mistakes in a file.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ pub type Value<'t> = Spanned<DeValue<'t>>;
 /// A table of a document.
 pub type Table<'t> = DeTable<'t>;
 
-/// The text being read, and what is wrong with it so far.
+/// The text that is read, and the mistakes so far.
 pub struct Document<'d> {
     code: Code,
     source: SourceId,
@@ -26,8 +27,8 @@ pub struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    /// Parses a text of the source map, shorter than 4 GiB. Without a table
-    /// it is no TOML, which is reported. All that is wrong has one code.
+    /// Parses a text of the source map, shorter than 4 GiB. Returns no table if
+    /// the text is not TOML, which is reported. All mistakes get the same code.
     pub fn parse(
         code: Code,
         source: SourceId,
@@ -40,7 +41,7 @@ impl<'d> Document<'d> {
             Err(error) => {
                 let place = error.span().unwrap_or(0..0);
                 let span = document.span(place);
-                document.error(span, format!("this is no TOML: {}", error.message().trim_end()));
+                document.error(span, format!("this is not TOML: {}", error.message().trim_end()));
                 None
             }
         };
@@ -62,7 +63,7 @@ impl<'d> Document<'d> {
         self.report(Diagnostic::error(self.code, span, message));
     }
 
-    /// Reports a mistake with something to do about it.
+    /// Reports a mistake with advice.
     pub fn error_with_help(
         &mut self,
         span: Span,
@@ -76,7 +77,7 @@ impl<'d> Document<'d> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports the keys of a table that are not among the known ones.
+    /// Reports the keys of a table that are not in `known`.
     pub fn only(&mut self, table: &Table<'_>, known: &[&str]) {
         for key in table.keys() {
             let name = &**key.get_ref();
@@ -112,7 +113,7 @@ impl<'d> Document<'d> {
         self.expected(found, value, "`true` or `false`")
     }
 
-    /// A value that should be a whole number that is not negative.
+    /// A value that should be a whole number, 0 or greater.
     pub fn count(&mut self, value: &Value<'_>) -> Option<usize> {
         let integer = value.get_ref().as_integer();
         let found = integer.and_then(|i| usize::from_str_radix(i.as_str(), i.radix()).ok());
@@ -136,27 +137,29 @@ impl<'d> Document<'d> {
         if found.is_none() {
             let span = self.span(value.span());
             let kind = value.get_ref().type_str();
-            self.error(span, format!("this should be {what}, and is of type {kind}"));
+            self.error(span, format!("this should be {what}, but has type {kind}"));
         }
         found
     }
 
-    /// Offset of the first byte of a text's content, if it stands in the
-    /// document as it is.
+    /// Offset of the first byte of a text's content, if the content is in the
+    /// document without escapes.
     pub fn content(&self, span: Span, content: &str) -> Option<u32> {
         let written = self.text.get(span.start as usize..span.end as usize)?;
         let (before, inside) = ["'''", "\"\"\"", "'", "\"", ""].into_iter().find_map(|quote| {
             let inside = written.strip_prefix(quote)?.strip_suffix(quote)?;
             Some((quote.len(), inside))
         })?;
-        // A line end right after the quotes does not count.
+        // A line end directly after the opening quotes is not part of the
+        // content.
         let skipped = inside.strip_suffix(content)?;
         let is_line_end = before == 3 && matches!(skipped, "\n" | "\r\n");
         let skipped = (skipped.is_empty() || is_line_end).then_some(skipped.len())?;
         u32::try_from(span.start as usize + before + skipped).ok()
     }
 
-    /// The place of a range of a text's content, or else of all the text.
+    /// The place of a range in a text's content. If that is not known, the
+    /// place of the whole text.
     pub fn within(&self, span: Span, content: &str, range: Range<usize>) -> Span {
         match self.content(span, content) {
             Some(first) => self.span(first as usize + range.start..first as usize + range.end),

@@ -1,9 +1,9 @@
-//! A map whose clones are cheap and do not change with it.
+//! A map with cheap clones that later changes do not affect.
 //!
-//! Entries stand in layers, each a map that is never changed once a clone
-//! shares it. A new entry is a layer of its own; layers of like size are
-//! merged, so that there are few, and that entering many costs little more
-//! than entering each in one map, clones in between or not.
+//! Entries are in layers. A layer is a map that does not change while a clone
+//! shares it. A new entry gets its own layer, and layers of similar size are
+//! merged. So there are few layers, and adding many entries costs little more
+//! than adding them to one map, with or without clones in between.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Entries by their keys; a clone is cheap and stays as it is. Entries are
-/// replaced, never taken out: a value can say that there is none.
+/// Entries by key. A clone is cheap and does not change. Entries are replaced
+/// but never removed: a value can mean "no entry".
 #[derive(Clone, Debug)]
 pub struct Layers<K, V> {
-    /// The largest and oldest first; each has more entries than all after it.
+    /// Layers, the largest and oldest first. Each has more entries than all
+    /// later ones together.
     layers: Vec<Arc<FxHashMap<K, V>>>,
 }
 
@@ -26,7 +27,7 @@ impl<K, V> Default for Layers<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
-    /// The value entered last under a key.
+    /// The last value for a key.
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -35,7 +36,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
         self.layers.iter().rev().find_map(|layer| layer.get(key))
     }
 
-    /// Enters a value, in place of one that the key had.
+    /// Adds a value, or replaces the one that the key had.
     pub fn insert(&mut self, key: K, value: V) {
         match self.layers.last_mut().and_then(Arc::get_mut) {
             Some(own) => {
@@ -53,7 +54,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
         }
     }
 
-    /// All keys with the values entered last, in no particular order.
+    /// All keys with their last values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let entries = self.layers.iter().flat_map(|layer| layer.iter());
         entries.filter(|(key, value)| self.get(*key).is_some_and(|now| std::ptr::eq(now, *value)))
@@ -94,7 +95,7 @@ mod tests {
         let mut clone = map.clone();
         for key in 0..10_000u32 {
             map.insert(key, ());
-            // As when a context looks at the definitions now and then.
+            // Like a context that looks at the definitions now and then.
             if key % 7 < 3 {
                 clone = map.clone();
             }

@@ -41,6 +41,8 @@
 //! | write values as tables or archives | [`report`], [`record`] |
 //! | see what became of definitions, and why | [`explain`] |
 //! | test definitions, and write them in one style | [`unit_test`], [`format`](mod@format) |
+//! | begin with a program that works | [`manual::programs`] |
+//! | know the language, the command and everything else | [`manual`] |
 //! | change this crate | [`design`] |
 //!
 //! ```text
@@ -53,9 +55,7 @@
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
-//! command watches whole fleets).
-//!
-#![doc = include_str!("examples.md")]
+//! command watches whole fleets), `lsp` (the command serves editors).
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -83,8 +83,13 @@ mod functions;
 pub mod jit;
 mod layers;
 pub mod lint;
+#[cfg(feature = "lsp")]
+#[doc(hidden)]
+pub mod lsp;
+pub mod manual;
 pub mod metadata;
 mod plan;
+pub mod project;
 pub mod record;
 #[doc(hidden)]
 pub mod replay;
@@ -109,20 +114,29 @@ pub use pmderive_runtime::escape;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz {
     pub use crate::bind::equivalent_domains::fuzz_equivalent_domains;
-    pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
+    pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
     #[cfg(feature = "fleet")]
     pub use crate::fleet::sinks::fuzz::fuzz_sinks;
     #[cfg(feature = "fleet")]
-    pub use crate::fleet::{config::fuzz_serve_config, targets::fuzz_targets};
+    pub use crate::fleet::{
+        aggregates::fuzz_partials, config::fuzz_serve_config, targets::fuzz_targets,
+    };
     pub use crate::format::fuzz_format;
     #[cfg(feature = "jit")]
     pub use crate::jit::fuzz_kernel_diff;
+    #[cfg(feature = "lsp")]
+    pub use crate::lsp::fuzz_lsp;
     pub use crate::metadata::fuzz_metadata;
+    pub use crate::project::fuzz_project;
     pub use crate::syntax::{fuzz_definitions, fuzz_parse};
     pub use crate::unit_test::{fuzz_test_file, fuzz_timeline};
-}
 
-/// Tests the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+    /// Of what the target `hosts` is made, which stands in `fuzz/hosts.rs`: its
+    /// peers are those of tests, which no published crate has.
+    #[doc(hidden)]
+    pub mod parts {
+        pub use crate::engine::fuzz::{
+            Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression,
+        };
+    }
+}

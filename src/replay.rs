@@ -1,8 +1,8 @@
 //! Answers cases of the conformance corpus: `pmderive replay`.
 //!
-//! Each case is one expression, registered in a fresh registry and evaluated
-//! in a context of its own over an archive. The answers are JSON, one line
-//! per case, in the words of the corpus.
+//! Each case is one expression. It is registered in a fresh registry and
+//! evaluated in its own context over an archive. The answers are JSON, one line
+//! for each case, in the words of the corpus.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -22,7 +22,7 @@ use crate::engine::{Backend, Engine, Registered, Registry, Session, SharedRegist
 use crate::report::json::{write_desc, write_status, write_string, write_value, write_values_with};
 use crate::text::SourceMap;
 
-/// A case, without what the corpus knows of its results.
+/// A case, without the results that the corpus expects.
 #[derive(Debug, Deserialize)]
 struct Case {
     id: String,
@@ -49,28 +49,28 @@ fn default_name() -> String {
     "qa.x".to_string()
 }
 
-/// What ends a run.
+/// The error that ended a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// Reading cases or writing answers failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A line is no case.
-    #[error("line {line} is no case: {source}")]
+    /// A line is not a case.
+    #[error("line {line} is not a case: {source}")]
     Case {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// Answers all cases of `cases`, in order, over the archives in a directory.
+/// Answers all cases in `cases`, in order, over the archives in a directory.
 ///
 /// # Errors
-/// [`ReplayError`]; answers before it have been written.
+/// See [`ReplayError`]. Earlier answers have been written.
 pub fn replay(
     cases: impl BufRead,
     archives: &Path,
@@ -105,7 +105,7 @@ struct Replayer<'r> {
     engine: Arc<Engine>,
     archives: &'r Path,
     space: Space,
-    /// Keeps kernels alive, so that cases of equal shape share them.
+    /// Keeps kernels alive, so that cases with equal kernels share them.
     programs: Vec<Arc<Program>>,
     out: String,
 }
@@ -145,7 +145,8 @@ impl Replayer<'_> {
         self.out.push('}');
     }
 
-    /// Binds and fetches. An error is that of the archive, before the first fetch.
+    /// Binds and fetches. The error is that of the archive before the first
+    /// fetch.
     fn evaluate(
         &mut self,
         case: &Case,
@@ -210,7 +211,8 @@ impl Replayer<'_> {
                 Some(indom) => sample.instance_names(indom, values.instances)?.ok(),
             };
             write_values_with(&mut self.out, &values, names.as_deref(), |out, value| {
-                // Programs have events from libpcp in the byte order of this machine.
+                // libpcp gives events to programs in the byte order of this
+                // machine.
                 let events = match value {
                     Value::Bytes(bytes) => native_events(desc.value_type, bytes).ok(),
                     _ => None,

@@ -5,4 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_hosts(data));
+#[path = "../hosts.rs"]
+mod hosts;
+
+fuzz_target!(|data: &[u8]| hosts::fuzz_hosts(data));

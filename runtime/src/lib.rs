@@ -7,7 +7,7 @@
 //!             pmderive-core: ask, fetch ──► batch ──► evaluator
 //! ```
 //!
-//! | crate | what it has |
+//! | crate | contents |
 //! |---|---|
 //! | `pmderive-core` | metrics, results, programs, the evaluator; no input or output |
 //! | `pmderive-client` | pmcd's protocol and hosts, blocking and async (feature `live`) |
@@ -15,10 +15,11 @@
 //! | `pmderive-local` | this machine, without pmcd (feature `local`) |
 //! | `pmderive-system` | pcp.conf, time zones, new files, messages |
 //!
-//! This crate adds what is over any source: a [`Context`](context::Context) of
-//! any kind, fetch groups, name spaces. None of them knows the expression
-//! language or Cranelift: the compiler hands the evaluator a
-//! [`program::Program`] and, perhaps, native entry points.
+//! This crate adds the parts that work over any source: a
+//! [`Context`](context::Context) of any kind, fetch groups, name spaces. None
+//! of these crates knows the expression language or Cranelift: the compiler
+//! hands the evaluator a [`program::Program`] and, perhaps, native entry
+//! points.
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]

@@ -1,8 +1,8 @@
-//! Instance domains that operators take for one: the file `indom.conf` of PCP 7.
+//! Instance domains that operators treat as the same: the file `indom.conf` of
+//! PCP 7.
 //!
-//! Two domains are equivalent when elements of one line match both. The file is
-//! read when someone asks for the first time. This module knows nothing of
-//! expressions.
+//! Two domains are equivalent if elements of one line match both. The file is
+//! read at the first question. This module knows nothing of expressions.
 
 use crate::escape;
 use std::fs;
@@ -16,14 +16,14 @@ use pmderive_runtime::pcp_conf::PcpConf;
 /// Largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Which instance domains operators take for one (indom.conf). Without a file
-/// no two domains are equivalent.
+/// The instance domains that operators treat as the same (indom.conf). Without
+/// a file no two domains are equivalent.
 #[derive(Debug, Default)]
 pub struct EquivalentDomains {
     file: Option<PathBuf>,
     lines: OnceLock<Vec<Vec<Element>>>,
     warning: Mutex<Option<String>>,
-    /// Two different domains met in an expression.
+    /// True if two different domains have met in an expression.
     is_consulted: AtomicBool,
 }
 
@@ -31,7 +31,7 @@ pub struct EquivalentDomains {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Element {
     domain: u32,
-    /// `None` is `*`.
+    /// `None` stands for `*`.
     serial: Option<u32>,
 }
 
@@ -41,24 +41,25 @@ impl Element {
     }
 }
 
-/// A line that is no list of instance domains.
+/// A line that is not a list of instance domains.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SyntaxError {
     /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The mistake.
     pub message: String,
 }
 
 impl EquivalentDomains {
-    /// As a file says. It is read when it is needed.
+    /// The domains of a file, which is read on demand.
     pub fn from_file(file: impl Into<PathBuf>) -> EquivalentDomains {
         EquivalentDomains { file: Some(file.into()), ..EquivalentDomains::default() }
     }
 
-    /// As this machine is configured: the file that `PCP_INDOM_CONFIG` names
-    /// (none if it is empty), else `pcp/indom.conf` below `PCP_ETC_DIR`.
+    /// The domains of this machine's configuration: the file that
+    /// `PCP_INDOM_CONFIG` names (none if it is empty), or else `pcp/indom.conf`
+    /// below `PCP_ETC_DIR`.
     pub fn of_this_machine() -> EquivalentDomains {
         match std::env::var_os("PCP_INDOM_CONFIG") {
             Some(file) if file.is_empty() => EquivalentDomains::default(),
@@ -70,7 +71,7 @@ impl EquivalentDomains {
         }
     }
 
-    /// True for two domains whose instances can be paired.
+    /// True if instances of the two domains can be paired.
     pub fn are_equivalent(&self, a: InDom, b: InDom) -> bool {
         if a == b {
             return true;
@@ -79,8 +80,8 @@ impl EquivalentDomains {
         self.share_a_line(a, b)
     }
 
-    /// The pairs of different domains that are equivalent, by their positions,
-    /// for whoever compares sources and not expressions.
+    /// The equivalent pairs of different domains, by their positions in the
+    /// list. For comparing sources, not expressions.
     pub(crate) fn pairs(&self, domains: &[InDom]) -> Vec<(u32, u32)> {
         if self.lines().is_empty() {
             return Vec::new();
@@ -98,7 +99,7 @@ impl EquivalentDomains {
         self.lines().iter().any(|line| matches(line, a) && matches(line, b))
     }
 
-    /// Why the file does not count, once an expression depends on it; told once.
+    /// Why the file is ignored, once an expression depends on it. Given once.
     pub fn take_warning(&self) -> Option<String> {
         if !self.is_consulted.load(Ordering::Relaxed) {
             return None;
@@ -110,7 +111,7 @@ impl EquivalentDomains {
         self.lines.get_or_init(|| {
             let Some(file) = &self.file else { return Vec::new() };
             let problem = match fs::metadata(file) {
-                // There need not be one.
+                // The file is optional.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
                 Err(error) => error.to_string(),
                 Ok(found) if !found.is_file() => "not a regular file".to_string(),
@@ -135,7 +136,7 @@ impl EquivalentDomains {
     }
 }
 
-/// The lists of a file. One mistake discards them all.
+/// The lists in a file. A single mistake discards all of them.
 fn parse(text: &str) -> Result<Vec<Vec<Element>>, SyntaxError> {
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -148,7 +149,7 @@ fn parse(text: &str) -> Result<Vec<Vec<Element>>, SyntaxError> {
         let elements: Option<Vec<Element>> = words.clone().map(element).collect();
         let Some(elements) = elements else {
             let wrong = words.clone().find(|word| element(word).is_none()).unwrap_or_default();
-            return Err(error(format!("`{wrong}` is no instance domain, such as 60.1 or 60.*")));
+            return Err(error(format!("`{wrong}` is not an instance domain such as 60.1 or 60.*")));
         };
         if !elements.is_empty() {
             lines.push(elements);
@@ -198,7 +199,7 @@ mod tests {
         assert!(!row(60, 3) && !row(3, 9) && !row(4, 1));
         assert!(table.are_equivalent(InDom::new(70, 1), InDom::new(70, 2)));
         assert!(table.are_equivalent(InDom::new(5, 5), InDom::new(5, 5)));
-        // Only within a line.
+        // Only domains of one line are equivalent.
         assert!(!table.are_equivalent(InDom::new(4, 1), InDom::new(70, 1)));
     }
 
@@ -233,7 +234,10 @@ mod tests {
         let wrong = EquivalentDomains::from_file(&file);
         assert!(!wrong.are_equivalent(a, b));
         let warning = wrong.take_warning().expect("a word on it");
-        assert!(warning.contains("indom.conf: line 2: `1,2` is no instance domain"), "{warning}");
+        assert!(
+            warning.contains("indom.conf: line 2: `1,2` is not an instance domain"),
+            "{warning}"
+        );
         assert!(wrong.take_warning().is_none());
     }
 

@@ -1,10 +1,10 @@
-//! A fingerprint is what like sources have in common: the answers to the same
-//! questions, without what is each source's own. In sources with equal
-//! fingerprints the same definitions mean the same.
+//! A fingerprint is what similar sources have in common: the answers to the
+//! same questions, without each source's own identifiers. Definitions mean the
+//! same in sources with equal fingerprints.
 //!
-//! Identifiers of metrics and of instance domains are replaced by numbers in
-//! the order of first appearance, after those that the definitions themselves
-//! name. [`Identities`] keeps what the numbers stand for in one source.
+//! Identifiers of metrics and instance domains are replaced by numbers in the
+//! order of first appearance. Identifiers that the definitions contain come
+//! first. [`Identities`] keeps the identifiers of one source for these numbers.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,32 +17,33 @@ use crate::bind::equivalent_domains::EquivalentDomains;
 /// Answers that are the same for all sources of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// In the order of the questions, each with how often it comes in a row:
-    /// mostly no definition's own name is known. Metrics and domains are numbers.
+    /// The answers in the order of the questions, each with its number of
+    /// repetitions in a row: usually the source knows none of the definitions'
+    /// own names. Metrics and domains are numbers.
     found: Box<[(Found, u32)]>,
-    /// The domains, by their numbers, that operators take for the same.
+    /// Pairs of domains, by number, that operators treat as the same.
     equivalent: Box<[(u32, u32)]>,
 }
 
-/// The metrics and domains of one source behind the numbers of a [`Fingerprint`].
+/// The metrics and domains of one source for the numbers of a [`Fingerprint`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identities {
     pmids: Box<[Pmid]>,
     domains: Box<[InDom]>,
 }
 
-/// Identifiers that are in the definitions, and hence the same for every source.
+/// Identifiers in the definitions, which are the same for every source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Literals {
-    /// Of derived metrics that can be mentioned.
+    /// Identifiers of derived metrics that definitions can mention.
     pub pmids: Vec<Pmid>,
-    /// Of `indom=`.
+    /// Domains in `indom=`.
     pub domains: Vec<InDom>,
 }
 
 impl Fingerprint {
-    /// The fingerprint of a source's answers, and what is its own in them.
-    /// `equivalent` is nothing where operators know no equivalent domains.
+    /// The fingerprint of a source's answers, and the source's own identifiers
+    /// in them. `equivalent` is `None` if operators have no equivalent domains.
     pub fn new(
         found: &[Found],
         literals: &Literals,
@@ -71,12 +72,12 @@ impl Fingerprint {
         (Fingerprint { found: runs.into(), equivalent }, identities)
     }
 
-    /// The answers, in the order of the questions; identifiers are numbers.
+    /// The answers, in the order of the questions. Identifiers are numbers.
     pub fn found(&self) -> impl Iterator<Item = &Found> + Clone {
         self.found.iter().flat_map(|(found, count)| std::iter::repeat_n(found, *count as usize))
     }
 
-    /// A number that like fingerprints share.
+    /// A hash; equal fingerprints have the same.
     pub fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         for (found, count) in &self.found {
@@ -98,15 +99,15 @@ impl Fingerprint {
 }
 
 impl Identities {
-    /// A number that equal ones share.
+    /// A hash; equal identities have the same.
     pub fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (&self.pmids, &self.domains).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// From the identifiers of this source to those of another one with the
-    /// same fingerprint. What is not numbered stays.
+    /// The translation from the identifiers of this source to those of another
+    /// with the same fingerprint. Identifiers without a number stay.
     pub fn translation(&self, other: &Identities) -> Translation {
         Translation {
             pmids: self.pmids.iter().copied().zip(other.pmids.iter().copied()).collect(),
@@ -115,7 +116,7 @@ impl Identities {
     }
 }
 
-/// Identifiers of one source by those of another one.
+/// Identifiers of one source, looked up by those of another.
 pub(crate) struct Translation {
     pmids: FxHashMap<Pmid, Pmid>,
     domains: FxHashMap<InDom, InDom>,
@@ -132,7 +133,7 @@ impl Translation {
     }
 }
 
-/// Numbers in the order of first appearance.
+/// Numbers identifiers in the order of first appearance.
 struct Numbers<I> {
     list: Vec<I>,
     numbers: FxHashMap<I, u32>,

@@ -1,8 +1,8 @@
-//! Binding: from the names in expressions to what a source knows of them.
+//! Binding: from the names in expressions to the source's facts about them.
 //!
-//! `questions` says what is asked, and asks; [`Names`] says what the answers
-//! mean; `fingerprint` is what the answers of like sources have in common. The
-//! checker decides what a missing name means for an expression.
+//! `questions` decides what to ask, and asks. [`Names`] gives the meaning of
+//! the answers. `fingerprint` has what the answers of similar sources have in
+//! common. The checker decides what a missing name means for an expression.
 
 pub(crate) mod equivalent_domains;
 mod fingerprint;
@@ -21,11 +21,11 @@ pub(crate) use questions::{Mentions, ask, ask_host, mentions};
 pub(crate) struct Reference<'e> {
     /// The name.
     pub name: &'e str,
-    /// Where it stands.
+    /// Place of the name.
     pub span: Span,
-    /// The node that mentions it.
+    /// The node that mentions the name.
     pub node: ExprId,
-    /// False if only its existence is asked for.
+    /// False if only the metric's existence matters.
     pub wants_value: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn references(expr: &Expr) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
-/// The metric's name that a node mentions itself, and where.
+/// The metric's name that a node itself mentions, and its place.
 pub(crate) fn name_in(node: &Node) -> Option<(&str, Span)> {
     match &node.kind {
         NodeKind::Metric(name) => Some((name, node.span)),

@@ -1,4 +1,4 @@
-//! What the names in expressions stand for in one source.
+//! The meaning of names in expressions, for one source.
 
 use std::sync::Arc;
 
@@ -9,44 +9,45 @@ use super::equivalent_domains::EquivalentDomains;
 use super::questions::Found;
 use crate::check::typed::Desc;
 
-/// What a name stands for in one source.
+/// The meaning of a name in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Name {
     /// A metric of the source.
     Metric(MetricDesc),
-    /// Not a metric of the source; why.
+    /// Not a metric of the source, with the source's status.
     Unknown(PmStatus),
-    /// A metric without a descriptor; why.
+    /// A metric without a descriptor, with the source's status.
     NoDescriptor(PmStatus),
     /// Another derived metric.
     Derived,
-    /// Another derived metric that may be an operand.
+    /// Another derived metric that can be an operand.
     Nested {
         /// Its metadata.
         desc: Desc,
-        /// Its position among the definitions that are checked together.
+        /// Position among the definitions that are checked together.
         definition: usize,
     },
-    /// Another derived metric that might be an operand if its definition were right.
+    /// Another derived metric whose definition has mistakes, so that it cannot
+    /// be an operand.
     Unusable,
 }
 
-/// Names with what they stand for.
+/// Names with their meanings.
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
     /// Instance domains of these metrics that count as the same.
     pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
-    /// Derived metrics that libpcp takes as operands: to it they are metrics of
-    /// a domain that no source serves.
+    /// Derived metrics that libpcp accepts as operands. It treats them as
+    /// metrics of a domain that no source serves.
     derived: FxHashMap<Box<str>, MetricDesc>,
 }
 
 impl Names {
-    /// What names stand for by a source's answers, which are parallel to
-    /// them. `is_derived` tells which names are derived metrics, unless the
-    /// source has a metric of that name.
+    /// The meaning of names, from a source's answers parallel to them.
+    /// `is_derived` says which names are derived metrics, unless the source has
+    /// a metric with that name.
     pub(crate) fn new(
         names: &[&str],
         found: &[Found],
@@ -66,9 +67,9 @@ impl Names {
         Names { known, equivalent_domains, ..Names::default() }
     }
 
-    /// Lets operands that are not metrics of the source count as `novalue()`,
-    /// or not (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). For
-    /// `defined()` they are missing all the same.
+    /// Sets whether an operand that the source lacks counts as `novalue()`
+    /// (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). For
+    /// `defined()` it is still missing.
     pub fn treat_missing_as_novalue(&mut self, wanted: bool) {
         self.missing_is_novalue = wanted;
     }
@@ -78,7 +79,7 @@ impl Names {
         self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
     }
 
-    /// Says what the metadata of a derived metric are.
+    /// Sets the metadata of a derived metric.
     pub(crate) fn describe(&mut self, name: &str, desc: MetricDesc) {
         if self.get(name) == Name::Derived {
             self.derived.insert(name.into(), desc);
@@ -90,8 +91,8 @@ impl Names {
         self.derived.get(name).copied()
     }
 
-    /// Says what is known of a derived metric now that it is checked; `None`
-    /// if it cannot be used.
+    /// Sets the result of checking a derived metric; `None` if it cannot be
+    /// used.
     pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, usize)>) {
         if let Some(meaning @ Name::Derived) = self.known.get_mut(name) {
             *meaning = match checked {
@@ -101,8 +102,8 @@ impl Names {
         }
     }
 
-    /// Names that are unknown because their definition was refused stand for
-    /// derived metrics that cannot be used.
+    /// Turns unknown names whose definitions were refused into derived metrics
+    /// that cannot be used.
     pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
         for (name, meaning) in &mut self.known {
             if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
@@ -111,7 +112,7 @@ impl Names {
         }
     }
 
-    /// What a name stands for; unknown if it was not among those looked up.
+    /// The meaning of a name. A name that was not looked up is unknown.
     pub fn get(&self, name: &str) -> Name {
         self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))
     }

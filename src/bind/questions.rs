@@ -1,9 +1,9 @@
-//! What binding asks of a source: the names that definitions mention, and the
-//! descriptors of the metrics among them.
+//! The questions that binding asks a source: the names that definitions
+//! mention, and the descriptors of the metrics among them.
 //!
-//! All names of all definitions are asked for together, so that binding costs
-//! two round trips however many there are. Blocking and async sources are asked
-//! the same. This module does not know what an answer means for an expression.
+//! All names of all definitions are asked for together, so binding takes two
+//! round trips, however many there are. Blocking and async sources get the same
+//! questions. This module does not know what an answer means for an expression.
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
@@ -19,24 +19,24 @@ use crate::syntax::ast::Expr;
 pub enum Found {
     /// A metric.
     Metric(MetricDesc),
-    /// Not a metric; why.
+    /// Not a metric, with the source's status.
     Unknown(PmStatus),
-    /// A metric without a descriptor; why.
+    /// A metric without a descriptor, with the source's status.
     NoDescriptor(PmStatus),
 }
 
 /// Names to ask for, each once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mentions<'e> {
-    /// The definitions' own names, and after them the others.
+    /// The definitions' own names, then the other names.
     pub names: Vec<&'e str>,
-    /// How many are definitions' own: it matters whether they are metrics of
-    /// the source, too, but not why they are not.
+    /// Number of the definitions' own names. It matters whether the source has
+    /// metrics with these names, but not why it lacks them.
     pub own: usize,
 }
 
-/// The names to ask for: `own` ones of definitions, and all that `expressions`
-/// mention.
+/// The names to ask for: the definitions' `own` names, and all names in
+/// `expressions`.
 pub(crate) fn mentions<'e>(
     expressions: impl IntoIterator<Item = &'e Expr>,
     own: impl IntoIterator<Item = &'e str>,
@@ -51,9 +51,9 @@ pub(crate) fn mentions<'e>(
     Mentions { names, own }
 }
 
-/// Finds out what a source says of names. It asks nobody itself: whoever has a
-/// source puts the [questions](Inquiry::questions) to it and hands over the
-/// answers, until there are no more questions.
+/// Looks names up. It asks nobody itself: the owner of a source asks the
+/// [questions](Inquiry::questions) and passes the answers on, until there are
+/// no more questions.
 #[derive(Debug)]
 pub(crate) struct Inquiry<'n> {
     mentions: &'n Mentions<'n>,
@@ -62,9 +62,9 @@ pub(crate) struct Inquiry<'n> {
 
 #[derive(Debug)]
 enum Stage {
-    /// Nothing is known.
+    /// The identifiers of the names must be asked for.
     Identifiers,
-    /// What the names stand for.
+    /// The identifiers are known; the descriptors must be asked for.
     Descriptors(Vec<Result<Pmid, PmStatus>>),
     Over(Vec<Found>),
 }
@@ -74,7 +74,7 @@ impl<'n> Inquiry<'n> {
         Inquiry { mentions, stage: Stage::Identifiers }
     }
 
-    /// What to ask now, all of it together; `None` at the end.
+    /// The questions to ask now, all together. `None` at the end.
     pub(crate) fn questions(&self) -> Option<Vec<Question<'n>>> {
         match &self.stage {
             Stage::Identifiers => {
@@ -89,7 +89,7 @@ impl<'n> Inquiry<'n> {
         }
     }
 
-    /// Goes on with the answers.
+    /// Takes the answers.
     pub(crate) fn learn(&mut self, answers: Vec<Answer>) {
         let next = match std::mem::replace(&mut self.stage, Stage::Identifiers) {
             Stage::Identifiers => {
@@ -105,7 +105,7 @@ impl<'n> Inquiry<'n> {
         self.stage = next;
     }
 
-    /// What came of it, parallel to the names; nothing before the end.
+    /// The results, parallel to the names. Empty before the end.
     pub(crate) fn found(self) -> Vec<Found> {
         match self.stage {
             Stage::Over(found) => found,
@@ -114,8 +114,8 @@ impl<'n> Inquiry<'n> {
     }
 }
 
-/// Puts descriptors, which are those of the known metrics in order, beside the
-/// names' answers.
+/// Joins the names' identifiers with the descriptors, which belong to the known
+/// metrics in order.
 fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
     let mut descs = descs.into_iter();
     let found = |pmid: Result<Pmid, PmStatus>| match pmid {
@@ -129,7 +129,7 @@ fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
     pmids.into_iter().map(found).collect()
 }
 
-/// What a source says of each name, in order.
+/// The source's answer about each name, in order.
 ///
 /// # Errors
 /// The source failed.
@@ -146,7 +146,7 @@ pub(crate) fn ask(
     Ok(inquiry.found())
 }
 
-/// [`ask`] of a host, without blocking.
+/// [`ask`] for a host, without blocking.
 ///
 /// # Errors
 /// The host failed.

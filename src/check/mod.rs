@@ -7,6 +7,7 @@
 
 pub(crate) mod call;
 mod derive;
+mod names;
 mod operators;
 mod pcp;
 pub(crate) mod ternary;
@@ -15,9 +16,9 @@ pub mod typed;
 pub(crate) mod types;
 pub mod units;
 
-use pmderive_runtime::model::{Conversion, InDom, PmStatus, Semantics, Units, ValueType};
+use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
@@ -82,13 +83,14 @@ pub fn examine(
         typed: TypedExpr::default(),
         done: PerNode::all(expr, None),
         blamed: FxHashSet::default(),
+        hyphenated: names::hyphenated(expr, names, suggest),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id];
         let first = checker.diagnostics.len();
         let checked = match reached {
-            true => checker.node(node).map(Some),
+            true => checker.hyphen(id).and_then(|()| checker.node(node)).map(Some),
             false => checker.mention(node).map(|()| None),
         };
         match checked {
@@ -139,6 +141,8 @@ pub(crate) struct Checker<'c> {
     done: PerNode<Option<TypedId>>,
     /// Derived metrics that cannot be used, and were reported.
     blamed: FxHashSet<Box<str>>,
+    /// Parts of names with hyphens.
+    hyphenated: FxHashMap<ExprId, Option<names::Hyphenated>>,
 }
 
 impl Checker<'_> {
@@ -205,8 +209,8 @@ impl Checker<'_> {
                     Diagnostic::error(Code::ByWithoutFleet, at, "a single host has no groups")
                         .label(at, "labels tell hosts apart, and this is computed on each host")
                         .help(
-                            "`by` belongs into the definitions over the fleet, those of \
-                             `[fleet]` in the configuration of `serve`; here, leave it out",
+                            "`by` belongs into definitions over a fleet (`--fleet`, and `[fleet]` \
+                             in the configuration of `serve`); here, leave it out",
                         ),
                 )
             }
@@ -288,62 +292,6 @@ impl Checker<'_> {
                 let pattern = pattern.value.clone();
                 let kind = TypedKind::Matching { operand, pattern, negated: *negated };
                 Ok(self.push(kind, desc, span))
-            }
-        }
-    }
-
-    fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
-        match self.names.get(name) {
-            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
-            Name::Unknown(_) if self.names.is_novalue(name) => {
-                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
-            }
-            Name::Unknown(status) => {
-                let near = (self.suggest)(name);
-                if status == PmStatus::NONLEAF {
-                    let message = format!("`{name}` is a group of metrics, not a metric");
-                    let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
-                        .label(span, "its name goes on");
-                    if let Some(near) = near {
-                        diagnostic = diagnostic.help(format!("one of the group is `{near}`"));
-                    }
-                    return self.report(diagnostic);
-                }
-                let message = format!("unknown metric `{name}`");
-                let otherwise =
-                    "write `defined(name) ? ... : novalue()` if the metric may be missing";
-                self.report(
-                    Diagnostic::error(Code::UnknownMetric, span, message)
-                        .label(span, status.to_string().to_lowercase())
-                        .meant(span, near.as_deref(), otherwise),
-                )
-            }
-            Name::NoDescriptor(status) => {
-                let message = format!("no metadata for metric `{name}`");
-                let diagnostic = Diagnostic::error(Code::NoDescriptor, span, message);
-                self.report(diagnostic.label(span, status.to_string().to_lowercase()))
-            }
-            Name::Derived => {
-                if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
-                    return Ok(self.push(TypedKind::Metric(desc), desc.into(), span));
-                }
-                let message = format!("`{name}` is a derived metric");
-                self.report(
-                    Diagnostic::error(Code::NestedDerived, span, message)
-                        .label(span, "derived metrics cannot be operands of others")
-                        .help("write its expression here instead, or use --extensions"),
-                )
-            }
-            Name::Nested { desc, definition } => {
-                Ok(self.push(TypedKind::Derived(definition), desc, span))
-            }
-            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
-            Name::Unusable => {
-                let message = format!("`{name}` cannot be used here");
-                self.report(
-                    Diagnostic::error(Code::UnusableOperand, span, message)
-                        .label(span, "there are mistakes in its definition"),
-                )
             }
         }
     }

@@ -126,7 +126,7 @@ impl Checker<'_> {
             _ => Property::Units,
         };
         let needs = match code {
-            Code::CounterMisuse => "not of these",
+            Code::CounterMisuse => "takes other operands",
             Code::IndomMismatch => "combines instance by instance",
             Code::ExtraUnits => "takes no extra units like these",
             Code::DimensionOverflow => "adds or subtracts exponents",
@@ -167,9 +167,20 @@ impl Checker<'_> {
         };
         let message = format!("`{symbol}` cannot combine {what}");
         let pcp = format!("Illegal operator for {pcp}");
-        let help =
-            "use rate() or delta() for the counter's change, or instant() to take it as it is";
-        self.refuse(operation, Code::CounterMisuse, message, Some(help), Some(&pcp))
+        let name = |id: ExprId| match &self.expr.node(id).kind {
+            NodeKind::Metric(name) if name.len() <= 60 => name,
+            _ => "counter",
+        };
+        let help = match (l, r, operation.op) {
+            (true, true, Div) => format!(
+                "the quotient of their changes is `delta({}) / delta({})`",
+                name(operation.left.expr),
+                name(operation.right.expr)
+            ),
+            (true, ..) => of_counter(name(operation.left.expr)),
+            _ => of_counter(name(operation.right.expr)),
+        };
+        self.refuse(operation, Code::CounterMisuse, message, Some(&help), Some(&pcp))
     }
 
     fn dimensions(&mut self, operation: &Operation) -> Checked<()> {
@@ -241,7 +252,7 @@ impl Checker<'_> {
             let span = self.span(number.expr);
             for diagnostic in self.diagnostics.since_mut(first) {
                 diagnostic.help = Some("mkconst() gives a number its units".to_owned());
-                diagnostic.fix = Some(Fix { span, text: fixed.clone() });
+                diagnostic.fix = Some(Fix { span, text: fixed.clone(), is_certain: false });
             }
         }
     }
@@ -273,4 +284,12 @@ impl Checker<'_> {
         };
         self.refuse(operation, Code::ExtraUnits, message, Some(help), Some(pcp))
     }
+}
+
+/// What can be done with a counter.
+fn of_counter(name: &str) -> String {
+    format!(
+        "`rate({name})` is its change per second, `delta({name})` that since the sample before, \
+         and `instant({name})` the counter as it is"
+    )
 }

@@ -272,7 +272,7 @@ impl Checker<'_> {
         self.report(match (alike, help) {
             (Some((span, fixed)), _) => diagnostic
                 .help("mkconst() gives a constant the metadata of the other branch")
-                .fix(span, fixed),
+                .guess(span, fixed),
             (None, Some(help)) => diagnostic.help(help),
             (None, None) => diagnostic,
         })

@@ -24,7 +24,7 @@ use crate::dialect::Dialect;
 /// Arguments of `archive`.
 #[derive(Debug, Args)]
 pub struct ArchiveArguments {
-    /// Archives; several are one that goes on from one to the next.
+    /// Archives. Several are read as one continuous recording.
     #[arg(value_name = "ARCHIVE", required = true)]
     pub archives: Vec<PathBuf>,
     /// The zone of times.
@@ -33,8 +33,8 @@ pub struct ArchiveArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Read all records, metadata and the index, and tell how many records there are
-    /// and what is damaged.
+    /// Read every record, the metadata and the index. Report the number of records
+    /// and all damage.
     #[arg(long)]
     pub scan: bool,
     /// How they are read.
@@ -56,7 +56,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
         None => TimeZone::system(),
     };
     let Context::Archive(mut archive) = context else {
-        return Err(Stop::Usage("that is no archive".to_owned()));
+        return Err(Stop::Usage("this is not an archive".to_owned()));
     };
     let mut out = messages.output(Purpose::Exact);
     let mut outcome = Outcome::Good;
@@ -162,7 +162,7 @@ fn scan(
     archive.take_warnings().iter().for_each(|error| places.add(error));
     let damaged = places.count;
     if let Some(more @ 1..) = damaged.checked_sub(MOST_DAMAGE.max(told)) {
-        messages.error(&format_args!("{more} more damaged places are not told"));
+        messages.error(&format_args!("{more} more damaged places are not listed"));
     }
     let left_out = match archive.records_left_out() {
         0 => String::new(),

@@ -15,17 +15,19 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use crate::dialect::{Dialect, Language};
+use crate::report::findings::{Report, to_github, to_junit, to_sarif};
 use crate::size::size;
 
 /// The choice of a source. At most one is given.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SourceArguments {
-    /// Metrics of the pmcd of a host (pcp://NAME:PORT, unix:PATH, local:) [default: local:].
+    /// Take metrics from the pmcd of this host: NAME, NAME:PORT, pcps://NAME, unix:PATH
+    /// or local: [default: local:].
     #[arg(short = 'h', long, value_name = "HOST", value_parser = HostParser)]
     #[arg(conflicts_with_all = ["archive", "local"])]
     pub host: Option<HostSpec>,
-    /// Metrics of an archive; of several, given one by one, with commas between
-    /// them, as a directory or as a pattern, as if they were one.
+    /// Take metrics from this archive. Several are read as one continuous recording:
+    /// repeat -a, list them with commas, or name a directory or a quoted pattern.
     #[arg(
         short,
         long,
@@ -34,7 +36,7 @@ pub struct SourceArguments {
         conflicts_with = "local",
     )]
     pub archive: Vec<PathBuf>,
-    /// Metrics of this machine, without pmcd.
+    /// Take metrics from this machine directly, without pmcd.
     #[arg(short = 'L', long, alias = "local-PMDA")]
     pub local: bool,
     /// How archives are read.
@@ -45,8 +47,8 @@ pub struct SourceArguments {
 /// What may become of compressed archives.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ExpansionArguments {
-    /// What a compressed file of an archive may expand to, as in 40Gb [default:
-    /// 16Gb, or nine tenths of the free space where that is less].
+    /// Let a compressed file of an archive expand to SIZE at most, such as 40Gb.
+    /// [default: 16Gb, or nine tenths of the free space if that is less]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_expanded: Option<u64>,
 }
@@ -54,7 +56,7 @@ pub struct ExpansionArguments {
 /// Metadata without a source.
 #[derive(Debug, Args)]
 pub struct MetadataArguments {
-    /// Metadata of metrics from a file that `deps --metadata` has written.
+    /// Take metadata from FILE instead of a source; `deps --format metadata` writes it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "archive", "local"])]
     pub metadata: Option<PathBuf>,
 }
@@ -62,8 +64,8 @@ pub struct MetadataArguments {
 /// Where definitions come from, and in which language they are.
 #[derive(Clone, Debug, Args)]
 pub struct DefinitionArguments {
-    /// Read definitions from files and directories, several with colons between them.
-    #[arg(short, long = "config", alias = "derived", value_name = "CONFIG")]
+    /// Read definitions from this file or directory, or from several with colons between them.
+    #[arg(short, long = "definitions", aliases = ["config", "derived"], value_name = "FILE")]
     pub configs: Vec<String>,
     /// Their language.
     #[command(flatten)]
@@ -73,10 +75,10 @@ pub struct DefinitionArguments {
 /// The language of definitions.
 #[derive(Clone, Debug, Args)]
 pub struct LanguageArguments {
-    /// Give the answers of this version of libpcp, wrong ones included.
-    #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
-    pub compat: Dialect,
-    /// Allow functions and forms that libpcp does not have.
+    /// Answer as this version of libpcp does, mistakes included [default: off].
+    #[arg(long, value_enum, value_name = "VERSION")]
+    pub compat: Option<Dialect>,
+    /// Allow functions and syntax that libpcp does not have.
     #[arg(long)]
     pub extensions: bool,
 }
@@ -91,18 +93,46 @@ impl DefinitionArguments {
 impl LanguageArguments {
     /// The language that was chosen.
     pub fn chosen(&self) -> Language {
-        Language { dialect: self.compat, extensions: self.extensions }
+        Language { dialect: self.compat.unwrap_or_default(), extensions: self.extensions }
     }
 }
 
 /// Whose words diagnostics use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DiagWords {
-    /// Ours, with the lines that they speak of.
+    /// Ours, with the lines that they are about.
     #[default]
     Full,
-    /// libpcp's own messages, for programs that look for them.
+    /// libpcp's, for programs that look for these.
     Pcp,
+}
+
+/// Forms of what is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FindingsFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One object for each finding, on one line.
+    Json,
+    /// SARIF 2.1.0, for code hosts and editors.
+    Sarif,
+    /// JUnit's XML, for systems that show tests.
+    Junit,
+    /// Annotations of GitHub's workflows.
+    Github,
+}
+
+impl FindingsFormat {
+    /// A report in this form; nothing for those that are written line by line.
+    pub fn document(self, report: &Report) -> Option<String> {
+        match self {
+            FindingsFormat::Text | FindingsFormat::Json => None,
+            FindingsFormat::Sarif => Some(to_sarif(report)),
+            FindingsFormat::Junit => Some(to_junit(report)),
+            FindingsFormat::Github => Some(to_github(report)),
+        }
+    }
 }
 
 /// More than thirty years, so that arithmetic with it is safe.
@@ -112,7 +142,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
     if interval.is_zero() {
-        return Err("an interval has to be longer than nothing".to_owned());
+        return Err("an interval must be longer than 0".to_owned());
     }
     if interval > LONGEST_INTERVAL {
         return Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs()));

@@ -11,19 +11,22 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches};
 
+use super::appearance::Colour;
 use super::environment::{Setting, settings};
 use super::messages::Messages;
 use super::pcp::arguments::{Impersonated, OwnOption, Tool};
-use super::{Arguments, Outcome, terminal};
+use super::{Arguments, Outcome, options, terminal};
 use crate::escape;
+use crate::syntax::nearest;
 
 /// Reads the arguments, of which the first is the program. If they leave
 /// nothing to do, or make no sense, it says so, and the error is the outcome of
 /// the run.
 pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
-    let mut command = command();
+    let mut command = command().color(Colour::of_arguments(&given).into());
     let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
     let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
     let Some(tool) = Impersonated::by(&given) else {
@@ -80,8 +83,19 @@ fn parse_or_tell(command: &mut clap::Command, given: &[OsString]) -> Result<Argu
 }
 
 fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, clap::Error> {
-    let mut matches = command.try_get_matches_from_mut(given)?;
+    let matches = command.try_get_matches_from_mut(given);
+    let mut matches = matches.map_err(|error| with_way_to_help(error, given))?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
+}
+
+/// Whoever ends with `-h` wants help, and finds a host there.
+fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidValue && given.last().is_some_and(|last| last == "-h") {
+        let name = given.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+        let tip = format!("`-h` is a host here; for help type `pmderive help {name}`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Prints help, or what is wrong with the arguments, escaped if they are shown.
@@ -100,15 +114,46 @@ fn print(error: &clap::Error, command: &mut clap::Command, given: &[OsString]) {
     };
 }
 
+/// What help says of commands, of options and of their values.
+pub fn texts() -> Vec<String> {
+    let root = command();
+    let mut texts = Vec::new();
+    for command in root.get_subcommands().chain([&root]) {
+        let about = command.get_long_about().or(command.get_about());
+        texts.extend(about.map(ToString::to_string));
+        texts.extend(command.get_after_help().map(ToString::to_string));
+        for argument in command.get_arguments() {
+            texts.extend(argument.get_help().map(ToString::to_string));
+            let values = argument.get_possible_values();
+            texts.extend(values.iter().filter_map(|value| Some(value.get_help()?.to_string())));
+        }
+    }
+    texts
+}
+
+/// Said where a command is named that there is none of.
+pub fn no_such_command(name: &str) -> String {
+    let root = command();
+    let known = root.get_subcommands().filter(|one| !one.is_hide_set());
+    let near = nearest(name, known.map(clap::Command::get_name));
+    let advice = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`pmderive help` lists all commands".to_owned(),
+    };
+    format!("there is no command `{name}`: {advice}")
+}
+
 /// The command line, with what the commands called after PCP's tools have in
 /// common with these.
-fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     let mut command = Arguments::command();
+    let version = clap::Arg::new("version").short('V').long("version");
+    command = command.arg(version.help("Print version").action(ArgAction::Version));
     for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
         let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
         let version = version.help("Print version").display_order(1000);
         let debug = clap::Arg::new("debug").short('D').long("debug").action(ArgAction::Append);
-        let debug = debug.value_name("DEBUG").help("Taken, and of no effect").hide(true);
+        let debug = debug.value_name("DEBUG").help("Accepted without effect").hide(true);
         command = command.mut_subcommand(name, |command| {
             let command = match name {
                 "val" => command,
@@ -122,7 +167,7 @@ fn command() -> clap::Command {
                 .arg(debug)
         });
     }
-    command
+    options::arranged(command)
 }
 
 /// A tool that reports on one time has no options for a stretch of time, but
@@ -147,14 +192,17 @@ fn again(argument: clap::Arg) -> clap::Arg {
 
 /// The options that a command has and the tool that it is called after does
 /// not.
-fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
-    let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
+fn own_options(root: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
+    let Some(command) = root.find_subcommand(tool.command) else { return Vec::new() };
     let mut own = Vec::new();
-    for argument in command.get_arguments() {
+    let of_all = root.get_arguments().filter(|argument| argument.is_global_set());
+    for argument in command.get_arguments().chain(of_all) {
         let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
         let takes_argument =
             argument.get_action().takes_values() && !argument.is_require_equals_set();
-        let letter = argument.get_short().filter(|letter| !tool.has_letter(*letter));
+        // What all commands have is given by its word, so that letters are refused as ever.
+        let letter = argument.get_short().filter(|_| !argument.is_global_set());
+        let letter = letter.filter(|letter| !tool.has_letter(*letter));
         let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];
         own.extend(forms.into_iter().flatten().map(|form| OwnOption { form, takes_argument }));
     }

@@ -21,6 +21,9 @@ use super::messages::Messages;
 use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 
+/// What the text of a definition among the arguments is called.
+const ARGUMENT: &str = "<argument>";
+
 /// Everything that may be evaluated.
 pub struct Definitions {
     /// Texts of the files and expressions.
@@ -47,18 +50,20 @@ impl Definitions {
     /// Reads definition files and those of the system. Of two definitions of
     /// one name that of the arguments counts; in version 6 the system's does.
     pub fn read(arguments: &DefinitionArguments) -> Definitions {
-        Definitions::read_with(arguments, |_| {})
+        Definitions::read_with(arguments, SourceMap::default(), |_| {})
     }
 
     /// Reads besides the files among positional arguments, and selects what
-    /// they define. Gives the arguments that are names and expressions.
+    /// they define, into a map that is empty so far. Gives the arguments that are
+    /// names and expressions.
     pub fn read_positional<'a>(
         arguments: &DefinitionArguments,
         positional: &'a PositionalArguments,
+        sources: SourceMap,
     ) -> (Definitions, Vec<&'a String>) {
         let mut others = Vec::new();
         let mut texts = HashSet::new();
-        let mut definitions = Definitions::read_with(arguments, |definitions| {
+        let mut definitions = Definitions::read_with(arguments, sources, |definitions| {
             let (files, rest) = positional.sorted(|name| definitions.defines(name));
             others = rest;
             for file in files {
@@ -79,11 +84,12 @@ impl Definitions {
     /// after those that options name.
     fn read_with(
         arguments: &DefinitionArguments,
+        sources: SourceMap,
         more: impl FnOnce(&mut Definitions),
     ) -> Definitions {
         let language = arguments.language();
         let mut definitions = Definitions {
-            sources: SourceMap::default(),
+            sources,
             registry: Registry::new(language),
             diagnostics: Diagnostics::default(),
             system_diagnostics: Diagnostics::default(),
@@ -108,6 +114,14 @@ impl Definitions {
             definitions.read_system();
         }
         definitions
+    }
+
+    /// Reads a definition that is an argument: `NAME = EXPRESSION`.
+    pub fn define(&mut self, text: &str) {
+        self.read_own(|registry, sources, diagnostics| {
+            let source = sources.add(ARGUMENT, text);
+            registry.add_text(source, sources, diagnostics);
+        });
     }
 
     /// Gives the texts that were read.
@@ -213,6 +227,15 @@ impl Definitions {
         self.unknown.push(text.trim().to_owned());
     }
 
+    /// Takes expressions without a name out of the selection.
+    #[cfg(feature = "fleet")]
+    pub fn take_expressions(
+        &mut self,
+        is_wanted: impl Fn(&Registered) -> bool,
+    ) -> Vec<Arc<Registered>> {
+        self.selection.extract_if(.., |one| !one.is_named && is_wanted(one)).collect()
+    }
+
     /// What was selected, in its order.
     pub fn selection(&self) -> Vec<&Registered> {
         self.selection.iter().map(|selected| &**selected).collect()
@@ -244,6 +267,13 @@ impl Definitions {
             let message = &diagnostic.message;
             messages.warning(&format_args!("definitions for every client: {message}"));
         }
+    }
+
+    /// Texts of the files that the arguments name, in their order.
+    pub fn own_texts(&self) -> Vec<SourceId> {
+        let mut texts: Vec<SourceId> = self.own.iter().copied().collect();
+        texts.sort();
+        texts
     }
 
     /// True for the text of a file that the arguments name.

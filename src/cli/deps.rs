@@ -15,6 +15,7 @@ use crate::diag::printable;
 use crate::engine::{Backend, Engine};
 use crate::metadata::RecordedMetadata;
 use crate::report::json::{write_desc, write_object, write_status};
+use crate::text::SourceMap;
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
@@ -33,30 +34,35 @@ pub struct DepsArguments {
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
-    /// Write the metadata of the metrics as JSON, for `check --metadata` and
-    /// others; with =FILE, take them from such a file as the source.
+    /// Take metadata from FILE instead of a source; `--format metadata` writes it.
     #[arg(
         long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         hide_possible_values = true
     )]
     #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     pub metadata: Option<Option<PathBuf>>,
+    /// Let pmlogger log every INTERVAL, such as 10sec [default: pmlogger's own].
+    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
+    pub interval: Option<Duration>,
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Form of the list.
+    /// Choose the form of the list.
     #[arg(long, value_enum, default_value_t)]
     pub format: DepsFormat,
-    /// Time between pmlogger's samples, such as 10sec [default: pmlogger's own].
-    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
-    pub interval: Option<Duration>,
-    /// Say which definition needs each metric.
+    /// Say which definitions read each metric.
     #[arg(short, long)]
     pub verbose: bool,
-    /// What to look at: names, and files, which stand for all that they define;
-    /// without any, all that the files of -c define.
+    /// What to look at.
     #[command(flatten)]
     pub positional: PositionalArguments,
+}
+
+impl DepsArguments {
+    /// True if metadata are asked for, be it in the old form, `--metadata` without a file.
+    fn writes_metadata(&self) -> bool {
+        self.format == DepsFormat::Metadata || self.metadata == Some(None)
+    }
 }
 
 /// Forms of the list.
@@ -67,8 +73,10 @@ pub enum DepsFormat {
     Text,
     /// One object.
     Json,
-    /// A configuration of pmlogger(1) that logs what the definitions need.
+    /// A configuration of pmlogger(1) that logs these metrics.
     Pmlogger,
+    /// Their metadata, which `--metadata` takes instead of a source.
+    Metadata,
 }
 
 /// The longest interval of pmlogger(1): a little below 74 hours.
@@ -77,8 +85,11 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(73 * 3600);
 /// Runs the command.
 pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     check_usage(arguments)?;
-    let (mut definitions, names) =
-        Definitions::read_positional(&arguments.definitions, &arguments.positional);
+    let (mut definitions, names) = Definitions::read_positional(
+        &arguments.definitions,
+        &arguments.positional,
+        SourceMap::default(),
+    );
     match arguments.positional.is_empty() {
         true => definitions.select_all(),
         false => definitions.select(names),
@@ -88,10 +99,12 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     messages.diagnostics(mistakes, &definitions.sources);
     definitions.warn_of_system_mistakes(messages);
 
-    let writes_metadata = arguments.metadata == Some(None);
+    let writes_metadata = arguments.writes_metadata();
     let dialect = arguments.definitions.language().dialect;
     let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {
-        Some(None) => Some(Box::new(arguments.source.open(dialect, messages)?)),
+        Some(None) | None if writes_metadata => {
+            Some(Box::new(arguments.source.open(dialect, messages)?))
+        }
         file => {
             let file = file.iter().flatten().next().map(|file| &**file);
             open_metadata(&arguments.source, file, dialect, messages)?
@@ -106,7 +119,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     };
     for (name, by) in &needs.refused {
         messages.warning(&format_args!(
-            "`{by}` mentions the derived metric `{name}`, which only --extensions allows"
+            "`{by}` reads the derived metric `{name}`, which needs --extensions"
         ));
     }
     let out = match (&mut source, arguments.format) {
@@ -114,7 +127,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
             let names = needs.metrics.iter().map(|metric| &*metric.name);
             RecordedMetadata::record(names, needs.domains.iter().copied(), &mut **source)?.to_json()
         }
-        (_, DepsFormat::Text) => text(&needs, arguments.verbose),
+        (_, DepsFormat::Text | DepsFormat::Metadata) => text(&needs, arguments.verbose),
         (source, DepsFormat::Json) => {
             json(&needs, source.as_ref().map(|source| source.name()).as_deref())
         }
@@ -132,23 +145,26 @@ fn check_usage(arguments: &DepsArguments) -> Result<(), Stop> {
     let usage = |text: &str| Err(Stop::Usage(text.to_owned()));
     let DepsArguments { definitions, positional, metadata, format, .. } = arguments;
     if definitions.configs.is_empty() && positional.is_empty() {
-        return usage("nothing to look at: give a definition file or an expression");
+        return usage("nothing to list: give a definition file or an expression");
     }
     if matches!(metadata, Some(Some(_))) && arguments.source.is_given() {
-        return usage("metadata from a file and another source at once: give one of them");
+        return usage("give metadata (--metadata=FILE) or a source, not both");
     }
-    if *metadata == Some(None) {
+    if arguments.writes_metadata() {
         if let Some(file) = positional.arguments.iter().find(|text| text.ends_with(".json")) {
             return Err(Stop::Usage(format!(
-                "`{file}` is no definition file: to take metadata from it, write --metadata={file}"
+                "`{file}` is no definition file; to read metadata from it, write --metadata={file}"
             )));
         }
-        if *format != DepsFormat::Text || arguments.verbose {
-            return usage("--metadata has a form of its own: leave out --format and --verbose");
+        if matches!(metadata, Some(Some(_))) {
+            return usage("metadata come from a source: give one with -h, -a or -L");
+        }
+        if !matches!(format, DepsFormat::Text | DepsFormat::Metadata) || arguments.verbose {
+            return usage("metadata are JSON of one form: leave out --format and --verbose");
         }
     }
     match arguments.interval {
-        Some(_) if *format != DepsFormat::Pmlogger || *metadata == Some(None) => {
+        Some(_) if *format != DepsFormat::Pmlogger || arguments.writes_metadata() => {
             usage("an interval (-t) is for --format pmlogger only")
         }
         Some(interval) if interval > LONGEST_INTERVAL => {

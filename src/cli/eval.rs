@@ -1,11 +1,16 @@
 //! `pmderive eval`: evaluates metrics of a source, sample after sample, and
-//! prints them.
+//! prints them; with `--targets` those of all hosts of a fleet.
+
+#[cfg(feature = "fleet")]
+mod over_hosts;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use pmderive_runtime::source::MetadataSource;
 
+use crate::dialect::Dialect;
 use crate::engine::Shown;
 
 use super::messages::Messages;
@@ -13,7 +18,7 @@ use super::samples::arguments::SampleArguments;
 use super::samples::run::{Run, Sink};
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
-use crate::report::samples::{Form, Renderer};
+use crate::report::samples::{Digits, Form, Renderer};
 
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
@@ -21,15 +26,23 @@ pub struct EvalArguments {
     /// What to evaluate.
     #[command(flatten)]
     pub what: SampleArguments,
-    /// Go through an archive from its end, or from -O, towards its start. Rates and
-    /// differences have no values then.
+    /// A fleet in place of a source.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub fleet: super::fleet::FleetArguments,
+    /// Give each host of --targets this long for a sample [default: 10sec].
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "TIME", value_parser = super::args::interval, requires = "targets")]
+    pub deadline: Option<std::time::Duration>,
+    /// Read an archive backwards, from its end or from -O. Rates and differences have
+    /// no values then.
     #[arg(long, conflicts_with = "follow")]
     pub reverse: bool,
-    /// Form of the output.
+    /// Choose the form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: Form,
-    /// Say why there is no value.
-    #[arg(long)]
+    /// Say why a metric has no value, and list what is left out of groups.
+    #[arg(short = 'v', long = "verbose", alias = "why")]
     pub why: bool,
     /// Text of others as it is.
     #[command(flatten)]
@@ -39,28 +52,53 @@ pub struct EvalArguments {
     pub metadata: Option<PathBuf>,
 }
 
+/// The digits of numbers: those of the version whose answers are given.
+fn digits(arguments: &EvalArguments) -> Digits {
+    match arguments.what.definitions.language().dialect {
+        Dialect::Fixed => Digits::Shortest,
+        Dialect::Pcp6_0 | Dialect::Pcp7_2 => Digits::OfPcp,
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     if arguments.metadata.is_some() {
         return Err(Stop::Usage(
-            "metadata in a file have no values: give eval a source with -h, -a or -L; \
-             check, explain and deps can do with --metadata"
+            "metadata in a file have no values: give eval a source with -h, -a or -L \
+             (check, explain and deps take --metadata)"
                 .to_owned(),
         ));
     }
     let what = &arguments.what;
+    #[cfg(feature = "fleet")]
+    if arguments.fleet.is_given() {
+        return over_hosts::run(arguments, messages);
+    }
     let mut definitions = what.read(messages)?;
-    let outcome = what.select(&mut definitions, None, messages)?;
+    let open = |messages: &Messages| what.follow.open(|| Ok(what.open_source(messages)?));
+    // Only the source knows whether a name is that of a group.
+    let mut asked = match what.may_name_groups(&definitions) {
+        true => Some(open(messages)?),
+        false => None,
+    };
+    let groups = asked.as_mut().map(|source| source as &mut dyn MetadataSource);
+    let outcome = what.select(&mut definitions, groups, messages)?;
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
-    let source = what.follow.open(|| Ok(what.open_source(messages)?))?;
+    let source = match asked {
+        Some(source) => source,
+        None => open(messages)?,
+    };
     let output = messages.output(purpose(arguments.format));
+    let is_quiet = messages.are_quiet();
     let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
-    run.show_progress(!shows_output())?;
+    run.tell_left_out(arguments.why);
+    run.show_progress(!shows_output() && !is_quiet)?;
     let several = run.samples() != Some(1);
     let escaping = output.escaping();
-    let renderer = arguments.format.renderer(several, arguments.why, run.zone(), escaping);
+    let digits = digits(arguments);
+    let renderer = arguments.format.renderer(several, arguments.why, run.zone(), escaping, digits);
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
     let ran = run.run(&mut printer).map_err(|stop| stop.after(outcome))?;
@@ -90,6 +128,12 @@ impl Printer {
         self.output.print(std::mem::take(&mut self.buffer))
     }
 
+    /// Prints a sample.
+    fn print(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
+        self.renderer.sample(shown, &mut self.buffer);
+        self.write()
+    }
+
     fn write(&mut self) -> Result<(), Stop> {
         self.output.write_all(self.buffer.as_bytes())?;
         self.output.flush()?;
@@ -100,8 +144,7 @@ impl Printer {
 
 impl Sink for Printer {
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
-        self.renderer.sample(shown, &mut self.buffer);
-        self.write()
+        self.print(shown)
     }
 
     fn shows_failures(&self) -> bool {

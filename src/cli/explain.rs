@@ -1,5 +1,9 @@
 //! `pmderive explain`: what becomes of expressions and definitions, and why;
-//! and what a diagnostic's code means.
+//! and what a diagnostic's code means. Definitions over a fleet come before what
+//! hosts compute for them.
+
+#[cfg(feature = "fleet")]
+mod over_fleet;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -13,8 +17,10 @@ use crate::diag::{Code, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
+#[cfg(feature = "fleet")]
+use crate::explain::text::definitions_to_text;
 use crate::explain::text::{kernel_to_text, to_text};
-use crate::explain::{ExplainedKernel, Explanation, explain};
+use crate::explain::{Explained, ExplainedKernel, Explanation, explain};
 use crate::report::json::write_object;
 use crate::syntax::parse_expr;
 use crate::text::{SourceId, Span};
@@ -39,7 +45,11 @@ pub struct ExplainArguments {
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
-    /// Form of the output.
+    /// Definitions over a fleet.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub fleet: super::fleet::FleetArguments,
+    /// Choose the form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: ExplainFormat,
     /// Text of others as it is.
@@ -51,17 +61,17 @@ pub struct ExplainArguments {
     /// Show kernels as machine code.
     #[arg(long)]
     pub asm: bool,
-    /// Say what the code of a diagnostic means, such as PMD0203 or 203; without
-    /// a code list all of them.
+    /// Explain the code of a diagnostic, such as PMD0203 or 203; without a code, list
+    /// all codes.
     #[arg(
         long, value_name = "CODE", num_args = 0..=1, value_parser = code,
         conflicts_with_all = ["metrics", "configs", "format", "clif", "asm"]
     )]
     #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     pub code: Option<Option<Code>>,
-    /// Derived metrics by name, and expressions; without any, all metrics that
-    /// the definition files define.
-    #[arg(value_name = "NAME|EXPRESSION")]
+    /// What to explain: derived metrics, expressions, or codes of diagnostics (PMD0202).
+    /// Without any it is all that the files of -c define.
+    #[arg(value_name = "METRIC|EXPRESSION|CODE")]
     pub metrics: Vec<String>,
 }
 
@@ -75,8 +85,45 @@ pub enum ExplainFormat {
     Json,
 }
 
+impl ExplainArguments {
+    /// True if there is nothing to explain.
+    fn is_empty(&self) -> bool {
+        #[cfg(feature = "fleet")]
+        if !self.fleet.fleet.is_empty() {
+            return false;
+        }
+        self.definitions.configs.is_empty() && self.metrics.is_empty()
+    }
+
+    /// Where definitions come from, and in which language they are.
+    fn definitions(&self) -> DefinitionArguments {
+        #[cfg(feature = "fleet")]
+        return self.fleet.definitions(&self.definitions);
+        #[cfg(not(feature = "fleet"))]
+        self.definitions.clone()
+    }
+}
+
 fn code(text: &str) -> Result<Code, String> {
     text.parse().map_err(|error: <Code as std::str::FromStr>::Err| error.to_string())
+}
+
+/// The codes that all arguments are, if the first one is one: `PMD0202`.
+///
+/// # Errors
+/// An argument has the form of a code and is none, or stands among codes.
+fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
+    let is_code = |text: &String| {
+        let digits = text.strip_prefix("PMD").or_else(|| text.strip_prefix("pmd"));
+        digits.is_some_and(|digits| {
+            digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    if !arguments.first().is_some_and(is_code) {
+        return Ok(None);
+    }
+    let codes: Result<Vec<Code>, String> = arguments.iter().map(|text| code(text)).collect();
+    codes.map(Some).map_err(Stop::Usage)
 }
 
 /// Runs the command.
@@ -90,14 +137,20 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         Some(None) => return print(&codes()),
         None => {}
     }
-    if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
+    if let Some(codes) = named_codes(&arguments.metrics)? {
+        let pages: Vec<&str> = codes.into_iter().map(page).collect();
+        return print(&pages.join("\n"));
+    }
+    if arguments.is_empty() {
         return Err(Stop::Usage(
-            "nothing to explain: give an expression, a definition file (-c CONFIG) or a code \
-             (--code)"
+            "nothing to explain: give an expression, a definition file (-c FILE) or a code \
+             such as PMD0202"
                 .to_owned(),
         ));
     }
-    let mut definitions = Definitions::read(&arguments.definitions);
+    let definition_arguments = arguments.definitions();
+    let language = definition_arguments.language();
+    let mut definitions = Definitions::read(&definition_arguments);
     refuse_files(&arguments.metrics, &definitions.registry)?;
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),
@@ -105,23 +158,51 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     }
     definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
+    let broken = not_understood(&definitions, language);
+    #[cfg(feature = "fleet")]
+    let mut over_fleet = over_fleet::OverFleet::read(
+        &arguments.fleet,
+        arguments.metrics.is_empty(),
+        &mut definitions,
+        &mut diagnostics,
+    )?;
     let metadata = arguments.metadata.metadata.as_deref();
-    let dialect = arguments.definitions.language().dialect;
+    let dialect = language.dialect;
     let mut source: Box<dyn MetadataSource> =
         match open_metadata(&arguments.source, metadata, dialect, messages)? {
             Some(source) => source,
             None => Box::new(arguments.source.open(dialect, messages)?),
         };
-    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
-    let broken = not_understood(&definitions, arguments.definitions.language());
+    let engine = Engine::new(language, Backend::Interp);
     let selection = [definitions.selection(), broken.iter().collect()].concat();
     let registry = &definitions.registry;
-    let explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
+    #[cfg(feature = "fleet")]
+    let (fleet, selection, chosen) = {
+        let fleet = over_fleet.explain(language, registry, &mut *source, &mut diagnostics)?;
+        let chosen = selection.len();
+        (fleet, over_fleet.and_operands(selection, registry), chosen)
+    };
+    #[allow(unused_mut, reason = "only with fleets")]
+    let mut explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
+    #[cfg(feature = "fleet")]
+    for one in explanation.definitions.iter_mut().skip(chosen) {
+        one.is_operand = true;
+    }
     let has_errors = diagnostics.errors() > 0;
     let (out, purpose) = match arguments.format {
-        ExplainFormat::Text => (text(&explanation, arguments), Purpose::Text),
+        ExplainFormat::Text => {
+            let mut out = String::new();
+            #[cfg(feature = "fleet")]
+            if !fleet.is_empty() {
+                out = definitions_to_text(&fleet) + "\n";
+            }
+            (out + &text(&explanation, arguments), Purpose::Text)
+        }
         ExplainFormat::Json => {
-            (json(&explanation, arguments, &mut diagnostics, &definitions), Purpose::Exact)
+            #[cfg(not(feature = "fleet"))]
+            let fleet = Vec::new();
+            let out = json(&explanation, &fleet, arguments, &mut diagnostics, &definitions);
+            (out, Purpose::Exact)
         }
     };
     messages.output(purpose).print(&out)?;
@@ -131,7 +212,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         codes.dedup();
         messages.diagnostics(diagnostics, &definitions.sources);
         for code in codes {
-            messages.line(&format_args!("more about this: pmderive explain --code {code}"));
+            messages.note(&format_args!("more about this: pmderive explain {code}"));
         }
     }
     Ok(if has_errors { Outcome::Mistake } else { Outcome::Good })
@@ -190,7 +271,7 @@ fn native(kernel: &ExplainedKernel, arguments: &ExplainArguments) -> Vec<(&'stat
 fn listings(kernel: &ExplainedKernel) -> (String, String) {
     match crate::jit::listing(&kernel.ir) {
         Ok(Some(listing)) => {
-            let assembly = format!("; {} bytes\n{}", listing.bytes, listing.assembly);
+            let assembly = format!("; {} bytes\n{}", listing.code.len(), listing.assembly);
             (listing.clif, assembly)
         }
         Ok(None) => {
@@ -231,6 +312,7 @@ fn text(explanation: &Explanation, arguments: &ExplainArguments) -> String {
 
 fn json(
     explanation: &Explanation,
+    fleet: &[Explained],
     arguments: &ExplainArguments,
     diagnostics: &mut Diagnostics,
     definitions: &Definitions,
@@ -238,6 +320,9 @@ fn json(
     diagnostics.sort();
     let mut out = String::new();
     write_object(&mut out, |object| {
+        if !fleet.is_empty() {
+            object.list("fleet", fleet, write_definition);
+        }
         object.list("definitions", &explanation.definitions, write_definition);
         if let Some(program) = &explanation.program {
             object.member("program", |out| {

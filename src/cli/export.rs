@@ -30,13 +30,14 @@ pub struct ExportArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Form of the table [default: by the name of the file, else csv].
+    /// Choose the form of the table [default: by the name of the file, else csv].
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// File to write, which has its name once it is complete; `-` is standard output [default: -].
+    /// Write to this file, which appears once it is complete; `-` is standard output
+    /// [default: -].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// List the metrics of groups that are left out because operands are missing.
+    /// List what is left out of groups because operands are missing.
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -54,7 +55,7 @@ impl ExportArguments {
             (None, None, None) => Format::Csv,
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
-                    "the name {} does not tell a form: give it with --format",
+                    "no form belongs to the name {}: choose one with --format",
                     escape::path(&path)
                 )));
             }
@@ -102,6 +103,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         (AnySource::Archive(_), Some(_)) => Sampling::Interpolated,
         _ => Sampling::Live,
     };
+    let is_quiet = messages.are_quiet();
     let mut run = Run::open(what, false, &definitions, source, messages)?;
     run.tell_left_out(arguments.verbose);
     outcome = outcome.max(run.leave_out(is_event, |metric, messages| {
@@ -110,7 +112,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
             .error(&format_args!("{name}: a table cannot hold event records; see `pmderive val`"));
     })?);
     run.take_all_of_archive();
-    run.show_progress(file.is_some() || !shows_output())?;
+    run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.end_by(ending);
     let mut table = Table {
         registry: &definitions.registry,

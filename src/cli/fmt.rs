@@ -3,41 +3,45 @@
 //! It reads files and replaces, prints or compares them; [`crate::format`]
 //! knows the form itself. A file is replaced as a whole or not at all.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use similar::TextDiff;
 
+use crate::diag::Severity;
 use crate::escape;
 use crate::format::format_definitions;
+use crate::report::findings::{Finding, Position, Report};
+use crate::report::json::write_object;
 use crate::syntax::{
     STANDARD_INPUT, Unreadable, definition_files, read_bounded, read_definition_file,
 };
 
-use super::args::LanguageArguments;
+use super::args::{FindingsFormat, LanguageArguments};
 use super::messages::Messages;
+use super::rewrite::replace;
 use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Said after the options.
 const NOTES: &str = "\
-A definition longer than 100 columns goes on in further lines, which PCP before version 7 does not
-understand: give `--compat 6.0` for files that it has to read, and every definition stays on one
-line. Lines with mistakes stay as they are, and the exit status is 2; `pmderive check` shows what is
-wrong with them.";
+A definition longer than 100 columns is broken into lines, which PCP before version 7 does not
+understand. For such a PCP give `--compat 6.0`: every definition stays on one line.
+Lines with mistakes stay as they are, and the exit status is 2; `pmderive check` shows more.";
 
 /// Arguments of `fmt`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct FmtArguments {
-    /// Change no file; print what would change, and exit with 1 if anything would,
-    /// with 2 if lines have mistakes.
+    /// Print what would change, and change nothing. The exit status is 1 if a file is
+    /// not formatted, 2 if lines have mistakes.
     #[arg(long, conflicts_with = "stdout")]
     check: bool,
-    /// Print the formatted text instead of changing the file.
+    /// Choose the form of what `--check` finds; text is patches.
+    #[arg(long, value_enum, default_value_t, requires = "check")]
+    format: FindingsFormat,
+    /// Print the formatted text instead of changing files.
     #[arg(long)]
     stdout: bool,
     /// Text of others as it is.
@@ -46,8 +50,8 @@ pub struct FmtArguments {
     /// Language of the files.
     #[command(flatten)]
     language: LanguageArguments,
-    /// Files to format; a directory stands for all files below it, `-` for
-    /// standard input, which is printed.
+    /// Files to format. A directory stands for all files below it, `-` for standard
+    /// input, which is printed.
     #[arg(required = true, value_name = "FILE|DIRECTORY|-")]
     files: Vec<PathBuf>,
 }
@@ -61,6 +65,7 @@ enum Input {
 /// Runs the command.
 pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Stop> {
     let mut outcome = Outcome::Good;
+    let mut report = Report::default();
     for path in &arguments.files {
         for input in inputs(path) {
             let done = input.and_then(|input| {
@@ -68,7 +73,7 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Sto
                 Ok((input, text))
             });
             outcome = outcome.max(match done {
-                Ok((input, text)) => format(&input, &text, arguments, messages)?,
+                Ok((input, text)) => format(&input, &text, arguments, &mut report, messages)?,
                 Err(unreadable) => {
                     let Unreadable { path, reason } = unreadable;
                     messages.error(&format_args!("cannot read {}: {reason}", escape::path(&path)));
@@ -77,7 +82,39 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Sto
             });
         }
     }
+    match arguments.format {
+        FindingsFormat::Text => {}
+        FindingsFormat::Json => {
+            let mut out = String::new();
+            report.findings.iter().for_each(|finding| write_json(&mut out, finding));
+            print(&out, messages)?;
+        }
+        format => print(&format.document(&report).unwrap_or_default(), messages)?,
+    }
     Ok(outcome)
+}
+
+fn write_json(out: &mut String, finding: &Finding) {
+    write_object(out, |object| {
+        object.text("kind", &finding.kind);
+        object.text("file", &finding.file);
+        object.value("line", finding.start.line);
+        object.text("message", &finding.message);
+    });
+    out.push('\n');
+}
+
+/// What is wrong with a file as a whole, from a line on.
+fn finding(kind: &str, file: &str, line: usize, message: String) -> Finding {
+    let start = Position { line, column: 1 };
+    let (kind, file) = (kind.to_owned(), file.to_owned());
+    Finding { kind, severity: Severity::Error, message, file, start, end: start, edit: None }
+}
+
+/// The first line in which texts differ.
+fn first_difference(one: &str, other: &str) -> usize {
+    let same = one.lines().zip(other.lines()).take_while(|(one, other)| one == other).count();
+    (same + 1).min(one.lines().count().max(1))
 }
 
 /// What an argument stands for.
@@ -116,6 +153,7 @@ fn format(
     input: &Input,
     text: &str,
     arguments: &FmtArguments,
+    report: &mut Report,
     messages: &Messages,
 ) -> Result<Outcome, Stop> {
     let formatted = format_definitions(text, arguments.language.chosen());
@@ -124,16 +162,25 @@ fn format(
     if formatted.mistakes > 0 {
         let lines =
             if formatted.mistakes == 1 { "line has a mistake" } else { "lines have mistakes" };
-        messages.error(&format_args!(
-            "{name}: {} {lines} and stayed as before; `pmderive check` shows more",
-            formatted.mistakes
-        ));
+        let count = formatted.mistakes;
+        let message = format!("{count} {lines} and stayed as before; `pmderive check` shows more");
+        match arguments.format {
+            FindingsFormat::Text => messages.error(&format_args!("{name}: {message}")),
+            _ => report.findings.push(finding("mistakes", &name, 1, message)),
+        }
         outcome = Outcome::Mistake;
     }
     let is_same = formatted.text == text;
     if arguments.check {
+        report.files.push(name.clone());
         if is_same {
             return Ok(outcome);
+        }
+        if arguments.format != FindingsFormat::Text {
+            let line = first_difference(text, &formatted.text);
+            let message = "not in its usual form; `pmderive fmt` brings it there".to_owned();
+            report.findings.push(finding("format", &name, line, message));
+            return Ok(outcome.max(Outcome::Failed));
         }
         let diff = TextDiff::from_lines(text, &formatted.text);
         let name = escape::line(name.as_bytes());
@@ -142,7 +189,7 @@ fn format(
     }
     match input {
         Input::File(path) if !arguments.stdout => {
-            if !is_same && let Err(error) = replace(path, &formatted.text) {
+            if !is_same && let Err(error) = replace(path, formatted.text.as_bytes()) {
                 messages.error(&format_args!("cannot write {name}: {error}"));
                 return Ok(Outcome::SourceFailed);
             }
@@ -155,23 +202,4 @@ fn format(
 /// Prints what may be read by programs: a definition file, or a patch for one.
 fn print(text: &str, messages: &Messages) -> Result<(), Stop> {
     messages.output(Purpose::Exact).print(text)
-}
-
-/// Replaces the text of a file and keeps its owner and permissions. Whoever
-/// reads the file meanwhile sees the old text or the new one.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays one.
-    let path = fs::canonicalize(path)?;
-    let metadata = fs::metadata(&path)?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let mut file = tempfile::Builder::new().prefix(".pmderive-").tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    let owner = file.as_file().metadata()?;
-    if (owner.uid(), owner.gid()) != (metadata.uid(), metadata.gid()) {
-        fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
-    }
-    file.as_file().set_permissions(metadata.permissions())?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
 }

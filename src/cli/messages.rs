@@ -9,12 +9,13 @@ use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
-use crate::diag::{Code, Diagnostics, pcp};
+use crate::diag::{Code, Diagnostics, Severity, pcp};
 use crate::escape;
 use crate::text::SourceMap;
 use crate::text::{Escaping, stray};
 
 use super::Stop;
+use super::appearance::{self, Colour};
 use super::args::DiagWords;
 use super::lines::Lines;
 use super::pcp::arguments::{Impersonated, usage};
@@ -24,6 +25,8 @@ use super::terminal::{Output, Purpose, shows_errors, write_error};
 /// Standard error, and what was said there.
 pub struct Messages {
     style: Style,
+    /// Only errors are told.
+    is_quiet: bool,
     words: DiagWords,
     /// Text of others stays as it is, here and on standard output.
     is_raw: bool,
@@ -43,17 +46,47 @@ pub struct Messages {
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 impl Messages {
-    /// In colour if that is a terminal and `NO_COLOR` is not set.
+    /// In the colours that the environment asks for.
     pub fn to_standard_error() -> Messages {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let style = match wanted && shows_errors() {
-            true => Style::Colour,
-            false => Style::Plain,
-        };
         let words = DiagWords::default();
         let (left, told) = (MAX_DIAGNOSTICS, HashSet::new());
         let has_told_damage = Cell::new(false);
-        Messages { style, words, is_raw: false, left, told, has_told_damage, tool: None }
+        let mut messages = Messages {
+            style: Style::Plain,
+            is_quiet: false,
+            words,
+            is_raw: false,
+            left,
+            told,
+            has_told_damage,
+            tool: None,
+        };
+        messages.set_colour(Colour::Auto);
+        messages
+    }
+
+    /// Chooses when there are colours.
+    pub fn set_colour(&mut self, colour: Colour) {
+        self.style = match colour.is_used(shows_errors()) {
+            true => Style::Colour,
+            false => Style::Plain,
+        };
+    }
+
+    /// True if messages have colours.
+    #[cfg(feature = "fleet")]
+    pub fn are_coloured(&self) -> bool {
+        self.style == Style::Colour
+    }
+
+    /// Leaves out warnings and notes.
+    pub fn set_quiet(&mut self, is_quiet: bool) {
+        self.is_quiet = is_quiet;
+    }
+
+    /// True if only errors are to be told.
+    pub fn are_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     /// Leaves text of others as it is, here and on standard output.
@@ -143,6 +176,10 @@ impl Messages {
             }
             return;
         }
+        let mut diagnostics = diagnostics.without_consequences();
+        if self.is_quiet {
+            diagnostics.retain(|one| one.severity == Severity::Error);
+        }
         let (all, errors) = (diagnostics.len(), diagnostics.errors());
         diagnostics.sort();
         diagnostics.keep_worst(self.left);
@@ -158,7 +195,7 @@ impl Messages {
         let counts: Vec<String> = counts.map(|(count, noun)| counted(*count, noun)).collect();
         if !counts.is_empty() {
             let counts = counts.join(" and ");
-            self.line(&format_args!("{counts}; `--max-diagnostics N` shows more of them"));
+            self.note(&format_args!("{counts}; `--max-diagnostics N` shows more of them"));
         }
     }
 
@@ -167,21 +204,29 @@ impl Messages {
         self.line(&format_args!("{}: {error}", self.name()));
     }
 
-    /// Says something that is good to know.
+    /// Says something that is good to know, unless only errors are wanted.
     pub fn warning(&self, warning: &dyn fmt::Display) {
-        self.line(&format_args!("{}: warning: {warning}", self.name()));
+        self.note(&format_args!("{}: warning: {warning}", self.name()));
     }
 
     /// Says what is wrong with a source that is still read. The exit status
     /// will tell it, too.
     pub fn damage(&self, error: &dyn fmt::Display) {
-        self.warning(&format_args!("{error}; what can be read is used without it"));
+        let name = self.name();
+        self.line(&format_args!("{name}: warning: {error}; what can be read is used without it"));
         self.has_told_damage.set(true);
     }
 
     /// True if [`Messages::damage`] was told.
     pub fn have_told_damage(&self) -> bool {
         self.has_told_damage.get()
+    }
+
+    /// Says something on a line of its own, unless only errors are wanted.
+    pub fn note(&self, line: &dyn fmt::Display) {
+        if !self.is_quiet {
+            self.line(line);
+        }
     }
 
     /// Says something on a line of its own.
@@ -200,6 +245,9 @@ impl Messages {
 
     /// As [`Messages::error_lines`], of something that is good to know.
     pub fn warning_lines(&self, warning: &[&dyn fmt::Display]) {
+        if self.is_quiet {
+            return;
+        }
         let mut lines = Lines::of(&[&self.name(), &": warning: "]);
         lines.push(warning);
         self.lines(&[&lines]);
@@ -236,5 +284,6 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 fn write(text: &[u8]) {
-    let _ = beside(|| write_error(text));
+    let text = appearance::on(shows_errors(), text);
+    let _ = beside(|| write_error(&text));
 }

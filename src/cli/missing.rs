@@ -88,7 +88,7 @@ impl LeftOut {
         if verbose {
             for (name, missing) in &self.found {
                 let missing = missing.join(", ");
-                messages.line(&format_args!("left out: {name}: {missing}"));
+                messages.note(&format_args!("left out: {name}: {missing}"));
             }
         } else {
             self.tell_number(" (-v lists them)", messages);
@@ -100,7 +100,7 @@ impl LeftOut {
         if !self.found.is_empty() {
             let count = counted(self.len(), "definition");
             let what = "whose operands this source does not have";
-            messages.line(&format_args!("left out: {count} {what}{hint}"));
+            messages.note(&format_args!("left out: {count} {what}{hint}"));
         }
     }
 }

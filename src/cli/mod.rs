@@ -12,27 +12,38 @@
 //! Other modules find everything out and give it as data; this one chooses,
 //! orders and shows it.
 
+mod appearance;
 mod archive;
 mod archives;
 mod args;
 mod check;
 mod command_line;
+mod completions;
 mod definitions;
 mod deps;
 mod ending;
 mod environment;
 mod eval;
+mod examples;
 mod explain;
 mod export;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod fmt;
+mod help;
 mod lines;
+#[cfg(feature = "lsp")]
+mod lsp;
+mod man;
 mod messages;
 mod missing;
+mod options;
 mod pcp;
 mod positional;
 mod progress;
 mod record;
 mod replay;
+mod rewrite;
 mod samples;
 #[cfg(feature = "fleet")]
 mod serve;
@@ -44,61 +55,129 @@ mod test;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
+use self::appearance::Colour;
 use self::lines::Lines;
 use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
+///
+/// pmderive reads definitions of derived metrics, checks them against a source of
+/// metrics, compiles them, and evaluates them sample after sample. A source is the
+/// pmcd of a host, an archive, or this machine, which needs no PCP for that.
 #[derive(Debug, Parser)]
-#[command(version, disable_help_flag = true, disable_help_subcommand = true)]
+#[command(version, disable_version_flag = true, disable_help_subcommand = true)]
 struct Arguments {
     /// What to do.
     #[command(subcommand)]
     command: Command,
-    /// Diagnostics that are drawn at most; the rest is counted.
+    /// Show N diagnostics at most, and count the rest.
     #[arg(
         long, global = true, value_name = "N", default_value_t = MAX_DIAGNOSTICS,
-        display_order = 999
+        display_order = 990
     )]
     max_diagnostics: usize,
-    /// Print help.
-    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
-    help: Option<bool>,
+    /// Choose when messages have colours.
+    #[arg(
+        long,
+        alias = "colour",
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        display_order = 991
+    )]
+    color: Colour,
+    /// Tell errors only: no warnings, notes, summaries or progress.
+    #[arg(short, long, global = true, display_order = 992)]
+    quiet: bool,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Evaluate derived metrics and print their values.
+    /// Evaluate metrics and expressions, and print their values.
+    ///
+    /// Each argument is a metric, a group of metrics or an expression. Values come from a
+    /// host, from archives or from this machine, sample after sample. A wrong expression
+    /// harms no other.
     Eval(eval::EvalArguments),
     /// Write values of metrics as a table: CSV, JSON, Arrow or Parquet.
+    ///
+    /// The table has a row for each value, with the same columns for every source. A file
+    /// appears under its name once it is complete. What was written before a failure is in
+    /// FILE.partial.
     Export(export::ExportArguments),
-    /// Look for mistakes in definitions and expressions.
+    /// Find mistakes in definitions and expressions.
+    ///
+    /// Without a source only the texts are checked. With one, names, types, semantics, units
+    /// and instance domains of operands are checked as well.
     Check(check::CheckArguments),
-    /// Say what becomes of an expression, and why.
+    /// Explain expressions, definitions and diagnostics.
+    ///
+    /// The explanation shows type, semantics, units and instances of every part, and the rule
+    /// that decided each. Then it shows what is computed, down to the kernels.
     Explain(explain::ExplainArguments),
-    /// Bring definition files into their usual form.
+    /// Format definition files.
+    ///
+    /// Files are rewritten in place, with one spelling for blanks and line breaks. Comments,
+    /// order and meaning stay.
     Fmt(fmt::FmtArguments),
     /// Run unit tests of definitions.
+    ///
+    /// A test lists samples, with gaps, resets and failures, and the values that are expected
+    /// at each step.
     Test(test::TestArguments),
-    /// List the metrics that definitions read from a source.
+    /// List the metrics that definitions read.
+    ///
+    /// The list is text, JSON, a configuration of pmlogger, or the metadata that checks
+    /// without a source need.
     Deps(deps::DepsArguments),
     /// Print metadata and values of metrics, as pminfo does.
+    ///
+    /// Options and output are those of pminfo(1), with --compat byte for byte. Without
+    /// --compat an argument may also be an expression.
     Info(Box<pcp::info::InfoArguments>),
     /// Print values of a metric, sample after sample, as pmval does.
+    ///
+    /// Options and output are those of pmval(1), with --compat byte for byte. Without
+    /// --compat the argument may also be an expression.
     Val(Box<pcp::val::ValArguments>),
     /// Print which metrics have values, as pmprobe does.
+    ///
+    /// Options and output are those of pmprobe(1), with --compat byte for byte. Without
+    /// --compat an argument may also be an expression.
     Probe(Box<pcp::probe::ProbeArguments>),
-    /// Record metrics, derived ones among them, into an archive.
+    /// Record metrics into an archive, derived ones included.
+    ///
+    /// Every PCP tool reads the archive. Values of derived metrics are data in it, so readers
+    /// need no definitions.
     Record(Box<record::RecordArguments>),
     /// Describe archives: labels, times, files, damage.
+    ///
+    /// Labels are printed as pmdumplog(1) prints them with -L.
     Archive(archive::ArchiveArguments),
-    /// Watch a fleet of hosts, and hand values to other systems.
+    /// Watch a fleet of hosts, and pass values on to other systems.
+    ///
+    /// Each host is fetched once in an interval. Definitions are evaluated on every host, and
+    /// aggregates across hosts. Values go to Prometheus, or to files of JSON lines.
     #[cfg(feature = "fleet")]
     Serve(Box<serve::ServeArguments>),
+    /// Show help on a command, or a page of the manual.
+    Help(help::HelpArguments),
+    /// Print completions for a shell.
+    Completions(completions::CompletionsArguments),
+    /// Print manual pages.
+    ///
+    /// Pages are in the language of man(7).
+    Man(man::ManArguments),
+    /// Serve an editor: mistakes, completion and values while one types.
+    #[cfg(feature = "lsp")]
+    Lsp(Box<lsp::LspArguments>),
     /// Answer cases of the conformance corpus.
+    #[command(hide = true)]
     Replay(replay::ReplayArguments),
 }
 
@@ -175,6 +254,23 @@ impl Stop {
     }
 }
 
+/// All texts of the help, for a test that reads them.
+#[doc(hidden)]
+pub fn help_texts() -> Vec<String> {
+    command_line::texts()
+}
+
+/// Whether arguments, of which the first is the program, are understood; for
+/// tests of what documents show.
+///
+/// # Errors
+/// What is wrong with them.
+#[doc(hidden)]
+pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
+    let matches = command_line::command().try_get_matches_from(given);
+    matches.map(drop).map_err(|error| error.to_string())
+}
+
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
     ending::outlive_file_size_limit();
@@ -184,6 +280,8 @@ pub fn main() -> ExitCode {
         Err(outcome) => return outcome.into(),
     };
     messages.set_limit(arguments.max_diagnostics);
+    messages.set_colour(arguments.color);
+    messages.set_quiet(arguments.quiet);
     messages.set_raw(arguments.command.is_raw());
     let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
@@ -200,6 +298,11 @@ pub fn main() -> ExitCode {
         Command::Archive(arguments) => archive::run(arguments, &mut messages),
         #[cfg(feature = "fleet")]
         Command::Serve(arguments) => serve::run(arguments, &mut messages),
+        Command::Help(arguments) => help::run(arguments, &messages),
+        Command::Completions(arguments) => completions::run(arguments, &messages),
+        Command::Man(arguments) => man::run(arguments, &messages),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(arguments) => lsp::run(arguments),
         Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {
@@ -247,8 +350,11 @@ impl Command {
             Command::Archive(arguments) => arguments.raw.raw,
             // The options are those of PCP's tools, and JSON escapes by itself.
             Command::Info(_) | Command::Val(_) | Command::Probe(_) | Command::Replay(_) => false,
+            Command::Help(_) | Command::Completions(_) | Command::Man(_) => false,
             #[cfg(feature = "fleet")]
             Command::Serve(_) => false,
+            #[cfg(feature = "lsp")]
+            Command::Lsp(_) => false,
         }
     }
 

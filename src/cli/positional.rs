@@ -8,19 +8,22 @@ use std::path::Path;
 
 use clap::Args;
 
+use crate::diag::{Diagnostics, EXPRESSION};
+use crate::dialect::Language;
 use crate::engine::Registry;
+use crate::syntax::{name_mistake, parse_expr};
+use crate::text::SourceMap;
 
 use super::Stop;
 
 /// What `check` and `deps` are to look at.
 #[derive(Debug, Args)]
 pub struct PositionalArguments {
-    /// An expression, or a name, even if it looks like a file.
+    /// Take EXPRESSION as an expression or a name, even if it looks like a file.
     #[arg(short, long = "expression", value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
-    /// Definition files, and names and expressions. A file is what ends in `.conf`,
-    /// begins with `/`, `./` or `../`, or is a file here; `-` is standard input, and
-    /// `DIRECTORY/` stands for all files below it.
+    /// Definition files, names and expressions. A file ends in `.conf`, begins with `/`,
+    /// `./` or `../`, or exists. `-` is standard input, `DIRECTORY/` all files below it.
     #[arg(value_name = "FILE|NAME|EXPRESSION")]
     pub arguments: Vec<String>,
 }
@@ -29,6 +32,11 @@ impl PositionalArguments {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.expressions.is_empty() && self.arguments.is_empty()
+    }
+
+    /// The first argument that looks like a file.
+    pub fn first_file(&self) -> Option<&str> {
+        self.arguments.iter().map(String::as_str).find(|argument| is_file(argument))
     }
 
     /// The files, and the names and expressions. An argument that `defines`
@@ -72,9 +80,66 @@ pub fn refuse_files(arguments: &[String], registry: &Registry) -> Result<(), Sto
     }
 }
 
+/// True for an expression where metrics are named: it has a parenthesis, or
+/// blanks or operators and is correct. What is in brackets are instances.
+/// (`a/b` and `a:b` may have their source in front.)
+pub fn is_expression(argument: &str, language: Language) -> bool {
+    let mut depth = 0_usize;
+    let outside = argument.chars().filter(|character| {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    let outside: String = outside.collect();
+    let looks_so = |character: char| character.is_whitespace() || "*+<>!&|".contains(character);
+    outside.contains('(')
+        || outside.trim().contains(looks_so) && {
+            let mut sources = SourceMap::default();
+            let source = sources.add(EXPRESSION, argument);
+            let mut mistakes = Diagnostics::default();
+            parse_expr(source, argument, 0, language, &mut mistakes).error.is_none()
+        }
+}
+
+/// The name and the expression of an argument `NAME = EXPRESSION`.
+pub fn named_expression(argument: &str) -> Option<(&str, &str)> {
+    let (name, expression) = argument.split_once('=')?;
+    let is_definition = name_mistake(name.trim()).is_none() && !expression.starts_with('=');
+    is_definition.then(|| (name.trim(), expression.trim()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn expressions_are_told_from_names() {
+        let language = Language::from(Dialect::Fixed);
+        for (argument, expected) in [
+            ("disk.dev.total", false),
+            ("disk.dev.total[a (b) + c]", false),
+            ("web1:disk.dev.total[sda]", false),
+            ("web1?container=shop:disk.dev.total", false),
+            ("/var/log/pcp/a-b/disk.dev.total", false),
+            ("my archive/disk.dev.total", false),
+            (" disk.dev.total ", false),
+            ("29.0.5", false),
+            ("rate(disk.dev.total)", true),
+            ("rate(disk.dev.total", true),
+            ("a / b", true),
+            ("a+b", true),
+        ] {
+            assert_eq!(is_expression(argument, language), expected, "{argument}");
+        }
+        assert_eq!(named_expression(" a.b = c + 1"), Some(("a.b", "c + 1")));
+        for argument in ["a == b", "a + b = c", "a.b", "a <= b"] {
+            assert_eq!(named_expression(argument), None, "{argument}");
+        }
+    }
 
     #[test]
     fn files_are_told_from_names_and_expressions() {

@@ -23,7 +23,7 @@ use std::ops::{Deref, DerefMut};
 
 use clap::Args;
 
-use super::Stop;
+use super::{Stop, appearance};
 use crate::escape;
 use crate::text::Escaping;
 
@@ -62,6 +62,13 @@ pub fn shows_output() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Columns of the terminal that is standard output, 80 if it is none.
+pub fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 80 } else { columns }
+}
+
 /// True if standard error is a terminal.
 pub fn shows_errors() -> bool {
     io::stderr().is_terminal()
@@ -87,6 +94,7 @@ pub struct Output {
     bytes: Vec<u8>,
     purpose: Purpose,
     escaping: Escaping,
+    is_terminal: bool,
     /// Within a field in quotes.
     is_quoted: bool,
 }
@@ -94,16 +102,22 @@ pub struct Output {
 impl Output {
     /// Standard output for text of a purpose.
     pub fn standard(purpose: Purpose, is_raw: bool) -> Output {
-        Output::to(Box::new(io::stdout()), purpose.escaping(shows_output(), is_raw), purpose)
+        Output::to(Box::new(io::stdout()), shows_output(), purpose, is_raw)
     }
 
     /// A terminal that was named as a file.
     pub fn terminal(file: File, purpose: Purpose, is_raw: bool) -> Output {
-        Output::to(Box::new(file), purpose.escaping(true, is_raw), purpose)
+        Output::to(Box::new(file), true, purpose, is_raw)
     }
 
-    fn to(sink: Box<dyn Write + Send>, escaping: Escaping, purpose: Purpose) -> Output {
-        Output { sink, bytes: Vec::new(), purpose, escaping, is_quoted: false }
+    fn to(
+        sink: Box<dyn Write + Send>,
+        is_terminal: bool,
+        purpose: Purpose,
+        is_raw: bool,
+    ) -> Output {
+        let escaping = purpose.escaping(is_terminal, is_raw);
+        Output { sink, bytes: Vec::new(), purpose, escaping, is_terminal, is_quoted: false }
     }
 
     /// Whether text of others is escaped, for lines that are made elsewhere.
@@ -150,6 +164,8 @@ impl Output {
                 Cow::Owned(text) => text.into_bytes().into(),
             },
         };
+        let drawn = self.is_terminal && self.purpose == Purpose::Text;
+        let shown = appearance::on(drawn, &shown);
         let written = self.sink.write_all(&shown).and_then(|()| self.sink.flush());
         // Nothing is written twice, not even a part of what could not be.
         self.bytes.drain(..count);

@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::Backend;
 use crate::escape;
+use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
 use crate::text::SourceMap;
-use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
+use crate::unit_test::{
+    Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests, run_with_coverage,
+};
 
-use super::messages::Messages;
+use super::args::FindingsFormat;
+use super::messages::{Messages, counted};
 use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 use crate::text::Escaping;
@@ -26,8 +30,8 @@ const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
 
 /// Said after the options.
 const NOTES: &str = "\
-A file of tests has definitions or the names of their files, metrics, and cases: samples and what
-is expected, step by step. For example:
+A file of tests names definition files, describes metrics, and has cases. A case lists samples and
+the values that are expected at each step:
 
   files = [\"shop.conf\"]
   interval = \"10 sec\"
@@ -41,23 +45,36 @@ is expected, step by step. For example:
   [case.expect]
   \"shop.rate\" = { sda = \"none(first-sample) 5x3\", sdb = \"_x3 0.2~0.001\" }
 
-7x3 is 7 7 7, 10+5x3 is 10 15 20, _ is no value, x* goes to the end, PM_ERR_AGAIN is a metric that
-fails, * is anything, 3.3~0.1 and 3.3~1% are nearly 3.3.";
+With definitions over a fleet (fleet = [\"racks.conf\"], or fleet-definitions = '''...'''), a case has
+hosts, and expects values of groups:
+
+  [case.hosts.web1]
+  labels = { rack = \"a\" }
+  missed = [2]
+  samples = { \"mem.free\" = \"100 200 300\" }
+  [case.expect]
+  \"racks.free\" = { '{rack=\"a\"}' = \"100 200 _\" }
+
+7x3 is 7 7 7, and 10+5x3 is 10 15 20. `_` is no value, `*` is any, and x* goes on to the end.
+3.3~0.1 and 3.3~1% are nearly 3.3. PM_ERR_AGAIN is a metric that fails.";
 
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct TestArguments {
-    /// How expressions are computed.
+    /// Choose how expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     backend: TestBackend,
-    /// Form of the outcome.
+    /// Choose the form of the outcome.
     #[arg(long, value_enum, default_value_t)]
-    format: TestFormat,
+    format: FindingsFormat,
+    /// Also report the definitions, and the branches of `?:`, that no test exercises.
+    #[arg(long)]
+    coverage: bool,
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Files of tests.
+    /// Files of tests (TOML).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -72,16 +89,6 @@ enum TestBackend {
     Jit,
     /// By interpretation.
     Interp,
-}
-
-/// Forms of the outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum TestFormat {
-    /// A line for each test, and what differs.
-    #[default]
-    Text,
-    /// One object for each test or mistake, on one line.
-    Json,
 }
 
 impl TestBackend {
@@ -99,12 +106,14 @@ impl TestBackend {
 /// Runs the command.
 pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let purpose = match arguments.format {
-        TestFormat::Text => Purpose::Text,
-        TestFormat::Json => Purpose::Exact,
+        FindingsFormat::Text => Purpose::Text,
+        _ => Purpose::Exact,
     };
     let escaping = messages.output(purpose).escaping();
     let mut outcome = Outcome::Good;
     let (mut passed, mut failed) = (0, 0);
+    let mut findings = FindingsReport::default();
+    let mut covered = [(0, 0); 2];
     for path in &arguments.files {
         let bytes = match read_file(path) {
             Ok(text) => text,
@@ -120,12 +129,14 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         let mut diagnostics = Diagnostics::default();
         let directory = path.parent().unwrap_or(Path::new(""));
         let file = read(source, directory, &sources, &mut diagnostics);
-        let mut reports = Vec::new();
+        let (mut reports, mut coverage) = (Vec::new(), None);
         if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
             let backends = arguments.backend.backends();
-            let outcome = run_tests(&file, backends, &mut sources, &mut diagnostics);
+            let run = if arguments.coverage { run_with_coverage } else { run_tests };
+            let outcome = run(&file, backends, &mut sources, &mut diagnostics);
             outcome.warnings.iter().for_each(|warning| messages.warning(warning));
             reports = outcome.reports;
+            coverage = outcome.coverage;
         }
         for report in &reports {
             match report.has_passed() {
@@ -137,12 +148,32 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
             outcome = outcome.max(Outcome::Mistake);
         }
         let mut out = String::new();
+        let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
+        if let Some(coverage) = &coverage {
+            let parts = [&coverage.definitions, &coverage.branches];
+            for (sum, part) in covered.iter_mut().zip(parts) {
+                let (exercised, all) = Coverage::count(part);
+                *sum = (sum.0 + exercised, sum.1 + all);
+            }
+        }
         match arguments.format {
-            TestFormat::Text => {
-                write_text(&mut out, &name, &reports, &sources, escaping);
+            FindingsFormat::Text => {
+                write_text(&mut out, &name, &reports, &sources, escaping, messages.are_quiet());
+                for one in missing {
+                    let (line, column) = sources.line_column(one.span.source, one.span.start);
+                    let file = &sources.get(one.span.source).name;
+                    let line = format!("{file}:{line}:{column}: {}: {}", one.name, one.what);
+                    let _ = writeln!(out, "  {}", escaping.text(&line));
+                }
                 messages.diagnostics(diagnostics, &sources);
             }
-            TestFormat::Json => {
+            FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
+                findings.add(diagnostics, &sources);
+                findings.findings.extend(missing.into_iter().map(|one| uncovered(one, &sources)));
+                findings.suites.push(suite(&name, &reports, &sources));
+                continue;
+            }
+            FindingsFormat::Json => {
                 diagnostics.sort();
                 for diagnostic in &diagnostics {
                     let _ = writeln!(out, "{}", to_json(diagnostic, &sources));
@@ -150,14 +181,70 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
                 for report in &reports {
                     write_json(&mut out, &name, report, &sources);
                 }
+                for one in missing {
+                    write_uncovered(&mut out, one, &sources);
+                }
             }
         }
         messages.output(purpose).print(&out)?;
     }
-    if arguments.format == TestFormat::Text {
-        messages.output(purpose).print(format!("{passed} passed, {failed} failed\n"))?;
+    if let Some(document) = arguments.format.document(&findings) {
+        messages.output(purpose).print(document)?;
+    }
+    if arguments.format == FindingsFormat::Text {
+        let mut summary = format!("{passed} passed, {failed} failed\n");
+        if arguments.coverage {
+            let [(definitions, all), (branches, both)] = covered;
+            let _ = writeln!(
+                summary,
+                "exercised: {definitions} of {}, {branches} of {}",
+                counted(all, "definition"),
+                match both {
+                    1 => "1 branch".to_owned(),
+                    _ => format!("{both} branches"),
+                }
+            );
+        }
+        messages.output(purpose).print(summary)?;
     }
     Ok(if failed > 0 { outcome.max(Outcome::Failed) } else { outcome })
+}
+
+/// What no test exercises, as a finding.
+fn uncovered(one: &Covered, sources: &SourceMap) -> Finding {
+    let message = format!("{}: {}", one.name, one.what);
+    // Only its place and words matter.
+    let diagnostic = Diagnostic::warning(Code::BadTestFile, one.span, message);
+    Finding { kind: "coverage".to_owned(), ..Finding::of(&diagnostic, sources) }
+}
+
+fn write_uncovered(out: &mut String, one: &Covered, sources: &SourceMap) {
+    let (line, column) = sources.line_column(one.span.source, one.span.start);
+    write_object(out, |object| {
+        object.text("file", &sources.get(one.span.source).name);
+        object.value("line", line);
+        object.value("column", column);
+        object.text("metric", &one.name);
+        object.text("uncovered", &one.what);
+    });
+    out.push('\n');
+}
+
+/// What came of the tests of a file, with what differs in lines.
+fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
+    let test = |report: &Report| {
+        let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+        let mut text = String::new();
+        for failure in &report.failures {
+            let _ = writeln!(text, "{}: {}", heading(failure), difference(failure));
+        }
+        if report.omitted > 0 {
+            let _ = writeln!(text, "and {} more", report.omitted);
+        }
+        let failure = (!report.has_passed()).then_some(text);
+        Test { name: report.name.text.to_string(), line, failure }
+    };
+    Suite { file: file.to_owned(), tests: reports.iter().map(test).collect() }
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
@@ -192,10 +279,17 @@ fn write_text(
     reports: &[Report],
     sources: &SourceMap,
     escaping: Escaping,
+    is_quiet: bool,
 ) {
+    if is_quiet && reports.iter().all(Report::has_passed) {
+        return;
+    }
     let _ = writeln!(out, "{}", escaping.text(file));
     for report in reports {
         let name = escaping.text(&report.name.text);
+        if report.has_passed() && is_quiet {
+            continue;
+        }
         if report.has_passed() {
             let _ = writeln!(out, "  passed  {name}");
             continue;

@@ -1,10 +1,11 @@
-//! The graph of all operations of all metrics, each distinct one once.
+//! The graph of all operations of all metrics, with each distinct operation
+//! once.
 //!
-//! Nodes are interned: asking for an operation that exists gives its node.
-//! Operations on constants are done at once, by the same kernels that would do
-//! them later. Operations with a past ([`Op::Change`]) belong to one definition
-//! and are shared within it only; the samples that they look back to are shared
-//! by all.
+//! Nodes are interned: adding an operation that exists returns its node.
+//! Operations on constants are computed at once, by the same kernels that would
+//! compute them later. An operation with a past ([`Op::Change`]) is shared only
+//! within one definition. The previous samples that it reads are shared by all
+//! definitions.
 
 use std::sync::Arc;
 
@@ -19,23 +20,24 @@ use pmderive_runtime::program::{
 };
 use rustc_hash::FxHashMap;
 
-/// Gives the kernel of a form, the same one for equal forms.
+/// Gives the kernel with a form; the same kernel for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
 
-/// All operations of all metrics of a program, and the tables that they refer to.
+/// All operations of all metrics of a program, and the tables that they refer
+/// to.
 #[derive(Default)]
 pub struct Graph {
-    /// Operations; operands before users.
+    /// Operations, with operands before users.
     pub nodes: Vec<Node>,
     /// Instance domain of each node's values, parallel to `nodes`.
     pub indoms: Vec<Option<InDom>>,
     /// Metrics to fetch.
     pub inputs: Vec<Input>,
-    /// Their descriptors, parallel to `inputs`.
+    /// Descriptors of these metrics, parallel to `inputs`.
     pub descs: Vec<MetricDesc>,
     /// Previous samples.
     pub histories: Vec<History>,
-    /// What each definition has of them.
+    /// Each definition's uses of the histories.
     pub baselines: Vec<Baseline>,
     /// Moving windows.
     pub windows: Vec<Window>,
@@ -45,9 +47,9 @@ pub struct Graph {
     pub constants: Vec<u8>,
     /// Patterns in use.
     pub patterns: Vec<Pattern>,
-    /// Domains that constants are spread over.
+    /// Domains over which constants are spread.
     pub fetched_domains: Vec<InDom>,
-    /// Domains that filters look at, with the inputs over them.
+    /// Domains whose instance names filters read, with the inputs over them.
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
     index: FxHashMap<Node, NodeId>,
     input_index: FxHashMap<Pmid, InputSlot>,
@@ -58,27 +60,29 @@ pub struct Graph {
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
     baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
     window_index: FxHashMap<WindowOf, WindowId>,
-    /// The first window of each kind, whichever definition's.
+    /// The first window of each kind, in any definition.
     like_index: FxHashMap<(NodeId, WindowFunction, u64), WindowId>,
     common: Common,
     key_count: FxHashMap<u64, u32>,
 }
 
-/// What tells windows apart: definition, operand, function, bits of the seconds.
+/// The parts that identify a window: definition, operand, function, and bits of
+/// the seconds.
 type WindowOf = (u64, NodeId, WindowFunction, u64);
 
-/// Nodes that do the same for different definitions.
+/// Finds nodes that compute the same in different definitions.
 #[derive(Default)]
 struct Common {
-    /// For each of the first nodes the first one that does the same.
+    /// For each of the first nodes, the first node that computes the same.
     first: Vec<NodeId>,
-    /// The same, without what belongs to a single definition.
+    /// Nodes without the parts that belong to a single definition, each with
+    /// the first one.
     index: FxHashMap<Node, NodeId>,
     histories: FxHashMap<(NodeId, OnFailure), HistoryId>,
 }
 
 impl Graph {
-    /// The node of an operation whose values have that type and domain.
+    /// The node of an operation with values of that type and domain.
     pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let node = Node { op, value_type, is_set: indom.is_some() };
         if let Some(id) = self.index.get(&node) {
@@ -103,13 +107,13 @@ impl Graph {
         })
     }
 
-    /// The values of a metric.
+    /// The node with the values of a metric.
     pub fn input(&mut self, desc: &MetricDesc) -> NodeId {
         let slot = self.slot(desc);
         self.add(Op::Input(slot), desc.value_type, desc.indom)
     }
 
-    /// A constant, spread over a domain if there is one.
+    /// A constant. If there is a domain, it has a value for each instance.
     pub fn constant(&mut self, bits: u64, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let op = match indom {
             None => Op::Constant(bits),
@@ -132,8 +136,8 @@ impl Graph {
         }
     }
 
-    /// Makes a constant that meets values over its own domain a single one:
-    /// then the instances are known without asking for them.
+    /// Turns a constant into a single value if it meets values over its own
+    /// domain. Then nobody has to ask for the domain's instances.
     pub fn spread_by(&mut self, constant: NodeId, others: &[NodeId]) -> NodeId {
         let Op::ConstantPerInstance { bits, .. } = self.nodes[constant.index()].op else {
             return constant;
@@ -148,7 +152,8 @@ impl Graph {
         self.add(Op::Constant(bits), self.nodes[constant.index()].value_type, None)
     }
 
-    /// A kernel over one or two operands; done at once if they are constants.
+    /// A kernel over one or two operands. If they are constants, it is computed
+    /// at once.
     pub fn map(
         &mut self,
         operands: &[NodeId],
@@ -196,7 +201,7 @@ impl Graph {
         self.add(Op::Change { operand, history, baseline, kernel, constants }, value_type, indom)
     }
 
-    /// Where the previous sample of an operand is kept.
+    /// The history that keeps the previous sample of an operand.
     fn history(&mut self, operand: NodeId, on_failure: OnFailure) -> HistoryId {
         if let Some(known) = self.history_index.get(&(operand, on_failure)) {
             return *known;
@@ -228,7 +233,7 @@ impl Graph {
         HistoryKey { definition, ordinal }
     }
 
-    /// A function over a window of time, of an operand whose type the result has.
+    /// A function over a window of time. The result has the operand's type.
     pub fn window(
         &mut self,
         operand: NodeId,
@@ -255,7 +260,8 @@ impl Graph {
         self.add(Op::Window { operand, window }, value_type, indom)
     }
 
-    /// The first node that does the same as this one, if for another definition.
+    /// The first node that computes the same as this one, perhaps for another
+    /// definition.
     fn common(&mut self, node: NodeId) -> NodeId {
         let Graph { nodes, histories, windows, common, .. } = self;
         let Common { first, index, histories: known } = common;
@@ -277,8 +283,8 @@ impl Graph {
         first[node.index()]
     }
 
-    /// Slots of the metrics that a node's values come from, from left to right,
-    /// whatever other metrics there are.
+    /// Slots of the metrics from which a node's values come, from left to
+    /// right. The order does not depend on other metrics.
     fn inputs_of(&self, node: NodeId) -> Vec<InputSlot> {
         let mut slots = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
@@ -298,7 +304,7 @@ impl Graph {
         slots
     }
 
-    /// All nodes that those given need, themselves included, ascending.
+    /// All nodes that the given ones need, including these, ascending.
     pub fn reachable(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
         let mut seen = std::collections::BTreeSet::new();
         let mut stack: Vec<NodeId> = roots.into_iter().collect();
@@ -310,10 +316,12 @@ impl Graph {
         seen.into_iter().collect()
     }
 
-    /// The domain of a filter's operand, whose names it will look at.
+    /// The domain of a filter's operand, whose instance names the filter will
+    /// read.
     pub fn named_domain(&mut self, operand: NodeId) -> NamedDomain {
         let indom = self.indoms[operand.index()];
-        // A single value has no names; any domain will do and is never asked.
+        // A single value has no instance names. Any domain will do; nobody asks
+        // for it.
         let Some(indom) = indom else { return self.named(InDom(0), Vec::new()) };
         let inputs = self.inputs_of(operand);
         let over = |slot: &InputSlot| self.inputs[slot.index()].is_set;
@@ -346,7 +354,7 @@ impl Graph {
         Some(id)
     }
 
-    /// The kernel of a form.
+    /// The kernel with a form.
     pub fn kernel(&mut self, ir: KernelIr, kernels: KernelSource<'_>) -> KernelRef {
         if let Some(kernel) = self.kernel_index.get(&ir) {
             return kernel.clone();
@@ -357,7 +365,7 @@ impl Graph {
         KernelRef(kernel)
     }
 
-    /// Offset of constants.
+    /// Offset of these constants in the table.
     pub fn constants(&mut self, values: Vec<u8>) -> u32 {
         if values.is_empty() {
             return 0;
@@ -371,7 +379,7 @@ impl Graph {
         offset
     }
 
-    /// Instructions of a node's kernel, zero for nodes without one.
+    /// Number of instructions of a node's kernel; zero for a node without one.
     pub fn cost(&self, node: NodeId) -> usize {
         let kernel = match &self.nodes[node.index()].op {
             Op::Map { kernel, .. } | Op::Change { kernel, .. } => kernel,

@@ -1,8 +1,8 @@
-//! Which metrics a set of definitions needs of a source.
+//! The metrics that a set of definitions needs from a source.
 //!
-//! The texts alone give the names. With a source it is also known which of them
-//! exist and which branches will never be chosen. Definitions within
-//! definitions are followed where the language has them.
+//! The texts alone give the names. A source also shows which of them exist and
+//! which branches are never chosen. Definitions inside definitions are followed
+//! if the language has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::engine::{Engine, Registered, Registry, needed};
 use crate::syntax::ast::{Expr, ExprId, NodeKind, PerNode};
 use crate::text::Span;
 
-/// What a metric is needed for, the greatest need first.
+/// The purpose for which a metric is needed, the greatest need first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Need {
     /// Its values.
     Values,
     /// Its metadata, for `meta=`; it is not fetched.
     Metadata,
-    /// Whether it exists, for `defined()`; it is not fetched.
+    /// Its existence, for `defined()`; it is not fetched.
     Existence,
-    /// Nothing with this source: it is in a branch that is never chosen.
+    /// Nothing, with this source: it is in a branch that is never chosen.
     Nothing,
 }
 
@@ -35,9 +35,9 @@ pub struct Dependency {
     /// Its name.
     pub name: Box<str>,
     /// The definitions that mention it, each with its greatest need, in the
-    /// order of their names. Expressions without a name are given by their text.
+    /// order of their names. An expression without a name is given by its text.
     pub needed_by: BTreeMap<Box<str>, Need>,
-    /// What the source knows of it, if there is one.
+    /// Its meaning in the source, if a source was asked.
     pub meaning: Option<Name>,
 }
 
@@ -47,28 +47,27 @@ pub struct Dependencies {
     /// Metrics in the order of their names.
     pub metrics: Vec<Dependency>,
     /// Domains from which definitions select instances by name, as far as the
-    /// source tells.
+    /// source knows them.
     pub domains: Vec<InDom>,
-    /// Names of definitions that are needed but cannot be operands in this
+    /// Names of definitions that are mentioned but cannot be operands in this
     /// language, each with a definition that mentions it.
     pub refused: BTreeMap<Box<str>, Box<str>>,
 }
 
 impl Dependency {
-    /// The greatest need of all.
+    /// The greatest need of all definitions.
     pub fn need(&self) -> Need {
         self.needed_by.values().copied().min().unwrap_or(Need::Nothing)
     }
 
-    /// True if there is a source, and it does not have the metric or knows
-    /// nothing of it.
+    /// True if a source was asked and it lacks the metric or its descriptor.
     pub fn is_missing(&self) -> bool {
         matches!(self.meaning, Some(Name::Unknown(_) | Name::NoDescriptor(_)))
     }
 }
 
-/// Finds the metrics that a selection needs. Without a source all branches
-/// count, and every name that no definition has is a metric. Mistakes in the
+/// Finds the metrics that a selection needs. Without a source, all branches
+/// count, and every name without a definition is a metric. Mistakes in the
 /// definitions are not reported.
 ///
 /// # Errors
@@ -95,7 +94,7 @@ pub fn dependencies(
         found: BTreeMap::new(),
     };
     let mut result = Dependencies::default();
-    // Definitions that were looked at, by place and need.
+    // Visited definitions, by place and need.
     let mut seen: FxHashSet<(Span, Need)> = FxHashSet::default();
     let mut waiting: Vec<(&Registered, Need)> =
         selection.iter().rev().map(|one| (*one, Need::Values)).collect();
@@ -122,10 +121,11 @@ pub fn dependencies(
 /// A walk through definitions.
 struct Walk<'w> {
     registry: &'w Registry,
-    /// True where definitions can be operands of others.
+    /// True if definitions can be operands of others.
     follows: bool,
     names: Option<&'w Names>,
-    /// Which nodes of each definition are left, as far as a source tells.
+    /// For each definition, the nodes that can be chosen, as far as the source
+    /// shows.
     live: FxHashMap<Span, &'w PerNode<bool>>,
     /// Needs of metrics by name and definition.
     found: BTreeMap<Box<str>, BTreeMap<Box<str>, Need>>,
@@ -140,7 +140,7 @@ impl<'w> Walk<'w> {
         refused: &mut BTreeMap<Box<str>, Box<str>>,
     ) {
         if one.is_named && self.is_metric(&one.name) {
-            // The source's metric counts in place of the definition.
+            // The source's metric takes the place of the definition.
             self.add(&one.name, &one.name, needed);
             return;
         }
@@ -176,11 +176,11 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Instance domains of metrics below `[...]` and `matchinst()`.
+/// Instance domains of the metrics below `[...]` and `matchinst()`.
 fn selected_domains(expr: &Expr, names: &Names) -> Vec<InDom> {
     let mut selected: FxHashSet<ExprId> = FxHashSet::default();
     let mut domains = Vec::new();
-    // Parents come after their operands.
+    // Parents come after their operands, so this goes backwards.
     for (id, node) in expr.nodes().rev() {
         let selects = matches!(node.kind, NodeKind::Select { .. } | NodeKind::Match { .. });
         if !selects && !selected.contains(&id) {

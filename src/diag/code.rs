@@ -81,6 +81,8 @@ codes! {
     ByWithoutFleet = 106;
     /// A use of the fleet's metrics that no aggregate makes values of.
     FleetOperand = 107;
+    /// A label of a `by` that no target has.
+    UnknownLabel = 108;
     /// An instance that its domain does not have at present.
     NoSuchInstance = 110;
     /// An operand whose type the operator or function does not take.
@@ -141,10 +143,20 @@ codes! {
     ZeroDivisor = 315;
     /// The value of a counter beside a constant in a comparison.
     CounterCompared = 316;
+    /// A factor that changes the scale of values and not their units.
+    HiddenFactor = 317;
+    /// A name that is a group of others as well, or a word of the language.
+    ShadowingName = 318;
+    /// A pattern that costs more than it has to.
+    ExpensivePattern = 319;
+    /// A comment that allows nothing.
+    UnusedAllow = 320;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
     /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.
     BadServeFile = 401;
+    /// Something wrong with `pmderive.toml`.
+    BadConfigFile = 402;
 }
 
 impl Code {

@@ -39,7 +39,11 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         column,
         labels,
         help: diagnostic.help.as_deref(),
-        fix: diagnostic.fix.as_ref().map(|fix| FixJson { span: ends(fix.span), text: &fix.text }),
+        fix: diagnostic.fix.as_ref().map(|fix| FixJson {
+            span: ends(fix.span),
+            text: &fix.text,
+            certain: fix.is_certain,
+        }),
         metric: diagnostic.metric.as_deref(),
         derivations: diagnostic.derivations.iter().map(|one| derivation(one, sources)).collect(),
         pcp: diagnostic.pcp.as_deref(),
@@ -98,6 +102,8 @@ struct LabelJson<'d> {
 struct FixJson<'d> {
     span: [u32; 2],
     text: &'d str,
+    /// Whether nothing else can be meant.
+    certain: bool,
 }
 
 #[derive(Serialize)]

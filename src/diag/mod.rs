@@ -4,6 +4,7 @@
 //! is elsewhere.
 
 mod code;
+pub mod fixes;
 pub mod json;
 mod page;
 pub mod pcp;
@@ -56,6 +57,9 @@ pub struct Diagnostic {
     pub fix: Option<Fix>,
     /// How operands came by what is wrong with them.
     pub derivations: Vec<Derivation>,
+    /// True for a mistake that only follows from the one before it. Only
+    /// libpcp's words for it are told.
+    pub is_consequence: bool,
     /// What libpcp says of it: the whole message of a mistake in a text, the
     /// `NODE: TEXT` of a semantic error. [`pcp::render`] gives what it prints.
     pub pcp: Option<Box<str>>,
@@ -77,6 +81,8 @@ pub struct Fix {
     pub span: Span,
     /// By what.
     pub text: String,
+    /// True if nothing else can be meant, so that it may be applied unseen.
+    pub is_certain: bool,
 }
 
 /// Where a value got one of its properties, from the metrics up.
@@ -141,6 +147,7 @@ impl Diagnostic {
             help: None,
             fix: None,
             derivations: Vec::new(),
+            is_consequence: false,
             pcp: None,
         }
     }
@@ -168,7 +175,7 @@ impl Diagnostic {
     /// there; without a word it says something else.
     pub fn meant(self, span: Span, word: Option<&str>, otherwise: impl Into<String>) -> Diagnostic {
         match word {
-            Some(word) => self.help(format!("did you mean `{word}`?")).fix(span, word),
+            Some(word) => self.help(format!("did you mean `{word}`?")).guess(span, word),
             None => self.help(otherwise),
         }
     }
@@ -185,9 +192,15 @@ impl Diagnostic {
         self
     }
 
-    /// Adds an edit that would repair it.
+    /// Adds an edit that would repair it, whatever was meant.
     pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.fix = Some(Fix { span, text: text.into() });
+        self.fix = Some(Fix { span, text: text.into(), is_certain: true });
+        self
+    }
+
+    /// Adds an edit that repairs it if that is what was meant.
+    pub fn guess(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.fix = Some(Fix { span, text: text.into(), is_certain: false });
         self
     }
 }
@@ -256,6 +269,21 @@ impl Diagnostics {
             *left = left.saturating_sub(1);
             is_kept
         });
+    }
+
+    /// Forgets those from `first` on that are not wanted.
+    pub fn retain_since(&mut self, first: usize, mut is_wanted: impl FnMut(&Diagnostic) -> bool) {
+        let mut index = 0;
+        self.list.retain(|one| {
+            index += 1;
+            index <= first || is_wanted(one)
+        });
+    }
+
+    /// Forgets those that only follow from others.
+    pub fn without_consequences(mut self) -> Diagnostics {
+        self.list.retain(|one| !one.is_consequence);
+        self
     }
 
     /// Those from `first` on.

@@ -49,6 +49,7 @@ pages! {
     UnusableOperand = "0105",
     ByWithoutFleet = "0106",
     FleetOperand = "0107",
+    UnknownLabel = "0108",
     NoSuchInstance = "0110",
     NotNumeric = "0200",
     BranchTypes = "0201",
@@ -79,8 +80,13 @@ pages! {
     UnsignedWrap = "0314",
     ZeroDivisor = "0315",
     CounterCompared = "0316",
+    HiddenFactor = "0317",
+    ShadowingName = "0318",
+    ExpensivePattern = "0319",
+    UnusedAllow = "0320",
     BadTestFile = "0400",
     BadServeFile = "0401",
+    BadConfigFile = "0402",
 }
 
 #[cfg(test)]

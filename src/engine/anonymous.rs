@@ -1,14 +1,14 @@
-//! The metrics that libpcp defines for itself, to unpack event records into
+//! The metrics that libpcp defines itself for the parts of event records
 //! (`pmUnpackEventRecords(3)`).
 //!
-//! They are in every name space and never have values. The registry knows when
-//! they get their identifiers.
+//! They are in every name space and never have values. The registry decides
+//! when they get their identifiers.
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 
 use crate::check::typed::Desc;
 
-/// Metadata of all of them.
+/// Metadata of each anonymous metric.
 pub const DESC: Desc = Desc {
     value_type: ValueType::U32,
     indom: None,
@@ -16,14 +16,14 @@ pub const DESC: Desc = Desc {
     units: Units::NONE,
 };
 
-/// One of them.
+/// An anonymous metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Anonymous {
     /// Its name.
     pub name: &'static str,
-    /// One line of help.
+    /// The one-line help text.
     pub one_line: &'static str,
-    /// All of the help.
+    /// The long help text.
     pub help: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! When kernels become native code.
+//! Decides when kernels become native code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,22 +11,23 @@ use rustc_hash::FxHashSet;
 use super::Engine;
 use super::threads::Threads;
 
-/// How kernels are run.
+/// The way in which kernels run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Backend {
-    /// By native code if it is worth it: from soon after the second evaluation on.
+    /// Native code if it is worth it: kernels are compiled after the second
+    /// evaluation.
     #[default]
     Auto,
-    /// By native code from the first evaluation on.
+    /// Native code from the first evaluation on.
     Jit,
-    /// By interpretation.
+    /// Interpretation.
     Interp,
 }
 
 impl Backend {
-    /// The backend for a number of evaluations, if that is known: native code is
-    /// not worth it for a single one.
+    /// The backend for a known number of evaluations. Native code is not worth
+    /// it for a single one.
     pub fn for_evaluations(self, number: Option<u64>) -> Backend {
         match (self, number) {
             (Backend::Auto, Some(1)) => Backend::Interp,
@@ -35,7 +36,7 @@ impl Backend {
     }
 }
 
-/// Compiles kernels when their time has come.
+/// Compiles kernels when it is time.
 #[derive(Debug)]
 pub struct Compiler {
     backend: Backend,
@@ -44,63 +45,25 @@ pub struct Compiler {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Native code turned out to be impossible; it is not tried again.
+    /// True if native code is impossible; it is not tried again.
     failed: AtomicBool,
     warning: Mutex<Option<String>>,
-    /// Addresses of kernels that threads are compiling, and hold.
+    /// Addresses of kernels that threads are compiling. The threads keep the
+    /// kernels alive.
     under_way: Mutex<FxHashSet<usize>>,
 }
 
 impl Engine {
-    /// Notes that an evaluator has evaluated a program of this engine. With
-    /// [`Backend::Auto`] its kernels become native code, in a thread of their
-    /// own, when it has done two. [`super::Session`] says so by itself; this is
-    /// for whoever has an [`Evaluator`], for which nothing else is needed to
-    /// evaluate the metrics of a host whose calls are futures:
+    /// Records that an evaluator has evaluated a program of this engine. With
+    /// [`Backend::Auto`], the program's kernels become native code after its
+    /// second evaluation, in a separate thread. [`super::Session`] calls this
+    /// itself. Call it if you use an [`Evaluator`] directly, as for a host
+    /// whose calls are futures; the [first programs](crate::manual::programs)
+    /// have an example.
     ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use pmderive::dialect::Dialect;
-    /// use pmderive::engine::{Backend, Engine, Selection, SharedRegistry};
-    /// use pmderive_runtime::context::AsyncHostContext;
-    /// use pmderive_runtime::eval::{Value, Workspace};
-    /// # use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let mut world = World::new();
-    /// # let disks = world.add_domain(&["sda", "sdb"]);
-    /// # world.add(Metric::new("disk.dev.read", Script::counter(25.0)).per(disks));
-    /// # let pmcd = FakePmcd::start(FakeHost::new(world));
-    /// # let spec = pmcd.spec();
-    /// let shared = SharedRegistry::new(Dialect::Fixed);
-    /// shared.register("web.reads", "rate(disk.dev.read[sda])")?;
-    /// let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
-    /// let registry = &shared.snapshot().registry;
-    /// let selection = Arc::new(Selection::new(registry, &registry.all()));
-    ///
-    /// let mut host: AsyncHostContext = AsyncHostContext::open(&spec).await?;
-    /// let compiled = engine.bind_host(&selection, &mut host).await?;
-    /// let output = compiled.metrics[0].output.ok_or("it cannot be used on this host")?;
-    ///
-    /// let mut evaluator = compiled.evaluator();
-    /// let mut workspace = Workspace::default();
-    /// let mut rates = Vec::new();
-    /// for _ in 0..3 {
-    ///     let (values, _) = host.evaluate(&mut evaluator, &mut workspace).await?;
-    ///     let values = values.get(output);
-    ///     rates.push(values.iter().next().map(|(_, value)| value == Value::F64(25.0)));
-    ///     engine.evaluated(&evaluator);
-    /// }
-    /// assert_eq!(rates, [None, Some(true), Some(true)]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// When [`AsyncHostContext::metadata_epoch`] has changed, or the host has
-    /// failed and may be another one now, bind it again and
-    /// give the evaluator what comes of it ([`super::Compiled::put_into`]).
+    /// If [`AsyncHostContext::metadata_epoch`] has changed, or the host has
+    /// failed and may now be another one, bind it again and put the result into
+    /// the evaluator ([`super::Compiled::put_into`]).
     ///
     /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
     pub fn evaluated(&self, evaluator: &Evaluator) {
@@ -117,15 +80,15 @@ impl Compiler {
         lock(&self.state.warning).take()
     }
 
-    /// A program was made and not evaluated yet.
+    /// Handles a new program, before its first evaluation.
     pub fn program_made(&self, program: &Program) {
         if self.backend == Backend::Jit {
             self.state.compile(&missing(program));
         }
     }
 
-    /// A program was evaluated for the `count`th time in a context. What is to
-    /// become native does so on the threads, once however many contexts ask.
+    /// Handles the `count`th evaluation of a program in a context. Kernels are
+    /// compiled on the threads, and only once, however many contexts ask.
     pub fn evaluated(&self, program: &Program, count: u64, threads: &Threads) {
         if self.backend != Backend::Auto || count != 2 || self.state.failed.load(Ordering::Relaxed)
         {

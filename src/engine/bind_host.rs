@@ -1,6 +1,5 @@
-//! Binds to hosts without blocking: the questions go out as futures, and the
-//! engine's own threads compile, once for all hosts of a class however many
-//! wait.
+//! Binds definitions to hosts without blocking. The questions are futures. The
+//! engine's threads compile, once for all hosts of a class, however many wait.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,9 +14,9 @@ use super::{Engine, Registered, Registry, Selection};
 use crate::bind::{Found, ask_host};
 use crate::diag::Diagnostics;
 
-/// How far compiling for a class has come on the engine's threads.
+/// Progress of compiling for a class on the engine's threads.
 #[derive(Debug, Default)]
-pub(super) struct Flight {
+pub(super) struct Compilation {
     state: Mutex<State>,
 }
 
@@ -25,27 +24,27 @@ pub(super) struct Flight {
 enum State {
     /// Nobody has asked for it.
     #[default]
-    Grounded,
-    /// Under way, and waited for.
-    Flying(Vec<Waker>),
-    /// It has ended: there is a program, unless the compiler panicked.
-    Over,
+    NotStarted,
+    /// A thread compiles; these tasks wait.
+    Running(Vec<Waker>),
+    /// It has ended. There is a program unless the compiler panicked.
+    Ended,
 }
 
-impl Flight {
-    /// Ready at the end; the first who asks begins with `start`.
+impl Compilation {
+    /// Ready when compiling has ended. The first caller runs `start`.
     fn poll(&self, context: &Context<'_>, start: impl FnOnce()) -> Poll<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let waker = || context.waker().clone();
         match &mut *state {
-            State::Over => return Poll::Ready(()),
-            State::Flying(waiting) => {
+            State::Ended => return Poll::Ready(()),
+            State::Running(waiting) => {
                 if !waiting.iter().any(|one| one.will_wake(context.waker())) {
                     waiting.push(waker());
                 }
                 return Poll::Pending;
             }
-            State::Grounded => *state = State::Flying(vec![waker()]),
+            State::NotStarted => *state = State::Running(vec![waker()]),
         }
         drop(state);
         start();
@@ -54,24 +53,24 @@ impl Flight {
 
     fn end(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Flying(waiting) = std::mem::replace(&mut *state, State::Over) {
+        if let State::Running(waiting) = std::mem::replace(&mut *state, State::Ended) {
             drop(state);
             waiting.into_iter().for_each(Waker::wake);
         }
     }
 }
 
-/// Tells those who wait of the end, whatever it is.
-struct Landing(Arc<Class>);
+/// Wakes the waiting tasks when the job ends in any way.
+struct EndOnDrop(Arc<Class>);
 
-impl Drop for Landing {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.flight().end();
+        self.0.compilation().end();
     }
 }
 
-/// Asks a host in a boxed future: it is large and needed seldom, and the tasks
-/// of thousands of hosts must not hold room for it all the time.
+/// Asks a host in a boxed future. The future is large and seldom needed, so the
+/// tasks of thousands of hosts must not reserve room for it.
 async fn ask_apart<T: Transport>(
     selection: &Selection,
     host: &mut AsyncHostContext<T>,
@@ -83,9 +82,9 @@ async fn ask_apart<T: Transport>(
 }
 
 impl Engine {
-    /// [`Engine::bind`] for a host, without blocking: two round trips, and for
-    /// the first host of its kind the time that compiling takes on another
-    /// thread. When it is dropped nothing is lost but the answers.
+    /// [`Engine::bind`] for a host, without blocking. It takes two round trips
+    /// and, for the first host of its kind, the time of compiling on another
+    /// thread. Dropping the future loses only the answers.
     ///
     /// # Errors
     /// The host failed.
@@ -98,9 +97,9 @@ impl Engine {
         self.compiled_elsewhere(selection, &found, host.spec()).await
     }
 
-    /// [`Engine::compile`] for a host, without blocking: as
-    /// [`Engine::bind_host`], and one round trip more where names are unknown,
-    /// for those to suggest in their place.
+    /// [`Engine::compile`] for a host, without blocking. It works as
+    /// [`Engine::bind_host`] and takes one more round trip if names are
+    /// unknown, to find names to suggest.
     ///
     /// # Errors
     /// The host failed.
@@ -114,13 +113,13 @@ impl Engine {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask_apart(&selection, host).await?;
         let compiled = self.compiled_elsewhere(&selection, &found, host.spec()).await?;
-        let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
-        self.tell(&compiled, &found, &names, diagnostics);
+        let names = if compiled.needs_names() { host.traverse("").await? } else { Vec::new() };
+        self.diagnose(&compiled, &found, &names, diagnostics);
         Ok(compiled)
     }
 
-    /// What is compiled for sources with these answers; it is done on the
-    /// engine's threads if nobody has.
+    /// The compiled definitions for sources with these answers. The engine's
+    /// threads compile if nobody has done so.
     async fn compiled_elsewhere(
         self: &Arc<Self>,
         selection: &Arc<Selection>,
@@ -131,19 +130,19 @@ impl Engine {
         if !class.is_built() {
             let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {
-                class.flight().poll(context, || {
+                class.compilation().poll(context, || {
                     let Some((found, identities)) = work.take() else { return };
                     let (engine, class) = (Arc::clone(self), Arc::clone(&class));
                     self.threads.run(Box::new(move || {
-                        let landing = Landing(class);
-                        let selection = landing.0.selection();
-                        landing.0.build(|| engine.build(selection, &found, identities));
+                        let guard = EndOnDrop(class);
+                        let selection = guard.0.selection();
+                        guard.0.build(|| engine.build(selection, &found, identities));
                     }));
                 })
             })
             .await;
         }
-        // Made here only if the thread could not, so that it is seen why.
+        // Runs only if the thread failed, so that the cause shows up here.
         let make = || self.build(selection, found, identities.clone());
         Ok(class.compiled(class.build(make), identities))
     }

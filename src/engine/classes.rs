@@ -1,19 +1,20 @@
-//! Sources in which the same definitions mean the same share one program.
+//! Sources in which definitions mean the same share one program.
 //!
-//! A [`Class`] is a selection of definitions and a [`Fingerprint`] of all that
-//! binding them asks a source. The first source of a class is compiled for;
-//! for each later one the program is there, and what the source calls its
-//! metrics and domains is put into a binding. Classes exist as long as someone
-//! uses what was compiled for them.
+//! A [`Class`] is a selection of definitions, and a [`Fingerprint`] of all
+//! answers to the questions of binding. The program is compiled for the first
+//! source of a class. For each later source, only a binding with the source's
+//! own identifiers is made. A class exists as long as someone uses its program.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pmderive_runtime::eval::{Evaluator, InCommon, LayoutPool, SharedLayouts};
 use pmderive_runtime::program::{Binding, List, Program};
 use pmderive_runtime::weak_table::WeakTable;
+use rustc_hash::FxHashSet;
 
 use super::Metric;
-use super::bind_host::Flight;
+use super::bind_host::Compilation;
 use super::selection::Selection;
 use crate::bind::{Fingerprint, Identities};
 use crate::diag::Diagnostics;
@@ -26,66 +27,69 @@ pub(super) struct Classes {
     table: Mutex<WeakTable<Class>>,
 }
 
-/// Sources that are alike for a selection of definitions.
+/// Sources with equal answers to the questions of a selection.
 #[derive(Debug)]
 pub(super) struct Class {
+    /// No other class has it, nor ever had.
+    number: u64,
     selection: Arc<Selection>,
     fingerprint: Fingerprint,
-    /// Made once, by whoever comes first; others wait.
+    /// Made once, by the first who needs it; others wait.
     build: OnceLock<Build>,
-    /// For the evaluators of its sources.
+    /// Layouts that the evaluators of its sources share.
     layouts: SharedLayouts,
-    /// Who waits for that without blocking.
-    flight: Flight,
-    /// What was made for single sources, by a hash of their identifiers.
+    /// The tasks that wait for the compiler without blocking.
+    compilation: Compilation,
+    /// The bindings for single sources, by a hash of their identifiers.
     compiled: Mutex<WeakTable<Compiled>>,
 }
 
-/// What was compiled for the first source of a class.
+/// The result of compiling for the first source of a class.
 #[derive(Debug)]
 pub(super) struct Build {
     pub identities: Identities,
     pub metrics: List<Metric>,
     pub program: Arc<Program>,
     pub operands: Operands,
-    /// As of the first source, without names to suggest: others may have other domains.
+    /// For the first source, without suggested names. Other sources may have
+    /// other domains.
     pub diagnostics: Diagnostics,
-    /// True if names of a source might be suggested in place of unknown ones.
-    pub misses_names: bool,
+    /// True if a suggestion needed the names of a source.
+    pub needs_names: bool,
 }
 
-/// Definitions compiled against one source. Sources that are alike share the
-/// program, and all of it if their metrics have the same identifiers.
+/// Definitions compiled for one source. Sources of a class share the program.
+/// If their metrics have the same identifiers, they share all of it.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The selection, in the order asked for.
+    /// The selected metrics, in the order of the request.
     pub metrics: List<Metric>,
-    /// What computes those that can be used.
+    /// The program for the metrics that can be used.
     pub program: Arc<Program>,
-    /// What the program's inputs are in this source.
+    /// The metrics of this source for the program's inputs.
     pub binding: Arc<Binding>,
     identities: Identities,
     class: Arc<Class>,
 }
 
 impl Compiled {
-    /// An evaluator without previous samples. As long as it is there, like
-    /// sources find what was compiled.
+    /// An evaluator without previous samples. While it exists, other sources of
+    /// the class find the compiled program.
     pub fn evaluator(self: &Arc<Compiled>) -> Evaluator {
         let evaluator = Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding));
         evaluator.sharing(Arc::clone(self) as Arc<dyn InCommon>)
     }
 
-    /// Lets an evaluator go on with this program, see [`Evaluator::change_program`].
+    /// Makes an evaluator continue with this program, see
+    /// [`Evaluator::change_program`].
     pub fn put_into(self: &Arc<Compiled>, evaluator: &mut Evaluator) {
         let (program, binding) = (Arc::clone(&self.program), Arc::clone(&self.binding));
         evaluator.change_program(program, binding, Arc::clone(self) as Arc<dyn InCommon>);
     }
 
-    /// What was found when the program was made, for the first source of its
-    /// kind. For like sources the same is wrong; numbers of instance domains
-    /// may be others. Names are not suggested: see [`Engine::compile`] and
-    /// [`Engine::compile_host`].
+    /// The diagnostics of the first source of the class. Other sources have the
+    /// same mistakes, perhaps with other numbers of instance domains. No names
+    /// are suggested; [`Engine::compile`] and [`Engine::compile_host`] do that.
     ///
     /// [`Engine::compile`]: super::Engine::compile
     /// [`Engine::compile_host`]: super::Engine::compile_host
@@ -94,9 +98,14 @@ impl Compiled {
         self.class.build.get().map_or(&NONE, |build| &build.diagnostics)
     }
 
-    /// True if names of the source might be suggested in place of unknown ones.
-    pub(super) fn misses_names(&self) -> bool {
-        self.class.build.get().is_some_and(|build| build.misses_names)
+    /// True if a suggestion needed the names of the source.
+    pub(super) fn needs_names(&self) -> bool {
+        self.class.build.get().is_some_and(|build| build.needs_names)
+    }
+
+    /// The number of the kind of sources that it was compiled for ([`super::Kind`]).
+    pub fn kind(&self) -> u64 {
+        self.class.number
     }
 
     /// The definitions that were compiled.
@@ -112,8 +121,8 @@ impl InCommon for Compiled {
 }
 
 impl Classes {
-    /// The class of sources with a fingerprint, a new one if there is none;
-    /// nothing if that would be more than `limit`.
+    /// The class of sources with a fingerprint; a new one if there is none.
+    /// `None` if there would be more than `limit`.
     pub fn find(
         &self,
         selection: &Arc<Selection>,
@@ -130,12 +139,14 @@ impl Classes {
             if table.count() >= limit {
                 return None;
             }
+            static NUMBERS: AtomicU64 = AtomicU64::new(1);
             let class = Arc::new(Class {
+                number: NUMBERS.fetch_add(1, Ordering::Relaxed),
                 selection: Arc::clone(selection),
                 fingerprint: fingerprint.clone(),
                 build: OnceLock::new(),
                 layouts: SharedLayouts::of(layouts),
-                flight: Flight::default(),
+                compilation: Compilation::default(),
                 compiled: Mutex::default(),
             });
             table.insert(hash, &class);
@@ -143,51 +154,63 @@ impl Classes {
         })
     }
 
-    /// Those in use.
+    /// The classes in use.
     pub fn all(&self) -> Vec<Arc<Class>> {
         lock(&self.table).all()
     }
 
-    /// How many are in use.
+    /// Number of classes in use.
     pub fn count(&self) -> usize {
         lock(&self.table).count()
     }
 }
 
 impl Class {
-    /// What its sources answer.
+    /// The answers of its sources.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
-    /// Who holds what was compiled for it.
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes of its program, and of what its sources share of layouts, but for what was
+    /// counted already.
+    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> (usize, usize) {
+        let program = self.build.get().map_or(0, |build| build.program.bytes_unless(seen));
+        (program, self.layouts.bytes_unless(seen))
+    }
+
+    /// Number of users of its compiled definitions.
     pub fn holders(&self) -> usize {
         let compiled = lock(&self.compiled).all();
-        // One is held here.
+        // This list holds one reference itself.
         compiled.iter().map(|one| Arc::strong_count(one) - 1).sum()
     }
 
-    /// What its definitions are.
+    /// The definitions that are compiled.
     pub fn selection(&self) -> &Arc<Selection> {
         &self.selection
     }
 
-    /// Compiling for it on the engine's threads.
-    pub fn flight(&self) -> &Flight {
-        &self.flight
+    /// Progress of compiling on the engine's threads.
+    pub fn compilation(&self) -> &Compilation {
+        &self.compilation
     }
 
-    /// What was compiled for it; `make` does that if nobody has.
+    /// The compiled definitions; `make` compiles them if nobody has.
     pub fn build(&self, make: impl FnOnce() -> Build) -> &Build {
         self.build.get_or_init(make)
     }
 
-    /// True once it is compiled.
+    /// True if they are compiled.
     pub fn is_built(&self) -> bool {
         self.build.get().is_some()
     }
 
-    /// What was compiled, for a source with these identifiers.
+    /// The compiled definitions for a source with these identifiers.
     pub fn compiled(self: &Arc<Class>, build: &Build, identities: Identities) -> Arc<Compiled> {
         let is_same = |one: &Compiled| one.identities == identities;
         lock(&self.compiled).find_or_insert(identities.hash(), is_same, || {
@@ -200,7 +223,7 @@ impl Class {
 }
 
 impl Build {
-    /// Metrics and binding in a source with other identifiers.
+    /// Metrics and binding for a source with other identifiers.
     fn translated(&self, identities: &Identities) -> (List<Metric>, Arc<Binding>) {
         if *identities == self.identities {
             return (self.metrics.clone(), Arc::new(self.operands.binding()));

@@ -1,7 +1,7 @@
 //! Settings of derived metrics: limits, debugging, the treatment of missing
 //! operands, and who may change which (`pmSetDerivedControl(3)`).
 //!
-//! The limit of a context is its own affair, see [`super::Session`].
+//! The limit of a context is not here; [`super::Session`] keeps it.
 
 use pmderive_runtime::model::PmStatus;
 
@@ -10,14 +10,13 @@ use crate::syntax::ControlOption;
 /// Who sets an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetBy {
-    /// The environment variable `PCP_DERIVED_CONTROL`, which overrides everyone
-    /// else.
+    /// The environment variable `PCP_DERIVED_CONTROL`. It overrides all others.
     Environment,
     /// A program, or a `#control` line of a definition file.
     Program,
 }
 
-/// The options with their values.
+/// The options and their values.
 #[derive(Clone, Copy, Debug)]
 pub struct Controls {
     values: [i32; ControlOption::ALL.len()],
@@ -41,12 +40,12 @@ impl Controls {
         usize::try_from(self.get(option)).ok()
     }
 
-    /// Gives an option a value.
+    /// Sets an option.
     ///
     /// # Errors
-    /// `PM_ERR_ARG` for a value that it cannot have, `PM_ERR_AGAIN` if the
-    /// environment gave it another; `PM_ERR_NOCONTEXT` for the limit of a
-    /// context, which is not kept here.
+    /// `PM_ERR_ARG` for a value that the option cannot have, `PM_ERR_AGAIN` if
+    /// the environment has set another value, `PM_ERR_NOCONTEXT` for the limit
+    /// of a context, which is not kept here.
     pub fn set(&mut self, option: ControlOption, value: i32, by: SetBy) -> Result<(), PmStatus> {
         if !option.takes(value) {
             return Err(PmStatus::ARG);

@@ -1,8 +1,8 @@
-//! Checks definitions against the answers of a source: which names are
-//! definitions, in which order they are checked, and what was found out.
+//! Checks definitions against the answers of a source: determines which names
+//! are definitions and in which order to check, and keeps the results.
 //!
-//! It asks no source: its caller gives the answers, and a function that
-//! suggests names in place of unknown ones.
+//! It asks no source. The caller gives the answers, and a function that
+//! suggests names for unknown ones.
 
 use std::sync::Arc;
 
@@ -22,47 +22,48 @@ use crate::syntax::ControlOption;
 /// Definitions checked against one source.
 #[derive(Debug)]
 pub struct Examination {
-    /// How many of the expressions, from the first on, were asked for.
+    /// Number of chosen expressions; they come first.
     chosen: usize,
-    /// What the names in them stand for.
+    /// The meaning of the names in them.
     pub names: Names,
-    /// What was found out about each, in the order asked for, and after those
-    /// about the definitions that they mention. A definition that a metric of
-    /// the source hides is the values of that metric, and nothing is said of
-    /// the nodes of its expression.
+    /// The result for each expression: first the chosen ones in their order,
+    /// then the definitions that they mention. A definition that a metric of
+    /// the source hides has the values of that metric, and the nodes of its
+    /// expression have no results.
     pub expressions: Vec<Examined>,
-    /// Parallel to the expressions: under what previous samples are kept.
+    /// Identities under which previous samples are kept, parallel to the
+    /// expressions.
     identities: Vec<u64>,
-    /// Positions of the expressions, operands first.
+    /// Positions of the expressions, with operands first.
     order: Vec<usize>,
-    /// Parallel to the expressions: whether values are needed.
+    /// Parallel to the expressions: true if its values are needed.
     wanted: Vec<bool>,
 }
 
-/// A selection of definitions that are checked.
+/// A checked selection of definitions.
 pub(crate) struct Checked {
-    /// The selection, in the order asked for.
+    /// The selected metrics, in the order of the request.
     pub(crate) metrics: Vec<Metric>,
-    /// Those that can be used, with the identity of their previous samples;
-    /// [`Metric::output`] is the position here.
+    /// The definitions that can be used, each with the identity of its previous
+    /// samples. [`Metric::output`] is a position here.
     pub(crate) typed: Vec<(u64, TypedExpr)>,
 }
 
-/// What definitions are checked with.
+/// The input of a check.
 pub(super) struct Checking<'c> {
     pub registry: &'c Registry,
     pub language: Language,
     pub equivalent_domains: &'c Arc<EquivalentDomains>,
-    /// Those that were chosen, and after them those that they mention.
+    /// The chosen definitions, and after them those that they mention.
     pub definitions: &'c [&'c Registered],
-    /// How many were chosen.
+    /// Number of chosen definitions.
     pub chosen: usize,
-    /// Gives a name that was perhaps meant by an unknown one.
+    /// Suggests a known name for an unknown one.
     pub suggest: &'c dyn Fn(&str) -> Option<String>,
 }
 
 impl Checking<'_> {
-    /// Checks against a source's answers, which are parallel to `names`.
+    /// Checks against a source's answers, parallel to `names`.
     pub fn run(
         &self,
         names: &[&str],
@@ -84,7 +85,7 @@ impl Checking<'_> {
         Examination { chosen, names, expressions, identities, order, wanted }
     }
 
-    /// What the names stand for before anything is checked.
+    /// The meaning of the names before anything is checked.
     fn meanings(&self, names: &[&str], found: &[Found]) -> Names {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
@@ -100,8 +101,8 @@ impl Checking<'_> {
         names
     }
 
-    /// The order of checking, with cycles reported. Without extensions no
-    /// metric needs another, so a cycle is no mistake of its own.
+    /// The order of checking; reports cycles. Without extensions no metric
+    /// needs another, so a cycle is no mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
         let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
         let mut cycles = Diagnostics::default();
@@ -113,9 +114,8 @@ impl Checking<'_> {
         order
     }
 
-    /// Checks the definitions in their order, each of which is then known to
-    /// those after it. Gives what was found out and the mistakes, both parallel
-    /// to the definitions.
+    /// Checks the definitions in their order; each is known to the later ones.
+    /// Returns the results and the mistakes, both parallel to the definitions.
     fn check_each(&self, order: &Order, names: &mut Names) -> (Vec<Examined>, Vec<Diagnostics>) {
         let count = self.definitions.len();
         let mut expressions: Vec<Examined> = vec![Examined::default(); count];
@@ -148,7 +148,7 @@ impl Checking<'_> {
 }
 
 impl Examination {
-    /// The expressions that are whole and wanted, in an order for planning.
+    /// The wanted expressions without mistakes, in an order for planning.
     pub(crate) fn arranged(&self) -> Arranged {
         nesting::arrange(
             self.chosen,
@@ -159,12 +159,12 @@ impl Examination {
         )
     }
 
-    /// Whether values of the expression at a position are needed.
+    /// True if values of the expression at a position are needed.
     pub(crate) fn is_wanted(&self, position: usize) -> bool {
         self.wanted.get(position).copied().unwrap_or(false)
     }
 
-    /// The metrics that were chosen, and what is to be planned for them.
+    /// The chosen metrics, and the expressions to plan for them.
     pub(super) fn into_checked<'r>(self, chosen: impl Iterator<Item = &'r Registered>) -> Checked {
         let Examination { chosen: count, names, expressions, identities, order, wanted } = self;
         let Arranged { typed, outputs } =
@@ -180,7 +180,7 @@ impl Examination {
     }
 }
 
-/// The source has a metric of this name, which counts instead.
+/// The warning for a definition that a metric of the source hides.
 fn hidden(one: &Registered) -> Diagnostic {
     let message = format!("`{}` is a metric of this source, which hides the definition", one.name);
     Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)

@@ -1,6 +1,6 @@
-//! Random definitions over random samples: the fused kernels and layouts must
-//! agree with the general path, whatever comes, goes, falls and fails, and a
-//! context that serves derived metrics as any others must deliver the same.
+//! Random definitions over random samples. Fused kernels and layouts must agree
+//! with the general path, whatever instances come and go and whatever falls or
+//! fails. A context that serves derived metrics must deliver the same values.
 
 use std::sync::Arc;
 
@@ -21,20 +21,22 @@ use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::text::SourceMap;
 
-/// Choices taken from bytes; when they run out, a fixed sequence goes on.
+/// Choices from bytes. When the bytes run out, a fixed sequence continues.
 #[derive(Clone)]
-pub(super) struct Choices {
+pub struct Choices {
     data: Vec<u8>,
     at: usize,
     state: u64,
 }
 
 impl Choices {
-    pub(super) fn new(data: &[u8]) -> Choices {
+    /// Choices from bytes.
+    pub fn new(data: &[u8]) -> Choices {
         Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 }
     }
 
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    /// A number below a limit.
+    pub fn below(&mut self, limit: usize) -> usize {
         let byte = match self.data.get(self.at) {
             Some(byte) => *byte,
             None => {
@@ -46,12 +48,14 @@ impl Choices {
         usize::from(byte) % limit.max(1)
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+    /// One of a list.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 }
 
-pub(super) const TYPES: [ValueType; 7] = [
+/// Types of operands.
+pub const TYPES: [ValueType; 7] = [
     ValueType::I32,
     ValueType::U32,
     ValueType::I64,
@@ -61,9 +65,10 @@ pub(super) const TYPES: [ValueType; 7] = [
     ValueType::String,
 ];
 const DOMAIN: InDom = InDom::new(7, 1);
-pub(super) const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
+/// Names of instances.
+pub const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
-/// Samples that the choices make.
+/// A feed with samples from the choices.
 struct Samples {
     choices: Choices,
     step: i64,
@@ -71,18 +76,19 @@ struct Samples {
     content: Content,
 }
 
-/// What the parts of a fetch are.
+/// The form of the parts of a fetch.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Columns,
-    /// Encoded, as if they came from pmcd.
+    /// Encoded, as from pmcd.
     Wire,
-    /// Columns at two fetches, encoded at the next two.
+    /// Columns for two fetches, encoded for the next two.
     ByTurns,
 }
 
-/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
-/// of each type; numbers at even positions are counters, and two are of space.
+/// Metrics `s.0` to `s.6` (single values) and `m.0` to `m.6` (over one domain),
+/// one of each type. Numbers at even positions are counters, and two metrics
+/// have units of space.
 fn metadata() -> MemoryMetadata {
     let mut metadata = MemoryMetadata::default();
     for (cluster, kind) in [(0, "s"), (1, "m")] {
@@ -118,13 +124,14 @@ impl Feed for Samples {
         let pause = self.choices.below(4) as i64;
         let stamp = Timestamp::new(1000 + self.step * 4 + pause, 250_000_000 * pause);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
-        // Rarely, the fetch was split; metrics from this one on have another stamp.
+        // Sometimes the fetch was split: metrics from `split` on have another
+        // stamp.
         let split = match self.choices.below(8) {
             0 => self.choices.below(2 * TYPES.len()),
             _ => usize::MAX,
         };
-        // Mostly the same instances as ever; sometimes some leave, change
-        // places, or come twice.
+        // Usually the same instances. Sometimes some leave, change places, or
+        // come twice.
         let mut ids: Vec<InstId> = (0..4).collect();
         match self.choices.below(10) {
             0 => drop(ids.remove(self.choices.below(4))),
@@ -134,7 +141,8 @@ impl Feed for Samples {
             4 => ids.insert(self.choices.below(5), self.choices.below(4) as InstId),
             _ => {}
         }
-        // All metrics, so that every list sees the same, whatever is in it.
+        // All metrics, so that every list gets the same values, whichever
+        // metrics it has.
         let samples: Vec<Sample> = (0..2 * TYPES.len()).map(|at| self.sample(at, &ids)).collect();
         let mut is_late = false;
         for pmid in list.pmids() {
@@ -184,7 +192,8 @@ impl Feed for Samples {
 type Sample = Result<Vec<(InstId, u64)>, PmStatus>;
 
 impl Samples {
-    /// The next sample of a metric: the single ones come before those of the domain.
+    /// The next sample of a metric. Single metrics come before those of the
+    /// domain.
     fn sample(&mut self, at: usize, ids: &[InstId]) -> Sample {
         match self.choices.below(24) {
             0 => return Err(PmStatus::AGAIN),
@@ -210,20 +219,20 @@ impl Samples {
     }
 }
 
-/// Definitions in one round.
-pub(super) const DEFINITIONS: usize = 6;
+/// Number of definitions in one round.
+pub const DEFINITIONS: usize = 6;
 
-/// What a fuzzed text is a definition of.
-pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+/// The dialects of fuzzed definitions.
+pub const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
 
-/// An expression, small enough to be valid rather often.
-pub(super) fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
+/// A random expression, small enough to be valid fairly often.
+pub fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
         if extensions && choices.below(8) == 0 {
             return format!("d.d{}", choices.below(DEFINITIONS));
         }
         let kind = choices.pick(&["s", "m", "m"]);
-        // Text is of little use in most expressions.
+        // Most expressions cannot use text.
         let item = if choices.below(24) == 0 { 6 } else { choices.below(6) };
         format!("{kind}.{item}")
     };
@@ -264,10 +273,11 @@ pub(super) fn expression(choices: &mut Choices, depth: usize, extensions: bool) 
     }
 }
 
-/// An expression that libpcp does not have.
+/// An expression that only extensions allow.
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
     match choices.below(14) {
-        // The first two definitions; those that use them for themselves are refused.
+        // One of the first two definitions. A definition that uses itself is
+        // refused.
         11 | 12 => format!("d.d{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
@@ -304,15 +314,15 @@ fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> Str
     }
 }
 
-/// Makes definitions and samples from the bytes and evaluates them by fused
-/// kernels (native or interpreted), by the general path, and in a context that
-/// serves derived metrics: what is delivered in columns as what is encoded.
+/// Makes definitions and samples from the bytes. Evaluates them with fused
+/// kernels (native or interpreted), on the general path, and in a context that
+/// serves derived metrics. Values in columns must equal encoded values.
 ///
 /// # Panics
-/// When they disagree.
+/// If the results disagree.
 #[doc(hidden)]
 pub fn fuzz_eval(data: &[u8]) {
-    // Generating code takes longest, and its own fuzzer is `fuzz_kernel_diff`.
+    // Native code takes longest, and `fuzz_kernel_diff` fuzzes it by itself.
     let is_native = data.get(1).is_some_and(|byte| byte.is_multiple_of(16));
     evaluate_random(data, if is_native { Backend::Jit } else { Backend::Interp });
 }
@@ -321,7 +331,7 @@ fn evaluate_random(data: &[u8], backend: Backend) {
     let mut choices = Choices::new(data);
     let dialect = choices.pick(&DIALECTS);
     let extensions = data.first().is_some_and(|first| *first >= 0xc0);
-    // What chooses the backend.
+    // These choices select the backend.
     choices.below(16);
     let mut texts = Vec::new();
     for _ in 0..DEFINITIONS {
@@ -331,13 +341,13 @@ fn evaluate_random(data: &[u8], backend: Backend) {
     evaluate_all_ways(Language { dialect, extensions }, backend, texts, &mut choices);
 }
 
-/// Takes the lines of a text as definitions, over the metrics `s.0` to `s.6`
-/// and `m.0` to `m.6`; the first byte chooses the dialect and, from 192
-/// on, extensions. Samples differ from
-/// text to text.
+/// Takes the lines of a text as definitions over the metrics `s.0` to `s.6` and
+/// `m.0` to `m.6`. The first byte selects the dialect and, from 192 on,
+/// extensions. The samples depend on the text.
 ///
 /// # Panics
-/// When fused kernels and the general path disagree, and where a stage between
+/// If fused kernels and the general path disagree, or if a stage between text
+/// and values panics.
 /// text and values does.
 #[doc(hidden)]
 pub fn fuzz_compile(data: &[u8]) {
@@ -382,7 +392,7 @@ fn evaluate_all_ways(
     let mut asked = list_of(&selection);
     let mut batch = ResultBatch::default();
     for step in 0..12 {
-        // Other metrics are asked for, then those of the beginning again.
+        // Other metrics are wanted for a while, then the first ones again.
         if step == 5 || step == 9 {
             let wanted = if step == 5 { choices.below(1 << DEFINITIONS) } else { usize::MAX };
             let definitions = registry.definitions().iter().enumerate();
@@ -418,7 +428,7 @@ fn evaluate_all_ways(
         face.fetch(&asked, &mut batch).expect("memory does not fail");
         for (position, metric) in compiled.metrics.iter().enumerate() {
             let expected = metric.output.map(|output| a.get(output));
-            // It comes twice in the list.
+            // The metric is in the list twice.
             for entry in [position, selection.len() + position] {
                 let what = || {
                     let text = &sources.get(selection[position].name_span.source).text;
@@ -430,8 +440,8 @@ fn evaluate_all_ways(
     }
 }
 
-/// Fetches and evaluates one step after the other. What is given up at the
-/// first question has not taken place.
+/// Fetches and evaluates step by step. An evaluation that is dropped at the
+/// first question has not happened.
 fn evaluate_in_steps<'w>(
     evaluator: &'w mut Evaluator,
     (source, batch): (&mut MemorySource<Samples>, &'w mut ResultBatch),
@@ -457,12 +467,12 @@ fn evaluate_in_steps<'w>(
     }
 }
 
-/// Makes definitions and samples from the bytes and evaluates them in one
-/// evaluator that sees all samples, layouts coming back from its cache, and at
-/// each sample in a fresh one that sees only the sample before and this one.
+/// Makes definitions and samples from the bytes. One evaluator sees all samples
+/// and takes layouts from its cache. At each sample, a fresh evaluator sees
+/// only that sample and the one before.
 ///
 /// # Panics
-/// When they disagree.
+/// If the two disagree.
 #[doc(hidden)]
 pub fn fuzz_cached(data: &[u8]) {
     let mut choices = Choices::new(data);
@@ -472,7 +482,7 @@ pub fn fuzz_cached(data: &[u8]) {
     for index in 0..DEFINITIONS {
         let depth = 1 + choices.below(3);
         let text = expression(&mut choices, depth, false);
-        // What needs more than one previous sample is another matter.
+        // A definition that needs more than one previous sample would differ.
         if text.matches("delta(").count() + text.matches("rate(").count() > 1 {
             continue;
         }
@@ -511,18 +521,18 @@ pub fn fuzz_cached(data: &[u8]) {
     }
 }
 
-/// Name of a definition. Expressions refer to it as well.
+/// Name of a definition. Expressions use it too.
 fn name_of(index: usize) -> String {
     format!("d.d{index}")
 }
 
-/// A list of definitions, each there twice.
+/// A list with each definition twice.
 fn list_of(selection: &[&Registered]) -> FetchList {
     let twice = selection.iter().chain(selection);
     FetchList::new(twice.filter_map(|one| one.pmid).collect(), Vec::new())
 }
 
-/// Compares values as computed with the value set of an entry. A metric that
+/// Compares computed values with the value set of a list's entry. A metric that
 /// cannot be used has none.
 fn compare_served(
     expected: Option<&Values<'_>>,
@@ -572,7 +582,11 @@ fn source_of(choices: &Choices, content: Content) -> MemorySource<Samples> {
     MemorySource::new("memory", metadata(), samples)
 }
 
-pub(super) fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
+/// Makes sure that two evaluations have the same outcomes.
+///
+/// # Panics
+/// They have not; `what` says of which metric.
+pub fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
     assert_eq!(a.len(), b.len());
     for output in 0..a.len() {
         let (a, b) = (a.get(output), b.get(output));
@@ -606,7 +620,7 @@ fn same_value(a: &Values<'_>, b: &Values<'_>, lane: usize) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    /// Names that are refused would leave nothing to compare.
+    /// Refused names would leave nothing to compare.
     #[test]
     fn definitions_have_names_that_are_taken() {
         for dialect in super::DIALECTS {
@@ -620,7 +634,7 @@ mod tests {
     }
 
     proptest! {
-        // Finds are kept as inputs of the fuzz target.
+        // Inputs that fail are kept as inputs of the fuzz target.
         #![proptest_config(ProptestConfig {
             cases: 3000,
             failure_persistence: None,
@@ -651,7 +665,7 @@ mod tests {
     }
 
     proptest! {
-        // Each makes native code of its own.
+        // Each case compiles its own native code.
         #![proptest_config(ProptestConfig {
             cases: 120,
             failure_persistence: None,

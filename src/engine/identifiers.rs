@@ -1,27 +1,27 @@
-//! Identifiers of derived metrics: domain 511, as PMAPI(3) lays it out.
+//! Identifiers of derived metrics: domain 511, as PMAPI(3) describes it.
 //!
-//! Global ones ascend from 511.0.1, those of a context descend from
-//! 511.2047.1023 with the flag bit set, which is not printed. Item 0 is never
-//! a metric's, and cluster bit 2048 belongs to derived metrics in archives.
+//! Global metrics ascend from 511.0.1. Metrics of a context descend from
+//! 511.2047.1023 and have the flag bit set, which is not printed. Item 0 is
+//! never a metric. Cluster bit 2048 belongs to derived metrics in archives.
 
 use pmderive_runtime::model::Pmid;
 
-/// The domain of derived metrics, which is no agent's.
+/// The domain of derived metrics. No agent has it.
 pub const DOMAIN: u32 = 511;
 const LAST_CLUSTER: u32 = 2047;
 const ITEMS: u32 = 1023;
-/// Distinguishes metrics of contexts from global ones.
+/// The bit that distinguishes metrics of contexts from global ones.
 const FLAG: u32 = 1 << 31;
 
 /// The identifier of the global metric that is registered after `earlier`
-/// others; `None` when there are no more.
+/// others. `None` if there are no more identifiers.
 pub fn global(earlier: u32) -> Option<Pmid> {
     let (cluster, item) = (earlier / ITEMS, earlier % ITEMS + 1);
     (cluster <= LAST_CLUSTER).then_some(Pmid::new(DOMAIN, cluster, item))
 }
 
 /// The identifier of the metric that is added to a context after `earlier`
-/// others; `None` when there are no more.
+/// others. `None` if there are no more identifiers.
 pub fn of_context(earlier: u32) -> Option<Pmid> {
     let (cluster, item) = (LAST_CLUSTER.checked_sub(earlier / ITEMS)?, ITEMS - earlier % ITEMS);
     Some(Pmid(Pmid::new(DOMAIN, cluster, item).0 | FLAG))
@@ -32,8 +32,8 @@ pub fn is_of_context(pmid: Pmid) -> bool {
     pmid.is_derived() && pmid.0 & FLAG != 0
 }
 
-/// A key that sorts global metrics before those of a context, each kind in the
-/// order of registration.
+/// A sort key: global metrics come before those of a context, each in the order
+/// of registration.
 pub fn order(pmid: Pmid) -> (bool, u32) {
     match is_of_context(pmid) {
         false => (false, pmid.0),

@@ -1,46 +1,96 @@
-//! The kinds of sources that an engine has programs for, as operators see them:
-//! how many there are, who holds each, and how a kind differs from the usual
-//! one.
+//! The kinds of sources for which an engine has programs, for operators: how
+//! many kinds there are, how many users each has, and how a kind differs from
+//! the usual one.
 //!
-//! Sources of one kind are a [`Class`] and share a program; a kind takes the
-//! memory of many sources. So the number of kinds is bounded, and a fleet that
-//! splits into many can be told what splits it.
+//! Sources of one kind are a [`Class`] and share a program. A kind takes the
+//! memory of many sources, so the number of kinds is limited. If a fleet splits
+//! into many kinds, this module says why.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use pmderive_runtime::model::Units;
 use pmderive_runtime::source::SourceError;
+use rustc_hash::FxHashSet;
 
 use super::Engine;
-use super::classes::Class;
+use super::classes::{Class, Compiled};
 use super::selection::Selection;
 use crate::bind::{Fingerprint, Found, Identities};
 
-/// Kinds of sources that an engine has programs for at a time, unless it is
-/// told otherwise.
+/// Default limit for the number of kinds of sources with programs at a time.
 pub const DEFAULT_KIND_LIMIT: usize = 4096;
 
 /// A kind of sources, for one selection of definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Who holds its program: evaluators, sessions that have chosen, and whoever
-    /// keeps what was compiled.
+    /// Tells it from all others that there are and were.
+    pub number: u64,
+    /// Number of users of its program: evaluators, sessions with a choice, and
+    /// owners of compiled definitions.
     pub holders: usize,
-    /// How its sources differ from those of the kind of the same selection that
-    /// has most holders. Nothing for that kind itself.
-    pub differs: Option<String>,
+    /// How its sources differ from those of the kind with most users for the
+    /// same selection. `None` for that kind itself.
+    pub differs: Option<Difference>,
+}
+
+/// How the sources of a kind differ from most others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The first metric that differs, and in what; nothing if other instance domains are
+    /// equivalent.
+    pub first: Option<(Box<str>, Split)>,
+    /// All of it in words.
+    pub words: String,
+}
+
+/// What tells a metric of one kind of sources from that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Split {
+    /// One has no such metric, or no descriptor of it.
+    Presence,
+    /// The type.
+    Type,
+    /// The semantics.
+    Semantics,
+    /// The units.
+    Units,
+    /// One has an instance domain and the other has none, or another one in common with
+    /// other metrics.
+    Domain,
+}
+
+impl Split {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Split::Presence => "presence",
+            Split::Type => "type",
+            Split::Semantics => "semantics",
+            Split::Units => "units",
+            Split::Domain => "domain",
+        }
+    }
+}
+
+/// Bytes that programs take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramBytes {
+    /// Tables of the programs themselves, without native code.
+    pub tables: usize,
+    /// What sections of layouts are like, with instances.
+    pub layouts: usize,
 }
 
 impl Engine {
-    /// The engine, with programs for no more than so many kinds of sources at a
-    /// time; [`DEFAULT_KIND_LIMIT`] without this. A source of a further kind is
-    /// refused with [`SourceError::TooManyKinds`], and harms no other.
+    /// Limits the number of kinds of sources with programs at a time; the
+    /// default is [`DEFAULT_KIND_LIMIT`]. A source of a further kind is refused
+    /// with [`SourceError::TooManyKinds`]. Other sources are not affected.
     pub fn with_kind_limit(self, limit: usize) -> Engine {
         Engine { kind_limit: limit, ..self }
     }
 
-    /// The kinds of sources in use, those with most holders first.
+    /// The kinds of sources in use, those with most users first.
     pub fn kinds(&self) -> Vec<Kind> {
         let classes = self.classes_by_use();
         let kind = |(at, (holders, class)): (usize, &(usize, Arc<Class>))| {
@@ -48,15 +98,35 @@ impl Engine {
             let differs = usual.and_then(|usual| {
                 difference(class.selection(), usual.fingerprint(), class.fingerprint())
             });
-            Kind { holders: *holders, differs }
+            Kind { number: class.number(), holders: *holders, differs }
         };
         classes.iter().enumerate().map(kind).collect()
     }
 
-    /// The class of a source by its answers, and what is its own in them.
+    /// How sources for which something was compiled differ from most that have the same
+    /// definitions; nothing if they are most.
+    pub fn difference(&self, compiled: &Compiled) -> Option<Difference> {
+        let kinds = self.kinds();
+        kinds.into_iter().find(|kind| kind.number == compiled.kind())?.differs
+    }
+
+    /// Bytes of the programs of all kinds, what they have in common once.
+    pub fn program_bytes(&self) -> ProgramBytes {
+        let mut seen = FxHashSet::default();
+        let mut all = ProgramBytes::default();
+        for class in self.classes.all() {
+            let (tables, layouts) = class.bytes_unless(&mut seen);
+            all.tables += tables;
+            all.layouts += layouts;
+        }
+        all
+    }
+
+    /// The class of a source with these answers, and the source's own
+    /// identifiers in them.
     ///
     /// # Errors
-    /// It would be one class too many. `name` is that of the source.
+    /// There would be too many classes. `name` gives the name of the source.
     pub(super) fn class_of(
         &self,
         selection: &Arc<Selection>,
@@ -72,7 +142,7 @@ impl Engine {
         }
         let usual = usual(&self.classes_by_use(), selection);
         let differs = usual.and_then(|one| difference(selection, one.fingerprint(), &fingerprint));
-        let differs = differs.map(|differs| format!("; unlike most: {differs}"));
+        let differs = differs.map(|differs| format!("; unlike most: {}", differs.words));
         Err(SourceError::TooManyKinds {
             target: name(),
             limit: self.kind_limit,
@@ -80,7 +150,7 @@ impl Engine {
         })
     }
 
-    /// The classes with the numbers of their holders, descending.
+    /// The classes with their numbers of users, in descending order.
     fn classes_by_use(&self) -> Vec<(usize, Arc<Class>)> {
         let classes = self.classes.all().into_iter();
         let mut classes: Vec<_> = classes.map(|class| (class.holders(), class)).collect();
@@ -89,64 +159,82 @@ impl Engine {
     }
 }
 
-/// The class of a selection with most holders.
+/// The class with most users for a selection.
 fn usual(by_use: &[(usize, Arc<Class>)], selection: &Selection) -> Option<Arc<Class>> {
     let mut classes = by_use.iter().map(|(_, class)| class);
     classes.find(|class| **class.selection() == *selection).cloned()
 }
 
-/// How the answers of two kinds of sources differ, in words.
-fn difference(selection: &Selection, usual: &Fingerprint, other: &Fingerprint) -> Option<String> {
+/// How the answers of two kinds of sources differ.
+fn difference(
+    selection: &Selection,
+    usual: &Fingerprint,
+    other: &Fingerprint,
+) -> Option<Difference> {
     let mentions = selection.mentions();
     let answers = mentions.names.iter().zip(usual.found().zip(other.found()));
-    let mut told = answers.clone().filter_map(|(name, (usual, other))| told(name, usual, other));
-    if let Some(first) = told.next() {
-        return Some(match told.count() {
+    let mut all = answers
+        .clone()
+        .filter_map(|(name, (usual, other))| Some((*name, told(name, usual, other)?)));
+    if let Some((name, (split, first))) = all.next() {
+        let words = match all.count() {
             0 => first,
             1 => format!("{first}, and 1 more metric differs"),
             more => format!("{first}, and {more} more metrics differ"),
-        });
+        };
+        return Some(Difference { first: Some((name.into(), split)), words });
     }
     let mut regrouped = answers.filter(|(_, (usual, other))| usual != other);
     match regrouped.next() {
-        Some((name, _)) => Some(format!(
-            "`{name}` has its identifier or its instance domain in common with other metrics"
-        )),
+        Some((name, _)) => {
+            let words =
+                format!("`{name}` shares its identifier or its instance domain with other metrics");
+            Some(Difference { first: Some(((*name).into(), Split::Domain)), words })
+        }
         None if usual == other => None,
-        None => Some("other instance domains are equivalent (indom.conf)".to_owned()),
+        None => {
+            let words = "other instance domains are equivalent (indom.conf)".to_owned();
+            Some(Difference { first: None, words })
+        }
     }
 }
 
-/// How the answers about a name differ, but for identifiers: those that come
-/// later depend on what came before.
-fn told(name: &str, usual: &Found, other: &Found) -> Option<String> {
+/// How the answers about a name differ. Identifiers are ignored, because they
+/// depend on earlier differences.
+fn told(name: &str, usual: &Found, other: &Found) -> Option<(Split, String)> {
     let (usual, other) = match (usual, other) {
         (Found::Metric(usual), Found::Metric(other)) => (usual, other),
         _ if usual == other => return None,
-        (_, Found::Metric(_)) => return Some(format!("`{name}` is a metric")),
-        (_, Found::Unknown(status)) => return Some(format!("`{name}` is no metric ({status})")),
-        (_, Found::NoDescriptor(status)) => {
-            return Some(format!("`{name}` has no descriptor ({status})"));
+        (_, other) => {
+            let words = match other {
+                Found::Metric(_) => format!("`{name}` is a metric"),
+                Found::Unknown(status) => format!("`{name}` is not a metric ({status})"),
+                Found::NoDescriptor(status) => format!("`{name}` has no descriptor ({status})"),
+            };
+            return Some((Split::Presence, words));
         }
     };
     if other.value_type != usual.value_type {
         let (value_type, usual) = (other.value_type, usual.value_type);
-        Some(format!("`{name}` has type {value_type}, not {usual}"))
+        Some((Split::Type, format!("`{name}` has type {value_type}, not {usual}")))
     } else if other.semantics != usual.semantics {
         let (semantics, usual) = (other.semantics, usual.semantics);
-        Some(format!("`{name}` has semantics {semantics}, not {usual}"))
+        Some((Split::Semantics, format!("`{name}` has semantics {semantics}, not {usual}")))
     } else if other.units != usual.units {
         let words = |units: Units| match units {
             Units::NONE => "no units".to_owned(),
             units => format!("units \"{units}\""),
         };
-        Some(format!("`{name}` has {}, most have {}", words(other.units), words(usual.units)))
+        let words =
+            format!("`{name}` has {}, most have {}", words(other.units), words(usual.units));
+        Some((Split::Units, words))
     } else {
-        match (other.indom, usual.indom) {
-            (Some(_), None) => Some(format!("`{name}` has an instance domain")),
-            (None, Some(_)) => Some(format!("`{name}` has no instance domain")),
-            (Some(_), Some(_)) | (None, None) => None,
-        }
+        let words = match (other.indom, usual.indom) {
+            (Some(_), None) => format!("`{name}` has an instance domain"),
+            (None, Some(_)) => format!("`{name}` has no instance domain"),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        Some((Split::Domain, words))
     }
 }
 
@@ -162,7 +250,7 @@ mod tests {
     use crate::dialect::Dialect;
     use crate::engine::{Backend, Registry, SharedRegistry};
 
-    /// Nobody fetches here.
+    /// A feed that nobody fetches from.
     struct Nothing;
 
     impl Feed for Nothing {
@@ -176,7 +264,8 @@ mod tests {
         }
     }
 
-    /// `k.a`, `k.b` and `k.c`, over one domain; `change` makes them others.
+    /// The metrics `k.a`, `k.b` and `k.c` over one domain; `change` alters
+    /// them.
     fn source(
         name: &str,
         change: impl Fn(&str, MetricDesc) -> Option<MetricDesc>,
@@ -206,10 +295,11 @@ mod tests {
     #[test]
     fn kinds_are_told_by_what_they_differ_from_the_usual_one() {
         type Change = fn(&str, MetricDesc) -> Option<MetricDesc>;
-        let rows: [(Change, &str); 8] = [
+        let rows: [(Change, &str, Split); 8] = [
             (
                 |name, desc| (name != "k.b").then_some(desc),
-                "`k.b` is no metric (Unknown metric name)",
+                "`k.b` is not a metric (Unknown metric name)",
+                Split::Presence,
             ),
             (
                 |name, desc| {
@@ -219,10 +309,12 @@ mod tests {
                     })
                 },
                 "`k.c` has type DOUBLE, not U32",
+                Split::Type,
             ),
             (
                 |_, desc| Some(MetricDesc { semantics: Semantics::Discrete, ..desc }),
                 "`k.a` has semantics discrete, not instant, and 2 more metrics differ",
+                Split::Semantics,
             ),
             (
                 |name, desc| {
@@ -232,10 +324,12 @@ mod tests {
                     })
                 },
                 "`k.b` has units \"byte\", most have no units, and 1 more metric differs",
+                Split::Units,
             ),
             (
                 |_, desc| Some(MetricDesc { indom: None, ..desc }),
                 "`k.a` has no instance domain, and 2 more metrics differ",
+                Split::Domain,
             ),
             (
                 |name, desc| {
@@ -244,7 +338,8 @@ mod tests {
                         ..desc
                     })
                 },
-                "`k.b` has its identifier or its instance domain in common with other metrics",
+                "`k.b` shares its identifier or its instance domain with other metrics",
+                Split::Domain,
             ),
             (
                 |_, desc| {
@@ -255,11 +350,12 @@ mod tests {
                     })
                 },
                 "",
+                Split::Domain,
             ),
-            (|_, desc| Some(desc), ""),
+            (|_, desc| Some(desc), "", Split::Domain),
         ];
         let registry = registry();
-        for (change, expected) in rows {
+        for (change, expected, by) in rows {
             let engine = Engine::new(Dialect::Fixed, Backend::Interp).with_kind_limit(1);
             let compile = |engine: &Engine, source: &mut MemorySource<Nothing>| {
                 engine.compile(&registry, &registry.all(), source, &mut Diagnostics::default())
@@ -280,14 +376,21 @@ mod tests {
             assert_eq!(
                 told.as_deref(),
                 Some(&*format!(
-                    "other: it is a further kind of source, and there are 1 kinds already; unlike most: {expected}"
+                    "other: this is a new kind of source, and the limit of 1 kinds is reached; unlike most: {expected}"
                 ))
             );
             let engine = engine.with_kind_limit(2);
             let other = compile(&engine, &mut source("other", change)).expect("memory").evaluator();
             let kinds = engine.kinds();
-            assert_eq!(kinds[0], Kind { holders: 2, differs: None });
-            assert_eq!(kinds[1], Kind { holders: 1, differs: Some(expected.to_owned()) });
+            assert_eq!((kinds[0].holders, &kinds[0].differs), (2, &None));
+            let differs = kinds[1].differs.as_ref().expect("another kind");
+            assert_eq!((kinds[1].holders, &*differs.words), (1, expected));
+            let (metric, split) = differs.first.as_ref().expect("a metric");
+            assert!(expected.starts_with(&format!("`{metric}`")));
+            assert_eq!(*split, by);
+            let bytes = engine.program_bytes();
+            // Both have much in common, which counts once.
+            assert!(bytes.tables > 0);
             drop((usual, other));
             assert_eq!((engine.kinds(), engine.classes()), (Vec::new(), 0));
             let left = engine.with_kind_limit(1);

@@ -1,7 +1,7 @@
 //! The engine: the one object that an application keeps.
 //!
-//! It compiles definitions against a source, shares kernels between all
-//! programs it has made, and decides when they become native code.
+//! It compiles definitions for sources, shares kernels between all programs
+//! that it has made, and decides when they become native code.
 
 mod anonymous;
 mod backend;
@@ -10,9 +10,7 @@ mod classes;
 mod controls;
 mod examination;
 #[cfg(any(test, feature = "fuzz"))]
-mod fuzz;
-#[cfg(any(test, feature = "fuzz"))]
-mod fuzz_hosts;
+pub(crate) mod fuzz;
 mod identifiers;
 mod kinds;
 mod nesting;
@@ -34,7 +32,7 @@ use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
-use pmderive_runtime::weak_table::Known;
+use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
@@ -54,9 +52,7 @@ use examination::Checking;
 pub use examination::Examination;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
-#[cfg(any(test, feature = "fuzz"))]
-pub use fuzz_hosts::fuzz_hosts;
-pub use kinds::{DEFAULT_KIND_LIMIT, Kind};
+pub use kinds::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
@@ -65,14 +61,16 @@ use session::Alike;
 pub use session::{Reading, Readings, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
+pub use threads::Job;
 use threads::Threads;
 use vocabulary::Vocabulary;
 
-/// Compiles definitions for sources, once for all that are alike, and decides
-/// when they become native code: the one object that an application keeps.
+/// Compiles definitions for sources, once for all similar ones, and decides
+/// when they become native code. It is the one object that an application
+/// keeps.
 ///
-/// It may be used by any number of threads. Sources with derived metrics are
-/// [`Session`]s of it; hosts whose calls are futures are bound with
+/// Any number of threads may use it. A source with derived metrics is a
+/// [`Session`] of the engine. Hosts whose calls are futures are bound with
 /// [`Engine::bind_host`].
 ///
 /// ```
@@ -95,19 +93,19 @@ pub struct Engine {
     language: Language,
     compiler: Compiler,
     equivalent_domains: Arc<EquivalentDomains>,
-    /// Kernels that are in use somewhere; one per form.
+    /// Kernels in use; one for each form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
-    /// Lists of metrics that are in use.
-    metrics: Known<Box<[Metric]>>,
-    /// What programs in use have in common,
+    /// Lists of metrics in use.
+    metrics: Interner<Box<[Metric]>>,
+    /// Parts that programs in use share.
     pool: Pool,
-    /// and what their layouts have.
+    /// Parts that layouts of these programs share.
     layouts: Arc<LayoutPool>,
-    /// Kinds of sources that programs are in use for,
+    /// Kinds of sources with programs in use.
     classes: Classes,
-    /// and how many these can be.
+    /// Limit for the number of kinds.
     kind_limit: usize,
-    /// What sessions have in common.
+    /// Parts that sessions share.
     alike: Alike,
     threads: Threads,
 }
@@ -115,14 +113,15 @@ pub struct Engine {
 /// A derived metric, or an expression without a name, after compilation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Metric {
-    /// Name, or the text of an expression without one.
+    /// Name; for an expression without a name, its text.
     pub name: Arc<str>,
-    /// Metadata of the values, or why there are none: `PM_ERR_BADDERIVE` for a
-    /// definition that cannot be used in this context.
+    /// Metadata of the values, or a status: `PM_ERR_BADDERIVE` for a definition
+    /// that cannot be used in this context.
     pub desc: Result<Desc, PmStatus>,
-    /// Position among the program's outputs, for metrics that have one.
+    /// Position among the program's outputs, if it has an output.
     pub output: Option<usize>,
-    /// True if the source has a metric of that name, which counts instead.
+    /// True if the source has a metric with this name. Then the source's metric
+    /// takes precedence.
     pub is_hidden: bool,
 }
 
@@ -135,7 +134,7 @@ impl Engine {
             compiler: Compiler::new(backend),
             equivalent_domains: Arc::default(),
             kernels: Mutex::default(),
-            metrics: Known::default(),
+            metrics: Interner::default(),
             pool: Pool::default(),
             layouts: Arc::default(),
             classes: Classes::default(),
@@ -145,17 +144,24 @@ impl Engine {
         }
     }
 
-    /// The engine, with instance domains that operators take for the same.
-    /// libpcp 6.0 has no such domains, and neither does its dialect.
+    /// Sets the instance domains that operators declare equivalent. libpcp 6.0
+    /// does not have them, so its dialect ignores them.
     pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
-    /// The engine, without threads of its own: compiling is done by whoever asks
-    /// for it, while they wait. For simulations, whose time must not pass meanwhile.
+    /// Makes callers compile in their own thread and wait. For simulations,
+    /// whose time must not pass meanwhile.
     #[doc(hidden)]
-    pub fn without_threads(mut self) -> Engine {
-        self.threads.in_line = true;
+    pub fn without_threads(self) -> Engine {
+        self.with_jobs_run_by(|job| job())
+    }
+
+    /// The engine, without threads of its own: `run` is given what they would do,
+    /// which is to compile, and does it soon, in the order of the calls. A job that is
+    /// dropped is done by whoever needs what it would have made.
+    pub fn with_jobs_run_by(mut self, run: impl Fn(Job) + Send + Sync + 'static) -> Engine {
+        self.threads.instead = Some(Box::new(run));
         self
     }
 
@@ -169,19 +175,21 @@ impl Engine {
         self.language.dialect
     }
 
-    /// Why kernels are interpreted although native code was wanted, or why
-    /// equivalent domains do not count, once that is known; told once.
+    /// A warning, once it is known: why kernels are interpreted although native
+    /// code was wanted, or why equivalent domains are ignored. Each warning is
+    /// given once.
     pub fn take_warning(&self) -> Option<String> {
         self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
     }
 
-    /// How many kinds of sources there are that programs are in use for.
+    /// Number of kinds of sources with programs in use.
     pub fn classes(&self) -> usize {
         self.classes.count()
     }
 
-    /// Compiles a selection of registered definitions against a source.
-    /// Definitions that cannot be used there have a diagnostic and harm no other.
+    /// Compiles a selection of registered definitions for a source. A
+    /// definition that cannot be used gets a diagnostic and does not affect the
+    /// others.
     ///
     /// # Errors
     /// The source failed.
@@ -195,15 +203,15 @@ impl Engine {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask(&selection.mentions(), source)?;
         let compiled = self.compiled_from(&selection, &found, source)?;
-        let names = if compiled.misses_names() { source.traverse("")? } else { Vec::new() };
-        self.tell(&compiled, &found, &names, diagnostics);
+        let names = if compiled.needs_names() { source.traverse("")? } else { Vec::new() };
+        self.diagnose(&compiled, &found, &names, diagnostics);
         Ok(compiled)
     }
 
-    /// Compiles a selection against a source. What is wrong with definitions is
-    /// in [`Compiled::diagnostics`]; names to suggest are not looked for.
+    /// Compiles a selection for a source. Mistakes in definitions are in
+    /// [`Compiled::diagnostics`]; no names are suggested.
     ///
-    /// Costs two round trips. Where a like source has been compiled for before,
+    /// Takes two round trips. If a similar source has been compiled for,
     /// nothing is checked or planned again.
     ///
     /// # Errors
@@ -217,8 +225,8 @@ impl Engine {
         self.compiled_from(selection, &found, source)
     }
 
-    /// What is compiled for sources with these answers; it is done here if
-    /// nobody has.
+    /// The compiled definitions for sources with these answers. Compiles here
+    /// if nobody has done so.
     fn compiled_from(
         &self,
         selection: &Arc<Selection>,
@@ -230,9 +238,9 @@ impl Engine {
         Ok(class.compiled(class.build(make), identities))
     }
 
-    /// Says what is wrong with definitions in the words of one source, whose
-    /// names are given if they are missed.
-    fn tell(
+    /// Diagnostics about the definitions in terms of one source. `names` has
+    /// the names of the source if suggestions need them.
+    fn diagnose(
         &self,
         compiled: &Compiled,
         found: &[Found],
@@ -259,9 +267,9 @@ impl Engine {
             .map(|(definition, expr)| Planned { definition: *definition, expr })
             .collect();
         let (program, operands) = self.plan(&planned);
-        let misses_names = vocabulary.is_missed();
+        let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
-        Build { identities, metrics, program, operands, diagnostics, misses_names }
+        Build { identities, metrics, program, operands, diagnostics, needs_names }
     }
 
     /// Checks a selection against a source's answers to its questions.
@@ -290,8 +298,8 @@ impl Engine {
         Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
     }
 
-    /// Checks a selection of registered definitions against a source and
-    /// keeps everything that is found out about each.
+    /// Checks a selection of registered definitions against a source and keeps
+    /// all results.
     ///
     /// # Errors
     /// The source failed.
@@ -311,7 +319,8 @@ impl Engine {
             let checking = self.checking(registry, &definitions, selection.len(), &suggest);
             checking.run(&mentions.names, &found, diagnostics)
         };
-        let Told { examination, diagnostics: found, .. } = told(registry, source, examine)?;
+        let WithSuggestions { examination, diagnostics: found, .. } =
+            examine_and_suggest(registry, source, examine)?;
         diagnostics.extend(found);
         Ok(examination)
     }
@@ -325,13 +334,13 @@ impl Engine {
         (program, operands)
     }
 
-    /// The program's node of each node of the expressions that
-    /// [`Engine::plan`] makes a program of.
+    /// For each node of the expressions, its node in the program of
+    /// [`Engine::plan`].
     pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
         nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
     }
 
-    /// The kernel of a form, shared with whoever uses it already.
+    /// The kernel with a form, shared with those that already use it.
     fn kernel(&self, ir: KernelIr) -> Arc<Kernel> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&ir).and_then(Weak::upgrade) {
@@ -346,42 +355,42 @@ impl Engine {
     }
 }
 
-/// An examination with what was found, in which names are suggested.
-struct Told {
+/// An examination with its diagnostics, including suggested names.
+struct WithSuggestions {
     examination: Examination,
     diagnostics: Diagnostics,
-    /// True if names of the source were looked for.
-    misses_names: bool,
+    /// True if the names of the source were looked for.
+    needs_names: bool,
 }
 
-/// Examines, and if names might be suggested in place of unknown ones, once
-/// more with those that the source has.
-fn told(
+/// Examines. If a suggestion needs names of the source, examines again with
+/// them.
+fn examine_and_suggest(
     registry: &Registry,
     source: &mut dyn MetadataSource,
     examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
-) -> Result<Told, SourceError> {
+) -> Result<WithSuggestions, SourceError> {
     let mut diagnostics = Diagnostics::default();
     let vocabulary = Vocabulary::unknown(registry);
     let mut examination = examine(&vocabulary, &mut diagnostics);
-    let misses_names = vocabulary.is_missed();
-    if misses_names {
+    let needs_names = vocabulary.needs_names();
+    if needs_names {
         let names = source.traverse("")?;
         diagnostics = Diagnostics::default();
         examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
     }
-    Ok(Told { examination, diagnostics, misses_names })
+    Ok(WithSuggestions { examination, diagnostics, needs_names })
 }
 
-/// True for the metrics that libpcp defines for itself.
+/// True for a metric that libpcp defines itself.
 pub(crate) fn is_anonymous(name: &str) -> bool {
     ANONYMOUS.iter().any(|one| one.name == name)
 }
 
-/// Metadata of the metrics that libpcp defines for itself.
+/// Metadata of the metrics that libpcp defines itself.
 fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
-    // A registry of version 6 may not have given them identifiers yet, and no
-    // source knows them.
+    // A registry of version 6 may not have assigned their identifiers yet, and
+    // no source knows them.
     let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
     ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
         let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
@@ -389,7 +398,7 @@ fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, M
     })
 }
 
-/// Identity of a definition: of its name and its text.
+/// Identity of a definition, from its name and text.
 fn identity(name: &str, text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (name, text.trim()).hash(&mut hasher);

@@ -1,10 +1,10 @@
-//! Derived metrics as operands of others: which definitions a selection needs,
-//! and in what order, operands first.
+//! Derived metrics as operands of others: determines which definitions a
+//! selection needs, and their order with operands first.
 //!
-//! It takes parsed definitions; the caller says which names stand for
-//! definitions. A definition that leads back to itself is reported with the
-//! whole way. Nothing here checks or computes. Loops do everything, and the
-//! number of levels is limited because the work per definition grows with it.
+//! Input: parsed definitions. The caller says which names are definitions. A
+//! definition that needs itself is reported with the whole cycle. Nothing here
+//! checks or computes. All algorithms are loops, and the number of levels is
+//! limited because the work per definition grows with it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,15 +17,15 @@ use crate::check::typed::{TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::text::Span;
 
-/// Most derived metrics on the way from one to what it needs in the end.
+/// Largest number of levels of derived metrics below a definition.
 pub const MAX_LEVELS: usize = 5_000;
 
-/// Most steps of a cycle that are shown one by one.
+/// Most steps of a cycle that are shown.
 const MAX_DRAWN: usize = 8;
 
 /// The selection, and after it all definitions that it mentions directly or
-/// indirectly, each once. Without extensions only `mkconst()` and `novalue()`
-/// can do something with them: take their metadata.
+/// indirectly, each once. Without extensions, only `mkconst()` and `novalue()`
+/// can use a definition: they take its metadata.
 pub(crate) fn needed<'r>(
     registry: &'r Registry,
     selection: &[&'r Registered],
@@ -46,28 +46,28 @@ pub(crate) fn needed<'r>(
     needed
 }
 
-/// Definitions by position, operands before those that need them.
+/// Definitions by position, operands before users.
 pub(super) struct Order {
     /// Each position once.
     pub positions: Vec<usize>,
-    /// For each position, whether the definition is part of a cycle or stands
-    /// on too many others, which has been reported.
+    /// For each position, true if the definition is part of a cycle or has too
+    /// many levels below it. That has been reported.
     pub is_refused: Vec<bool>,
     /// For each position, the definitions that it mentions.
     pub operands: Vec<Vec<Mention>>,
 }
 
-/// A definition that another one mentions.
+/// A definition that another definition mentions.
 #[derive(Clone, Copy)]
 pub(super) struct Mention {
     /// Its position.
     pub position: usize,
-    /// Where it is mentioned first.
+    /// The first place that mentions it.
     span: Span,
 }
 
-/// Puts definitions in order and reports cycles. `is_definition` tells which
-/// names stand for the definitions of that name.
+/// Puts definitions in order and reports cycles. `is_definition` says which
+/// names are definitions.
 pub(super) fn order(
     definitions: &[&Registered],
     is_definition: impl Fn(&str) -> bool,
@@ -79,7 +79,8 @@ pub(super) fn order(
     let mut positions = Vec::with_capacity(definitions.len());
     let mut state = vec![State::New; definitions.len()];
     for start in 0..definitions.len() {
-        // The way from the start, with how many operands of each were visited.
+        // The path from the start; for each definition, the number of visited
+        // operands.
         let mut way: Vec<(usize, usize)> = Vec::new();
         if state[start] == State::New {
             state[start] = State::OnTheWay;
@@ -92,7 +93,8 @@ pub(super) fn order(
                     operands[position].iter().max_by_key(|mention| levels[mention.position]);
                 levels[position] = deepest.map_or(1, |operand| levels[operand.position] + 1);
                 if let Some(operand) = deepest.filter(|_| levels[position] > MAX_LEVELS) {
-                    // Those that need this one in turn have levels enough without it.
+                    // Definitions that need this one do not fail for the same
+                    // reason again.
                     levels[position] = 0;
                     is_refused[position] = true;
                     diagnostics.push(too_deep(definitions[position], operand.span));
@@ -114,7 +116,7 @@ pub(super) fn order(
                         .iter()
                         .map(|(at, visited)| (*at, operands[*at][visited - 1].span))
                         .collect();
-                    // One picture for each definition is enough.
+                    // One diagnostic for each definition is enough.
                     if cycle.iter().any(|(at, _)| !is_refused[*at]) {
                         diagnostics.push(draw(definitions, &cycle));
                     }
@@ -165,7 +167,8 @@ fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
     diagnostic
 }
 
-/// A cycle as positions of definitions, each with the place where it mentions the next.
+/// The diagnostic for a cycle, given as positions of definitions, each with the
+/// place that mentions the next.
 fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
     let name = |index: usize| &definitions[cycle[index % cycle.len()].0].name;
     let first = cycle[0].1;
@@ -190,14 +193,15 @@ fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
     diagnostic
 }
 
-/// Reports the cycles among registered definitions without asking a source,
-/// which may have metrics of the same names.
+/// Reports cycles among registered definitions without asking a source, which
+/// may have metrics of the same names.
 pub fn report_cycles(registry: &Registry, diagnostics: &mut Diagnostics) {
     let definitions: Vec<&Registered> = registry.definitions().iter().map(|one| &**one).collect();
     order(&definitions, |name| registry.get(name).is_some(), diagnostics);
 }
 
-/// Which definitions the first `selected` ones need values of, themselves included.
+/// Determines which definitions have values that the first `selected` ones
+/// need, including these.
 pub(super) fn with_values(
     definitions: &[&Registered],
     selected: usize,
@@ -223,19 +227,19 @@ pub(super) fn with_values(
     wanted
 }
 
-/// What is to be planned.
+/// The expressions to plan.
 pub(crate) struct Arranged {
-    /// Typed expressions with their identities; [`TypedKind::Derived`] is a position here.
+    /// Typed expressions with their identities. [`TypedKind::Derived`] is a
+    /// position here.
     pub typed: Vec<(u64, TypedExpr)>,
-    /// For each definition its position there.
+    /// For each definition, its position in `typed`.
     pub outputs: Vec<Option<usize>>,
 }
 
-/// Puts the expressions that are whole and wanted one after the other: the
-/// first `chosen` ones, and those that they need. What is needed by a
-/// definition that cannot be used is not evaluated for it. Operands change a
-/// definition's identity with theirs: previous samples that were computed from
-/// another definition mean something else.
+/// Arranges the wanted expressions without mistakes: the first `chosen` ones
+/// and those that they need. The operands of a definition that cannot be used
+/// are not evaluated for it. A definition's identity includes those of its
+/// operands, because previous samples of another operand mean something else.
 pub(super) fn arrange(
     chosen: usize,
     identities: &[u64],

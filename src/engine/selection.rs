@@ -1,4 +1,4 @@
-//! Definitions chosen to be compiled, with everything that compiling them
+//! Definitions that were chosen for compiling, with everything that compiling
 //! reads of the registry.
 //!
 //! A selection is made once and bound to any number of sources. It asks no
@@ -18,28 +18,28 @@ use crate::syntax::ControlOption;
 use crate::syntax::ast::NodeKind;
 use crate::text::Span;
 
-/// Derived metrics of a registry, chosen in an order, as of the time of
-/// choosing: what changes in the registry later changes nothing here.
+/// Derived metrics of a registry, chosen in an order, as they are when chosen.
+/// Later changes of the registry do not matter.
 #[derive(Debug)]
 pub struct Selection {
     registry: Registry,
-    /// Those that were chosen, and after them those that they mention,
-    /// directly or indirectly.
+    /// The chosen definitions, and after them those that they mention, directly
+    /// or indirectly.
     definitions: Box<[Registered]>,
-    /// How many were chosen.
+    /// Number of chosen definitions.
     count: usize,
-    /// What a source is asked for.
+    /// The names to ask a source for.
     questions: Box<[Question]>,
-    /// How many of these, from the first on, are the definitions' own names.
+    /// Number of these that are the definitions' own names. They come first.
     own_names: usize,
-    /// Identifiers that the definitions themselves name.
+    /// Identifiers that the definitions contain.
     literals: Literals,
-    /// What the registry says that changes what definitions mean.
+    /// The registry's option that changes the meaning of definitions.
     missing_is_novalue: bool,
     hash: u64,
 }
 
-/// A name to look up, and what it is if the source does not know it.
+/// A name to look up, and its meaning if the source does not know it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Question {
     name: Box<str>,
@@ -48,7 +48,7 @@ struct Question {
 }
 
 impl Selection {
-    /// Chooses definitions, and expressions without a name, of a registry.
+    /// Chooses definitions of a registry, and expressions without a name.
     pub fn new(registry: &Registry, chosen: &[&Registered]) -> Selection {
         let definitions = needed(registry, chosen);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
@@ -80,52 +80,59 @@ impl Selection {
         }
     }
 
-    /// How many metrics were chosen.
+    /// Number of chosen metrics.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True if none was chosen.
+    /// True if no metric was chosen.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Names of those that were chosen, in the order asked for, and where they stand.
+    /// Names of the chosen metrics, in the order of the request, with their
+    /// places.
     pub fn named(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, Span)> {
         self.definitions[..self.count].iter().map(|one| (&one.name, one.name_span))
     }
 
-    /// The registry as it was.
-    pub(super) fn registry(&self) -> &Registry {
+    /// The chosen definitions, in the order asked for.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn chosen(&self) -> impl ExactSizeIterator<Item = &Registered> {
+        self.definitions[..self.count].iter()
+    }
+
+    /// The registry when the choice was made.
+    pub(crate) fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Those that were chosen, in the order asked for, and after them those
+    /// The chosen definitions in the order of the request, and after them those
     /// that they mention.
     pub(super) fn definitions(&self) -> Vec<&Registered> {
         self.definitions.iter().collect()
     }
 
-    /// The names that a source is asked for.
+    /// The names to ask a source for.
     pub(super) fn mentions(&self) -> Mentions<'_> {
         let names = self.questions.iter().map(|question| &*question.name).collect();
         Mentions { names, own: self.own_names }
     }
 
-    /// Identifiers that the definitions themselves name.
+    /// Identifiers that the definitions contain.
     pub(super) fn literals(&self) -> &Literals {
         &self.literals
     }
 
-    /// A number that equal selections share.
+    /// A hash; equal selections have the same.
     pub(super) fn hash(&self) -> u64 {
         self.hash
     }
 }
 
 impl PartialEq for Selection {
-    /// True if compiling both against the same answers gives the same,
-    /// diagnostics and the places that these point at included.
+    /// True if compiling both against the same answers gives the same result,
+    /// including diagnostics and their places.
     fn eq(&self, other: &Selection) -> bool {
         let same = |(a, b): (&Registered, &Registered)| {
             let same = (&a.name, a.name_span, a.is_named, a.identity, a.pmid)
@@ -143,7 +150,7 @@ impl PartialEq for Selection {
     }
 }
 
-/// The domains of `indom=` in a definition.
+/// The domains in `indom=` of a definition.
 fn literal_domains(one: &Registered) -> impl Iterator<Item = InDom> {
     one.expr.nodes().filter_map(|(_, node)| match &node.kind {
         NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {

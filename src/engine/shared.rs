@@ -1,9 +1,9 @@
-//! The definitions of a process: shared by any number of sessions while
-//! others are registered, replaced and taken away.
+//! The definitions of a process. Any number of sessions share them while others
+//! are registered, replaced and removed.
 //!
-//! Readers take a snapshot, which stays as it is, and never wait for a file
-//! to be read or an expression to be parsed. Every change is published at once
-//! and is seen by each session at its next operation.
+//! Readers take a snapshot, which does not change. They never wait while a file
+//! is read or an expression is parsed. Each change is published at once, and
+//! each session sees it at its next operation.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,44 +18,44 @@ use crate::dialect::{Dialect, Language};
 use crate::syntax::{ControlOption, PcpError};
 use crate::text::{SourceId, SourceMap, SourceText};
 
-/// Definitions that any number of sessions share while they change. Answers to
-/// the global derived metrics of `pmRegisterDerived(3)`, but any number of
-/// independent registries may exist.
+/// Definitions that any number of sessions share while they change. They
+/// correspond to the global derived metrics of `pmRegisterDerived(3)`, but any
+/// number of independent registries may exist.
 #[derive(Debug)]
 pub struct SharedRegistry {
     language: Language,
     published: RwLock<Snapshot>,
-    /// Counts what was published.
+    /// Number of publications.
     version: AtomicU64,
-    /// Held by whoever makes the next snapshot.
+    /// Locked while the next snapshot is made.
     writer: Mutex<()>,
     /// The open sessions.
     members: Mutex<Vec<Weak<Member>>>,
 }
 
-/// All definitions at one time, and their texts.
+/// All definitions at one time, with their texts.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The definitions.
     pub registry: Registry,
-    /// What their spans and those of diagnostics point into.
+    /// The texts that spans of definitions and diagnostics point into.
     pub sources: SourceMap,
 }
 
-/// A definition was refused; everything is as it was.
+/// A refused definition. Nothing has changed.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// What libpcp says of it (`pmDerivedErrStr(3)`), unless the mistake is
-    /// one that libpcp reports elsewhere.
+    /// libpcp's words for the mistake (`pmDerivedErrStr(3)`). `None` if libpcp
+    /// reports the mistake elsewhere.
     pub error: Option<PcpError>,
-    /// What we say of it.
+    /// Our own diagnostics.
     pub diagnostics: Diagnostics,
-    /// What the diagnostics point into.
+    /// The texts that the diagnostics point into.
     pub sources: SourceMap,
 }
 
 impl Refused {
-    /// The status that libpcp gives (`pmAddDerivedMetric(3)` and its kin).
+    /// The status that libpcp returns (`pmAddDerivedMetric(3)` and its kin).
     pub fn status(&self) -> PmStatus {
         PmStatus::BADDERIVE
     }
@@ -72,18 +72,18 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What others may know and do of a session.
+/// The part of a session that others may see and change.
 #[derive(Debug, Default)]
 pub(super) struct Member {
-    /// Identifiers of global metrics that were given when it looked last.
+    /// Number of global identifiers when the session last looked.
     pub known: AtomicU32,
-    /// Its own definitions.
+    /// The session's own definitions.
     pub locals: Mutex<Vec<Local>>,
-    /// Counts changes of `locals`.
+    /// Number of changes of `locals`.
     pub version: AtomicU64,
 }
 
-/// A definition that only one session has.
+/// A definition of a single session.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub definition: Arc<Registered>,
@@ -92,12 +92,12 @@ pub(super) struct Local {
 }
 
 impl Member {
-    /// Its definitions, for as long as the guard lives.
+    /// The session's own definitions, locked until the guard is dropped.
     pub fn locals(&self) -> MutexGuard<'_, Vec<Local>> {
         self.locals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that its definitions have changed.
+    /// Records a change of the definitions.
     pub fn changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -115,19 +115,19 @@ impl Member {
 }
 
 impl From<Registry> for SharedRegistry {
-    /// With the definitions of a registry whose texts are kept elsewhere.
+    /// A registry's definitions, whose texts are kept elsewhere.
     fn from(registry: Registry) -> SharedRegistry {
         SharedRegistry::with(registry, SourceMap::default())
     }
 }
 
 impl SharedRegistry {
-    /// Without definitions.
+    /// A registry without definitions.
     pub fn new(language: impl Into<Language>) -> SharedRegistry {
         SharedRegistry::with(Registry::new(language), SourceMap::default())
     }
 
-    /// With the definitions of a registry, whose texts are in `sources`.
+    /// A registry's definitions, with their texts in `sources`.
     pub fn with(registry: Registry, sources: SourceMap) -> SharedRegistry {
         SharedRegistry {
             language: registry.language(),
@@ -143,12 +143,13 @@ impl SharedRegistry {
         self.language
     }
 
-    /// All definitions as of now. It is cheap, and nothing changes in it.
+    /// All current definitions. The snapshot is cheap and does not change.
     pub fn snapshot(&self) -> Snapshot {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes whenever a definition, a text or an option does.
+    /// A number that changes whenever a definition, a text or an option
+    /// changes.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -156,18 +157,18 @@ impl SharedRegistry {
     /// Registers one metric (`pmRegisterDerived(3)`).
     ///
     /// # Errors
-    /// The name or the expression is wrong, the name is taken, or there are as
-    /// many metrics as are allowed.
+    /// The name or the expression is wrong, the name is taken, or the limit is
+    /// reached.
     pub fn register(&self, name: &str, text: &str) -> Result<Pmid, Refused> {
         self.define(name, text, Registry::register)
     }
 
-    /// Registers a metric in place of the one that the name has, if any; see
-    /// [`Registry::replace`]. No session ever sees a moment without either of
-    /// them.
+    /// Registers a metric in place of an earlier one with the same name, if
+    /// there is one; see [`Registry::replace`]. Every session always sees one
+    /// of the two.
     ///
     /// # Errors
-    /// As [`SharedRegistry::register`]; then the former definition stays.
+    /// As [`SharedRegistry::register`]. The earlier definition then stays.
     pub fn replace(&self, name: &str, text: &str) -> Result<Pmid, Refused> {
         self.define(name, text, Registry::replace)
     }
@@ -203,9 +204,9 @@ impl SharedRegistry {
         })
     }
 
-    /// Registers what the files of a `:`-separated list define
-    /// (`pmLoadDerivedConfig(3)`); gives the number of metrics registered.
-    /// What is wrong is in the diagnostics.
+    /// Registers the definitions in the files of a `:`-separated list
+    /// (`pmLoadDerivedConfig(3)`). Returns the number of registered metrics,
+    /// and the mistakes.
     pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
         let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();
@@ -215,8 +216,8 @@ impl SharedRegistry {
     }
 
     /// Registers the definitions that every client of PCP on this machine has,
-    /// and sets the options that the environment asks for; see
-    /// [`Registry::load_system`] and [`Registry::set_system_controls`].
+    /// and sets the options in the environment; see [`Registry::load_system`]
+    /// and [`Registry::set_system_controls`].
     pub fn load_system(&self) -> (usize, Diagnostics) {
         let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();
@@ -227,12 +228,20 @@ impl SharedRegistry {
         loaded
     }
 
-    /// Takes a metric away (`pmUnregisterDerived(3)`), and the metrics that
-    /// sessions added under that name. Gives the number of open sessions that
+    /// Replaces all definitions and their texts.
+    pub fn replace_all(&self, registry: Registry, sources: SourceMap) {
+        let Ok(()) = self.change(|next| {
+            *next = Snapshot { registry, sources };
+            Ok::<_, Infallible>(())
+        });
+    }
+
+    /// Removes a metric (`pmUnregisterDerived(3)`), and the metrics that
+    /// sessions added under that name. Returns the number of open sessions that
     /// knew the metric.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there was none.
+    /// `PM_ERR_NAME` if there was no such metric.
     pub fn unregister(&self, name: &str) -> Result<usize, PmStatus> {
         self.change(|next| {
             let mut affected = 0;
@@ -252,11 +261,11 @@ impl SharedRegistry {
         })
     }
 
-    /// Gives a metric one of its help texts (`pmAddDerivedText(3)`).
+    /// Sets a help text of a metric (`pmAddDerivedText(3)`).
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it has the
-    /// text already.
+    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
+    /// has the text.
     pub fn set_text(&self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
         self.change(|next| next.registry.set_text(name, kind, text))
     }
@@ -266,7 +275,7 @@ impl SharedRegistry {
         self.snapshot().registry.control(option)
     }
 
-    /// Gives an option a value (`pmSetDerivedControl(3)`).
+    /// Sets an option (`pmSetDerivedControl(3)`).
     ///
     /// # Errors
     /// As [`Registry::set_control`].
@@ -274,10 +283,11 @@ impl SharedRegistry {
         self.change(|next| next.registry.set_control(option, value))
     }
 
-    /// Lets a new session take part.
+    /// Adds a new session.
     pub(super) fn join(&self, member: &Arc<Member>) {
         if self.language.dialect == Dialect::Pcp6_0 {
-            // There the first context makes the anonymous metrics appear.
+            // In version 6, the first context makes the anonymous metrics
+            // appear.
             let Ok(()) = self.change(|next| {
                 next.registry.define_anonymous();
                 Ok::<_, Infallible>(())
@@ -303,14 +313,14 @@ impl SharedRegistry {
         let before = std::mem::replace(&mut *published, next);
         self.version.fetch_add(1, Ordering::Release);
         drop(published);
-        // Nobody needs to wait while it is taken apart.
+        // Freed after the lock, so that nobody waits for it.
         drop(before);
         Ok(outcome)
     }
 }
 
 impl Snapshot {
-    /// Drops the text of a definition that had one to itself.
+    /// Drops the text of a definition that has the text to itself.
     fn forget_text(&mut self, registered: &Registered) {
         let span = registered.name_span;
         let length = self.sources.get(span.source).text.len();

@@ -1,5 +1,5 @@
-//! A sample with everything that reports show: what each metric has, the names
-//! of instances, and what is wrong with definitions.
+//! A sample with everything that reports show: the result of each metric, the
+//! names of instances, and the mistakes in definitions.
 
 use std::sync::Arc;
 
@@ -9,21 +9,22 @@ use pmderive_runtime::program::{Reason, Status};
 
 use super::Metric;
 
-/// One sample as it is shown.
+/// One sample in a form for reports.
 pub struct Shown<'s> {
     /// Name of the source.
     pub source: &'s str,
-    /// The metrics, in the order asked for.
+    /// The metrics, in the order of the request.
     pub metrics: &'s [Metric],
-    /// Values of those that have an output.
+    /// Values of the metrics that have an output.
     pub values: &'s Evaluation<'s>,
-    /// Parallel to the metrics: the instances of those that have a domain and values.
+    /// The instance domains of metrics with a domain and values, parallel to
+    /// the metrics.
     pub domains: &'s [Option<Arc<InstanceDomain>>],
-    /// Parallel to the metrics: what is wrong with those that have no output.
+    /// The mistakes of metrics without an output, parallel to the metrics.
     pub mistakes: &'s [Option<String>],
 }
 
-/// What a metric has in a sample.
+/// The result for a metric in a sample.
 #[derive(Clone, Copy)]
 pub enum Finding<'s> {
     /// Values.
@@ -32,17 +33,17 @@ pub enum Finding<'s> {
     Empty(Reason),
     /// A status in place of values.
     Failed(PmStatus),
-    /// A definition that cannot be used; a status, and what is wrong.
+    /// A definition that cannot be used: a status, and the mistake.
     Unusable(PmStatus, &'s str),
 }
 
 impl<'s> Shown<'s> {
-    /// The metrics with their findings, in the order asked for.
+    /// The metrics with their results, in the order of the request.
     pub fn findings(&self) -> impl Iterator<Item = (&'s Metric, Finding<'s>)> + '_ {
         (0..self.metrics.len()).map(|index| (&self.metrics[index], self.finding(index)))
     }
 
-    /// What the metric at a position has.
+    /// The result for the metric at a position.
     pub fn finding(&self, index: usize) -> Finding<'s> {
         let metric = &self.metrics[index];
         let output = match (&metric.desc, metric.output) {
@@ -62,7 +63,8 @@ impl<'s> Shown<'s> {
         }
     }
 
-    /// The instances of the metric at a position, if it has a domain and values.
+    /// The instances of the metric at a position, if it has a domain and
+    /// values.
     pub fn domain(&self, index: usize) -> Option<&'s InstanceDomain> {
         let domains: &'s [Option<Arc<InstanceDomain>>] = self.domains;
         domains.get(index)?.as_deref()

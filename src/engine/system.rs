@@ -1,15 +1,15 @@
-//! What the environment of a process says about derived metrics, see
+//! The settings for derived metrics in the environment of a process, see
 //! PCPIntro(1) and pmRegisterDerived(3).
 //!
-//! It looks at variables and at the presence of a directory only; the registry
-//! knows what a list of files means.
+//! It reads only variables and whether a directory exists. The registry reads
+//! the files.
 
 use std::path::PathBuf;
 
 use pmderive_runtime::pcp_conf::PcpConf;
 
-/// The `:`-separated list of files and directories whose definitions every
-/// client loads; `None` for none.
+/// The `:`-separated list of files and directories with definitions that every
+/// client loads. `None` if there is no list.
 pub fn definitions() -> Option<String> {
     match std::env::var_os("PCP_DERIVED_CONFIG") {
         Some(list) => Some(list.to_string_lossy().into_owned()).filter(|list| !list.is_empty()),
@@ -22,7 +22,7 @@ pub fn definitions() -> Option<String> {
     }
 }
 
-/// Options that the environment sets.
+/// The options that the environment sets.
 pub fn controls() -> Option<String> {
     std::env::var_os("PCP_DERIVED_CONTROL").map(|text| text.to_string_lossy().into_owned())
 }

@@ -1,19 +1,20 @@
-//! The engine's own threads, for work that nobody must wait for: there are no
-//! more of them than processors, and none without work.
+//! The engine's own threads, for work that nobody must wait for. There are at
+//! most as many as processors, and none without work. Whoever embeds the engine
+//! may have its jobs done elsewhere.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something to do.
-pub(super) type Job = Box<dyn FnOnce() + Send>;
+/// A piece of work.
+pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that take one job after the other, and end when there is none.
+/// Threads that do one job after the other. They end when there is no more.
 #[derive(Default)]
 pub(super) struct Threads {
     state: Arc<Mutex<State>>,
-    /// Jobs are done by whoever asks for them, here and now.
-    pub in_line: bool,
+    /// Who does the jobs instead.
+    pub instead: Option<Box<dyn Fn(Job) + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -23,11 +24,11 @@ struct State {
 }
 
 impl Threads {
-    /// Queues a job after those that wait already. If no thread can be started,
-    /// it is done here and now.
+    /// Queues a job behind those that wait. If no thread can be started, the
+    /// caller does the job at once.
     pub fn run(&self, job: Job) {
-        if self.in_line {
-            return drop(catch_unwind(AssertUnwindSafe(job)));
+        if let Some(instead) = &self.instead {
+            return instead(job);
         }
         let most = std::thread::available_parallelism().map_or(1, |count| count.get());
         {
@@ -46,7 +47,7 @@ impl Threads {
     }
 }
 
-/// Does what waits, until nothing does.
+/// Does the waiting jobs until there are none.
 fn work(state: &Mutex<State>) {
     loop {
         let job = {
@@ -59,7 +60,7 @@ fn work(state: &Mutex<State>) {
                 }
             }
         };
-        // Whoever waits for the job finds out that it was not done.
+        // Whoever waits for the job notices that it failed.
         drop(catch_unwind(AssertUnwindSafe(job)));
     }
 }

@@ -1,7 +1,7 @@
 //! Names to suggest in place of unknown ones: those of a source and those of
 //! the definitions.
 //!
-//! It asks no source. Whoever checks definitions without a source's names
+//! It asks no source. A caller that checks definitions without a source's names
 //! learns whether a suggestion needed them, and then checks again with them.
 //! Only definitions with unknown names need that.
 
@@ -10,35 +10,35 @@ use std::cell::Cell;
 use super::registry::Registry;
 use crate::syntax::nearest_metric;
 
-/// Names that are compared for suggestions at most: where very many are
-/// unknown, the last ones go without.
+/// Largest number of comparisons for suggestions. If very many names are
+/// unknown, the last ones get no suggestion.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The names of a source, if they are known, and of a registry.
+/// The names of a registry and, if they are known, of a source.
 pub(super) struct Vocabulary<'v> {
     registry: &'v Registry,
     names: Option<&'v [String]>,
-    is_missed: Cell<bool>,
-    /// How many more names may be compared.
+    needs_names: Cell<bool>,
+    /// Number of comparisons that remain.
     left: Cell<usize>,
 }
 
 impl<'v> Vocabulary<'v> {
-    /// The names of a source are not known.
+    /// A vocabulary without the names of a source.
     pub fn unknown(registry: &'v Registry) -> Vocabulary<'v> {
-        let (is_missed, left) = (Cell::new(false), Cell::new(MAX_COMPARISONS));
-        Vocabulary { registry, names: None, is_missed, left }
+        let (needs_names, left) = (Cell::new(false), Cell::new(MAX_COMPARISONS));
+        Vocabulary { registry, names: None, needs_names, left }
     }
 
-    /// The names of a source.
+    /// A vocabulary with the names of a source.
     pub fn known(names: &'v [String], registry: &'v Registry) -> Vocabulary<'v> {
         Vocabulary { names: Some(names), ..Vocabulary::unknown(registry) }
     }
 
-    /// The name that is most like `name`.
+    /// The name most similar to `name`.
     pub fn nearest(&self, name: &str) -> Option<String> {
         let Some(names) = self.names else {
-            self.is_missed.set(true);
+            self.needs_names.set(true);
             return None;
         };
         let names = names.iter().map(String::as_str);
@@ -47,8 +47,8 @@ impl<'v> Vocabulary<'v> {
         nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
     }
 
-    /// True if a suggestion was wanted for which names of a source are missing.
-    pub fn is_missed(&self) -> bool {
-        self.is_missed.get()
+    /// True if a suggestion needed the names of a source, which are not known.
+    pub fn needs_names(&self) -> bool {
+        self.needs_names.get()
     }
 }

@@ -1,8 +1,8 @@
-//! A program in words: its operations, previous samples and steps.
+//! Describes a program in words: its operations, previous samples and steps.
 //!
-//! Operations are called by the words of the expressions they come from, with
-//! `n1` and the like in the place of other operations. An operation that no
-//! part of an expression stands for is described by what it does.
+//! An operation is written as in the expression it comes from, with `n1` and
+//! the like for other operations. An operation that no expression contains is
+//! described by what it does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,25 +19,26 @@ use super::{ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Op
 use crate::syntax::ast::{Expr, ExprId};
 use crate::syntax::print_node;
 
-/// Words for operations, from the expressions.
+/// Words for operations, taken from the expressions.
 #[derive(Default)]
 pub struct Words {
     nodes: HashMap<NodeId, Template>,
 }
 
-/// A node's text with [`GAP`] in the place of each operand, and the operations
-/// of the operands that have one.
+/// A node's text with [`GAP`] for each operand, and the operations of operands
+/// that have one.
 struct Template {
     text: String,
     operands: Vec<Option<NodeId>>,
 }
 
-/// Stands for an operand. Where a text has it for itself, the words are wrong
-/// and nothing else.
+/// Stands for an operand. A text that contains it by itself gives wrong words,
+/// but does no other harm.
 const GAP: char = '\0';
 
 impl Template {
-    /// The text with operands, those of the operation if there are as many.
+    /// The text with operands: the given ones if their number is right, else
+    /// the operations of the template.
     fn fill(&self, operands: &[NodeId]) -> String {
         let own = self.operands.iter().map(|operand| operand.map_or("…".to_owned(), name));
         let mut names: Vec<String> = match operands.len() == self.operands.len() {
@@ -56,7 +57,7 @@ impl Template {
     }
 }
 
-/// `n1`
+/// The name of an operation, such as `n1`.
 fn name(id: NodeId) -> String {
     format!("n{}", id.0)
 }
@@ -74,7 +75,7 @@ pub fn constant(program: &Program, id: NodeId) -> Option<String> {
 
 /// Text of a lane.
 fn value(scalar: Scalar, bits: u64) -> String {
-    // A lane of four bytes has its bits at the low end.
+    // A lane of four bytes has its bits in the low half.
     let low = (bits & 0xffff_ffff) as u32;
     let mut out = String::new();
     match scalar {
@@ -89,7 +90,7 @@ fn value(scalar: Scalar, bits: u64) -> String {
 }
 
 impl Words {
-    /// Takes in an expression; `of_node` gives the operation of each node.
+    /// Reads an expression. `of_node` gives the operation of each node.
     pub fn read(&mut self, expr: &Expr, of_node: impl Fn(ExprId) -> Option<NodeId>) {
         for (id, _) in expr.nodes() {
             let Some(node) = of_node(id) else { continue };
@@ -104,8 +105,9 @@ impl Words {
         }
     }
 
-    /// Puts a program into words. `names` are those of its inputs, `outputs`
-    /// those of its outputs, and `identities` their definitions'.
+    /// Describes a program in words. `names` has the names of its inputs,
+    /// `outputs` those of its outputs, and `identities` the identities of these
+    /// outputs' definitions.
     pub fn program(
         &self,
         program: &Program,
@@ -211,7 +213,7 @@ impl Words {
     }
 }
 
-/// What an operation does that no part of an expression stands for.
+/// Describes an operation that no expression contains.
 fn verb(op: &Op) -> String {
     let Op::Map { kernel, .. } = op else { return "computed".to_owned() };
     match &kernel.ir().body {
@@ -223,7 +225,7 @@ fn verb(op: &Op) -> String {
     }
 }
 
-/// The operations that outputs need, each with what uses it.
+/// The operations that outputs need, each with its users.
 fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
     let mut needed: Vec<NodeId> = program.needs.nodes.iter().flatten().copied().collect();
     needed.sort_unstable();
@@ -232,7 +234,7 @@ fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
     for id in &needed {
         program.nodes[id.index()].op.operands(|operand| {
             let users = users.entry(operand).or_default();
-            // An operation may use another twice.
+            // An operation may use another one twice.
             if users.last() != Some(&name(*id)) {
                 users.push(name(*id));
             }
@@ -244,7 +246,7 @@ fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
     needed.into_iter().map(|id| (id, users.remove(&id).unwrap_or_default())).collect()
 }
 
-/// How the values of an operation come about in the regular case.
+/// How the values of an operation are obtained in the regular case.
 fn place(program: &Program, id: NodeId, is_fused: bool) -> String {
     let node = &program.nodes[id.index()];
     match program.placements.get(id.index()).and_then(Option::as_ref) {
@@ -262,8 +264,8 @@ fn place(program: &Program, id: NodeId, is_fused: bool) -> String {
     }
 }
 
-/// Which operations are parts of kernels of others: those without a place of
-/// their own below one that a step or another such operation computes.
+/// Marks operations that are parts of other operations' kernels: those without
+/// a column of their own that a step, or another marked operation, uses.
 fn fused(program: &Program, needed: &[(NodeId, Vec<String>)]) -> Vec<bool> {
     let mut fused = vec![false; program.nodes.len()];
     let placement = |id: NodeId| program.placements.get(id.index()).and_then(Option::as_ref);
@@ -303,12 +305,12 @@ fn operand_words(program: &Program, operand: &StepOperand) -> String {
     }
 }
 
-/// What a window belongs to.
+/// Words for the identity of a window.
 fn identity(key: &HistoryKey, owner: &str) -> String {
     format!("{}, found again while its text and metrics are the same", ordinal(key, owner))
 }
 
-/// Which of a definition's it is.
+/// Words for a position within a definition.
 fn ordinal(key: &HistoryKey, owner: &str) -> String {
     format!("number {} of `{owner}`", key.ordinal)
 }
@@ -346,7 +348,7 @@ fn explain_step(program: &Program, step: &Step) -> ExplainedStep {
     }
 }
 
-/// Values of a kernel's constants, which stand together from `offset` on.
+/// Values of a kernel's constants, which are stored together from `offset` on.
 fn constants(kernel: &KernelIr, bytes: &[u8], offset: u32) -> Vec<String> {
     let Body::Map { .. } = &kernel.body else { return Vec::new() };
     let start = offset as usize;
@@ -356,7 +358,7 @@ fn constants(kernel: &KernelIr, bytes: &[u8], offset: u32) -> Vec<String> {
         .collect()
 }
 
-/// How values of a type are spoken of in lists.
+/// Words for the type and shape of values, in lists.
 pub fn shape(value_type: ValueType, is_set: bool) -> String {
     let shape = if is_set { "by instance" } else { "single" };
     format!("{value_type}, {shape}")

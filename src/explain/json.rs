@@ -1,16 +1,19 @@
-//! An explanation for programs: one JSON object.
+//! An explanation as one JSON object, for programs.
 //!
 //! ```text
 //! {"definitions": [{"name", "text", "operand_only", "fate": usable | refused | hidden, "output",
 //!     "nodes": [{"title", "span", "operands": [positions], "outcome": typed | refused | unknown |
 //!                not chosen, "desc" | "codes", "notes", "operation"}, ...]}, ...],
+//!                (over a fleet with "instances" in words beside the "desc")
+//!  "fleet": [definitions over the fleet, in the same form],
 //!  "program": {"metrics", "operations", "kept", "steps", "outputs", "kernels"},
 //!  "diagnostics": [as check gives them]}
 //! ```
 //!
-//! Descriptors and strings are as in all JSON of this crate; spans are bytes of
-//! the definition's own text. The command adds the members `kernels` and
-//! `diagnostics`: it has native code and the texts.
+//! Descriptors and strings have the same form as in all JSON of this crate.
+//! Spans are byte ranges of the definition's own text. The command adds the
+//! members `kernels` and `diagnostics`, because it has native code and the
+//! texts.
 
 use std::fmt::Write as _;
 
@@ -45,6 +48,9 @@ fn write_node(out: &mut String, node: &ExplainedNode) {
             Outcome::Typed(desc) => {
                 object.text("outcome", "typed");
                 object.member("desc", |out| write_desc(out, desc));
+                if let Some(instances) = &node.instances {
+                    object.text("instances", instances);
+                }
             }
             Outcome::Refused(codes) => {
                 object.text("outcome", "refused");
@@ -60,7 +66,7 @@ fn write_node(out: &mut String, node: &ExplainedNode) {
     });
 }
 
-/// Adds the members of a program, but for its kernels.
+/// Adds the members of a program, except its kernels.
 pub fn add_program(object: &mut Object<'_>, program: &ExplainedProgram) {
     object.list("metrics", &program.inputs, |out, input| {
         write_object(out, |object| {

@@ -1,9 +1,10 @@
-//! Explains to people what becomes of their definitions, and why.
+//! Explains to people how their definitions are understood and computed, and
+//! why.
 //!
-//! [`explain`] checks definitions against a source as compiling does and says
-//! of every node what was inferred and decided, then what the program does
-//! that all of them make together. The result is data, in which words for
-//! people are finished sentences; [`text`] and [`json`] show it.
+//! [`explain`] checks definitions against a source, as compiling does. It
+//! describes the type and the decisions for each node, and then the program
+//! that computes all definitions together. The result is data; words for people
+//! are complete sentences in it. [`text`] and [`json`] show it.
 
 mod graph;
 pub mod json;
@@ -29,38 +30,38 @@ use crate::syntax::{print_expr, print_node};
 use crate::text::Span;
 use notes::Noted;
 
-/// What became of a selection of definitions.
+/// The explanation of a selection of definitions.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// The definitions in the order asked for, and after them those that they
+    /// The definitions in the order of the request, and then those that they
     /// need as operands.
     pub definitions: Vec<Explained>,
-    /// What computes those that can be used, if there are any.
+    /// The program for the definitions that can be used, if there are any.
     pub program: Option<ExplainedProgram>,
 }
 
-/// What became of one definition.
+/// The explanation of one definition.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// Name, or the text of an expression without one.
+    /// Name; for an expression without a name, its text.
     pub name: Box<str>,
     /// False for an expression without a name.
     pub is_named: bool,
-    /// True if it was not asked for but is needed.
+    /// True if it is only an operand of the requested definitions.
     pub is_operand: bool,
-    /// The expression as it is printed by us.
+    /// The expression as pmderive prints it.
     pub text: String,
-    /// What became of it as a whole.
+    /// The result for the whole definition.
     pub fate: Fate,
-    /// Nodes of the expression; operands stand before those that use them, and
-    /// the last one is the whole.
+    /// Nodes of the expression. Operands come before their users, and the last
+    /// node is the whole expression.
     pub nodes: Vec<ExplainedNode>,
 }
 
 impl Explained {
-    /// The name, or the beginning of the text of an expression without one.
+    /// The name. For an expression without a name, the beginning of its text.
     pub fn short_name(&self) -> String {
-        /// Characters of a text that are enough to know it by.
+        /// Number of characters that are enough to recognise a text.
         const ENOUGH: usize = 40;
         if self.is_named || self.text.chars().count() <= ENOUGH {
             return self.name.to_string();
@@ -69,62 +70,64 @@ impl Explained {
     }
 }
 
-/// What became of a definition as a whole.
+/// The result for a whole definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It can be evaluated: output of the program at that position.
+    /// It can be evaluated, as the output of the program at this position.
     Output(usize),
-    /// Something is wrong with it.
+    /// It has a mistake.
     Refused,
-    /// A metric of the source has its name and counts in its place, as that
-    /// output of the program.
+    /// A metric of the source has its name and takes its place, as this output
+    /// of the program.
     Hidden(usize),
 }
 
 /// A node of an expression.
 #[derive(Clone, Debug)]
 pub struct ExplainedNode {
-    /// Its text, with `…` for each operand.
+    /// The node's text, with `…` for each operand.
     pub title: String,
-    /// Where it is written.
+    /// Place of the node in the text.
     pub span: Span,
     /// Positions of its operands.
     pub operands: Vec<usize>,
-    /// What checking found.
+    /// The result of checking.
     pub outcome: Outcome,
-    /// Facts that are not obvious and mistakes, each a sentence without its
+    /// What the instances are, where the number of their domain says nothing.
+    pub instances: Option<String>,
+    /// Mistakes, and facts that are not obvious. Each is a sentence without a
     /// full stop.
     pub notes: Vec<String>,
-    /// Node of the program that has its values.
+    /// The program's node with the same values.
     pub node: Option<NodeId>,
 }
 
-/// What checking found about a node.
+/// The result of checking a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// What its values mean.
+    /// It has this metadata.
     Typed(Desc),
-    /// It is refused, for these reasons; text that is not understood may have
+    /// It is refused for these reasons. Text that is not understood may have
     /// its reason elsewhere.
     Refused(Vec<Code>),
-    /// An operand of it is refused.
+    /// One of its operands is refused.
     Unknown,
     /// It is in a branch that is never chosen.
     NotChosen,
 }
 
-/// What a program does, in words.
+/// A program in words.
 #[derive(Clone, Debug, Default)]
 pub struct ExplainedProgram {
     /// Metrics to fetch.
     pub inputs: Vec<ExplainedInput>,
-    /// Operations, each there once; operands stand before their users.
+    /// Operations, each once, with operands before their users.
     pub nodes: Vec<Operation>,
-    /// Previous samples that are kept, by name.
+    /// Previous samples that are kept, each with its name and a description.
     pub kept: Vec<(String, String)>,
-    /// Uses of kernels in their order.
+    /// Uses of kernels, in their order.
     pub steps: Vec<ExplainedStep>,
-    /// Where the values of each output come from.
+    /// The source of each output's values.
     pub outputs: Vec<String>,
     /// Kernels of the steps.
     pub kernels: Vec<ExplainedKernel>,
@@ -141,7 +144,7 @@ pub struct ExplainedInput {
     pub value_type: ValueType,
     /// True if it has an instance domain.
     pub is_set: bool,
-    /// True if no operation uses it: libpcp also fetches metrics of branches
+    /// True if no operation uses it. libpcp also fetches metrics of branches
     /// that are never chosen, and that decides which records of an archive
     /// count.
     pub is_mentioned_only: bool,
@@ -150,30 +153,31 @@ pub struct ExplainedInput {
 /// An operation of the program.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Its number in the program.
+    /// Number of the operation in the program.
     pub id: NodeId,
-    /// What it does, with `n1` and the like for other operations.
+    /// Description of the operation, with `n1` and the like for other
+    /// operations.
     pub text: String,
     /// Type of its values.
     pub value_type: ValueType,
-    /// True if it has values by instance.
+    /// True if it has a value for each instance.
     pub is_set: bool,
     /// Operations and outputs that use it.
     pub users: Vec<String>,
-    /// How its values come about when every operand has its values.
+    /// How its values are obtained when every operand has values.
     pub place: String,
 }
 
 /// One use of a kernel.
 #[derive(Clone, Debug)]
 pub struct ExplainedStep {
-    /// Steps of a level do not need each other.
+    /// Level of the step. Steps of one level do not need each other.
     pub level: u32,
     /// The operation that it computes.
     pub output: NodeId,
-    /// Number of the kernel in the program.
+    /// Number of its kernel in the program.
     pub kernel: u32,
-    /// What the kernel's operands are.
+    /// Descriptions of the kernel's operands.
     pub operands: Vec<String>,
     /// Values of its constants.
     pub constants: Vec<String>,
@@ -182,14 +186,14 @@ pub struct ExplainedStep {
 /// A kernel.
 #[derive(Clone, Debug)]
 pub struct ExplainedKernel {
-    /// Its number in the program.
+    /// Number of the kernel in the program.
     pub id: u32,
-    /// Its form.
+    /// The kernel's form.
     pub ir: KernelIr,
 }
 
-/// Explains a selection of definitions against a source; what is wrong with
-/// them is in `diagnostics`, where what is wrong with their texts may be already.
+/// Explains a selection of definitions for a source. Mistakes are added to
+/// `diagnostics`, which may already hold those of the texts.
 ///
 /// # Errors
 /// The source failed.
@@ -231,7 +235,7 @@ pub fn explain(
             let typed = (*examined.nodes.get(id)?)?;
             nodes.get(typed.0 as usize).copied()
         };
-        // Nothing is found out about a definition that is hidden or in a cycle.
+        // A hidden definition, or one in a cycle, has no results for its nodes.
         let explained = match examined.nodes.is_of(&one.expr) {
             false => Vec::new(),
             true => {
@@ -270,12 +274,12 @@ pub fn explain(
     Ok(Explanation { definitions, program })
 }
 
-/// Explains the nodes of expressions, one expression after the other.
+/// Explains the nodes of one expression after the other.
 struct Explainer<'e> {
     names: &'e Names,
     dialect: Dialect,
     program: &'e Program,
-    /// Mistakes whose node is not found yet: place, code and message.
+    /// Mistakes whose node has not been found yet: place, code and message.
     reported: Vec<(Span, Code, String)>,
 }
 
@@ -308,6 +312,7 @@ impl Explainer<'_> {
                 span: node.span,
                 operands,
                 outcome,
+                instances: None,
                 notes,
                 node: operation,
             });
@@ -315,8 +320,8 @@ impl Explainer<'_> {
         explained
     }
 
-    /// Why a node has no type. Mistakes of its operands, which come first,
-    /// are taken already.
+    /// The outcome of a node without a type. Mistakes of its operands, which
+    /// come first, have already been taken.
     fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> Outcome {
         let Span { source, start, end } = node.span;
         let is_own = |(span, ..): &mut (Span, Code, String)| {

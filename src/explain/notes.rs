@@ -1,7 +1,7 @@
-//! What is not obvious about a node, in words.
+//! Describes in words what is not obvious about a node.
 //!
-//! It reads everything from the typed node that checking made. No rule of the
-//! language is stated a second time, only its result.
+//! Everything comes from the typed node that checking made. Rules of the
+//! language are not repeated here, only their results.
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::functions::Function;
 use crate::syntax::ast::{Aggregate, BinaryOp, Callee, Expr, ExprId, NodeKind};
 
-/// An expression with what checking found.
+/// An expression with the results of checking.
 pub struct Noted<'n> {
     pub expr: &'n Expr,
     pub examined: &'n Examined,
@@ -39,11 +39,9 @@ impl Noted<'_> {
                 Name::NoDescriptor(_) | Name::Derived => None,
             }),
             NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-                notes.extend(
-                    attributes.meta.as_ref().map(|meta| {
-                        format!("metadata of {}, but for what keywords say", meta.value)
-                    }),
-                );
+                notes.extend(attributes.meta.as_ref().map(|meta| {
+                    format!("metadata of {}, except where keywords say otherwise", meta.value)
+                }));
             }
             NodeKind::Call {
                 callee: Callee::Function(Function { explained: Some(note), .. }),
@@ -89,9 +87,9 @@ impl Noted<'_> {
         match kind {
             TypedKind::Metric(_) | TypedKind::Constant(_) | TypedKind::Text(_) => {}
             TypedKind::Derived(_) => note("a derived metric, which is explained by itself"),
-            // Said where the guard is looked at.
+            // The note is at the guard.
             TypedKind::Chosen { .. } => {}
-            TypedKind::NoValue => note("takes the value away where it is chosen"),
+            TypedKind::NoValue => note("removes the value where it is chosen"),
             TypedKind::Nothing => {
                 note("never has a value: libpcp 7.2 keeps no previous sample of such an operand");
             }
@@ -158,7 +156,7 @@ impl Noted<'_> {
             }
             TypedKind::Same(operand) => {
                 if self.desc(*operand).semantics == Semantics::Counter {
-                    note("the counter's values as they are, taken for measurements");
+                    note("the counter's values, unchanged, as measurements");
                 } else {
                     note("changes nothing");
                 }
@@ -280,8 +278,7 @@ impl Noted<'_> {
             (None, None) => {}
         }
         if self.dialect != Dialect::Fixed && is_scaled {
-            notes
-                .push("units of the result are labelled as this version of libpcp does".to_owned());
+            notes.push("the result's units are labelled as in this version of libpcp".to_owned());
         }
     }
 }
@@ -297,7 +294,7 @@ fn scale_words(scale: Scale) -> String {
 fn conversion_words(conversion: &Conversion, from: &Desc, to: &Units) -> String {
     let (before, after) = (units_name(&from.units), units_name(to));
     if conversion.is_identity() {
-        return format!("changes nothing: {before} is what it is in already");
+        return format!("changes nothing: it is already in {before}");
     }
     let mut steps = Vec::new();
     if conversion.mult != 1 {

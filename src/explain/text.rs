@@ -1,8 +1,8 @@
-//! An explanation for people, for a terminal of 100 columns.
+//! An explanation for people, for a terminal with 100 columns.
 //!
-//! Expressions are drawn as trees with a table of what was inferred beside
-//! them. Trees of any depth can be drawn: what is below a certain depth has a
-//! tree of its own further down.
+//! Expressions are drawn as trees, with a table of types beside them. Trees of
+//! any depth can be drawn: a part below a certain depth gets its own tree
+//! further down.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -14,14 +14,14 @@ use super::{
 use crate::check::units_name;
 use crate::diag::printable;
 
-/// Columns of a line.
+/// Number of columns in a line.
 const WIDTH: usize = 100;
-/// Most columns of the tree beside its table.
+/// Largest number of columns for the tree beside its table.
 const TREE: usize = 44;
-/// Levels that are drawn in one tree.
+/// Number of levels in one tree.
 const DEPTH: usize = 12;
 
-/// The whole explanation but for kernels.
+/// The whole explanation, except for kernels.
 pub fn to_text(explanation: &Explanation) -> String {
     let mut out = String::new();
     for (at, explained) in explanation.definitions.iter().enumerate() {
@@ -51,7 +51,7 @@ fn definition(out: &mut String, explained: &Explained) {
                 out,
                 "  ",
                 "  ",
-                "A metric of the source has this name. It counts in place of the definition.",
+                "A metric of the source has this name and takes the place of the definition.",
             );
             return;
         }
@@ -68,7 +68,13 @@ fn definition(out: &mut String, explained: &Explained) {
     Tree { nodes: &explained.nodes, width: tree_width(&explained.nodes) }.draw(out);
 }
 
-/// Columns that the tree needs, within limits.
+/// The definitions, without the program that computes them.
+#[cfg(feature = "fleet")]
+pub fn definitions_to_text(definitions: &[Explained]) -> String {
+    to_text(&Explanation { definitions: definitions.to_vec(), program: None })
+}
+
+/// Number of columns that the tree needs, within limits.
 fn tree_width(nodes: &[ExplainedNode]) -> usize {
     let mut depth = vec![0usize; nodes.len()];
     let mut width = 0;
@@ -89,11 +95,11 @@ struct Tree<'t> {
     width: usize,
 }
 
-/// A node still to be drawn.
+/// A node that is still to be drawn.
 struct Branch {
     node: usize,
     depth: usize,
-    /// What stands before the node's own line, and before the lines below it.
+    /// Prefix of the node's own line, and prefix of the lines below it.
     first: String,
     rest: String,
 }
@@ -130,7 +136,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Queues the operands of a node, the first on top.
+    /// Queues the operands of a node, with the first on top.
     fn operands(&self, branch: &Branch, branches: &mut Vec<Branch>) {
         let operands = &self.nodes[branch.node].operands;
         for (at, operand) in operands.iter().enumerate().rev() {
@@ -145,16 +151,21 @@ impl Tree<'_> {
         }
     }
 
-    /// A node with its facts and notes; `number` says where its operands are.
+    /// Draws a node with its facts and notes. `number` is that of the tree with
+    /// its operands.
     fn node(&self, out: &mut String, branch: &Branch, number: Option<usize>) {
         let node = &self.nodes[branch.node];
         let facts = match &node.outcome {
-            Outcome::Typed(desc) => row([
-                &desc.value_type.to_string(),
-                &desc.semantics.to_string(),
-                &units_name(&desc.units),
-                &desc.indom.map_or("single".to_owned(), |indom| indom.to_string()),
-            ]),
+            Outcome::Typed(desc) => {
+                let number = || desc.indom.map(|indom| indom.to_string());
+                let instances = node.instances.clone().or_else(number);
+                row([
+                    &desc.value_type.to_string(),
+                    &desc.semantics.to_string(),
+                    &units_name(&desc.units),
+                    &instances.unwrap_or_else(|| "single".to_owned()),
+                ])
+            }
             Outcome::Refused(codes) if codes.is_empty() => "not understood".to_owned(),
             Outcome::Refused(codes) => {
                 let codes: Vec<String> = codes.iter().map(|code| code.to_string()).collect();
@@ -176,14 +187,14 @@ impl Tree<'_> {
     }
 }
 
-/// Cells of the table.
+/// A row of the table.
 fn row(cells: [&str; 4]) -> String {
     let [value_type, semantics, units, instances] = cells;
     format!("{value_type:<7} {semantics:<9} {units:<16} {instances}")
 }
 
-/// A line of the tree with its row of the table, or, where the tree is too
-/// wide, two lines. `below` is the tree in the second one.
+/// Writes a line of the tree with its row of the table. If the tree is too
+/// wide, it takes two lines, and `below` is the tree in the second.
 fn line(out: &mut String, [tree, below]: [&str; 2], width: usize, facts: &str) {
     let tree = &*printable(tree);
     let tree = if tree.chars().count() > width {
@@ -196,7 +207,7 @@ fn line(out: &mut String, [tree, below]: [&str; 2], width: usize, facts: &str) {
     let _ = writeln!(out, "{tree}{:pad$}  {}", "", facts.trim_end());
 }
 
-/// Words in lines of limited width; a word that is longer has its own line.
+/// Writes words in lines of limited width. A longer word gets its own line.
 fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
     let mut current = first.to_owned();
     let mut has_words = false;

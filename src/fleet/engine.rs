@@ -15,11 +15,10 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
+use tokio::task::JoinSet;
 
 use super::condition::Condition;
 use super::config::Limits;
@@ -28,7 +27,7 @@ use super::numbers::Numbers;
 use super::outlets::Outlets;
 use super::plan::{Group, Plan};
 use super::target::{SHARDS, Target};
-use super::world::World;
+use super::world::{Job, World};
 use crate::engine::Engine;
 
 /// A fleet being watched.
@@ -50,8 +49,7 @@ struct Watched {
 #[derive(Debug)]
 struct Thread {
     orders: UnboundedSender<Order>,
-    /// Nothing if it is whoever made the fleet.
-    handle: Option<JoinHandle<()>>,
+    job: Job,
     /// Counts while the thread is not stuck.
     beat: Arc<AtomicU64>,
 }
@@ -84,34 +82,15 @@ impl Fleet {
             let (engine, numbers) = (Arc::clone(engine), Arc::clone(&numbers));
             let (outlets, beat) = (outlets.clone(), Arc::<AtomicU64>::default());
             let own_beat = Arc::clone(&beat);
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let work = move || {
                 let shared = Rc::new(Shared::new(engine, numbers, limits, outlets));
-                let local = LocalSet::new();
-                local.spawn_local(keep_beating(own_beat));
-                local.block_on(&runtime, obey::<W>(receiver, shared));
+                obey::<W>(receiver, shared, own_beat)
             };
-            let name = format!("fleet-{at}");
-            let handle = std::thread::Builder::new().name(name).spawn(work)?;
-            Ok(Thread { orders: sender, handle: Some(handle), beat })
+            let job = W::spawn(&format!("fleet-{at}"), work)?;
+            Ok(Thread { orders: sender, job, beat })
         };
         let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
-    }
-
-    /// A fleet whose hosts all live in this very thread, and what has to run on a
-    /// [`LocalSet`] for them to do so; for simulations.
-    pub fn in_this_thread<W: World>(
-        engine: &Arc<Engine>,
-        limits: Limits,
-        outlets: &Outlets,
-    ) -> (Fleet, impl Future<Output = ()> + use<W>) {
-        let numbers = Arc::new(Numbers::default());
-        let (sender, receiver) = unbounded_channel();
-        let shared = Shared::new(Arc::clone(engine), Arc::clone(&numbers), limits, outlets.clone());
-        let threads = vec![Thread { orders: sender, handle: None, beat: Arc::default() }];
-        let hosts = obey::<W>(receiver, Rc::new(shared));
-        (Fleet { threads, watched: BTreeMap::new(), numbers }, hosts)
     }
 
     /// What hosts have counted.
@@ -127,6 +106,11 @@ impl Fleet {
     /// How the hosts are, by name.
     pub fn conditions(&self) -> Vec<Arc<Condition>> {
         self.watched.values().map(|one| Arc::clone(&one.condition)).collect()
+    }
+
+    /// How a host is, by its name.
+    pub fn condition(&self, name: &str) -> Option<Arc<Condition>> {
+        self.watched.get(name).map(|one| Arc::clone(&one.condition))
     }
 
     /// Goes over to a plan, with sinks that are new or those of before.
@@ -172,18 +156,12 @@ impl Fleet {
 
     /// Ends all threads. No series is marked stale.
     pub fn stop(self) {
-        let handles: Vec<Option<JoinHandle<()>>> = self
-            .threads
-            .into_iter()
-            .map(|thread| {
-                drop(thread.orders);
-                thread.handle
-            })
-            .collect();
-        for handle in handles.into_iter().flatten() {
-            // One that panicked has said so.
-            let _ = handle.join();
-        }
+        let end = |thread: Thread| {
+            drop(thread.orders);
+            thread.job
+        };
+        let jobs: Vec<Job> = self.threads.into_iter().map(end).collect();
+        jobs.into_iter().for_each(Job::join);
     }
 
     fn thread_of(&self, target: &Target) -> &Thread {
@@ -231,10 +209,24 @@ async fn keep_beating(beat: Arc<AtomicU64>) {
     }
 }
 
-/// Runs hosts as the orders say, until nobody can give any.
-async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
+/// Runs hosts as the orders say, until nobody can give any; then all of them end.
+async fn obey<W: World>(
+    mut orders: UnboundedReceiver<Order>,
+    shared: Rc<Shared>,
+    beat: Arc<AtomicU64>,
+) {
     let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
-    while let Some(order) = orders.recv().await {
+    let mut tasks = JoinSet::new();
+    tasks.spawn_local(keep_beating(beat));
+    loop {
+        let order = tokio::select! {
+            // In this order, so that a simulation runs the same again.
+            biased;
+            order = orders.recv() => order,
+            // One that panicked has said so, and what is left of it is taken away.
+            Some(_) = tasks.join_next() => continue,
+        };
+        let Some(order) = order else { return };
         match order {
             Order::Watch(orders) => match desks.get(&orders.target.name) {
                 Some(desk) => desk.change(Some(orders)),
@@ -242,7 +234,7 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                     let name = orders.target.name.clone();
                     let desk = Rc::new(Desk::new(orders));
                     desks.insert(name, Rc::clone(&desk));
-                    tokio::task::spawn_local(live::<W>(desk, Rc::clone(&shared)));
+                    tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
                 }
             },
             Order::Leave(name) => {

@@ -24,6 +24,11 @@ impl Labels {
         self.0.is_empty()
     }
 
+    /// The same for labels that share memory, and for no others.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Bytes that they take.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len() + value.len() + 32).sum()

@@ -70,6 +70,8 @@ pub struct Numbers {
     pub fetch: Histogram,
     /// How long evaluating took.
     pub evaluate: Histogram,
+    /// How far hosts' clocks were from ours when they answered, whichever way.
+    pub skew: Histogram,
 }
 
 impl Numbers {

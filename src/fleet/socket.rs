@@ -1,14 +1,27 @@
 //! Connections whose addresses are looked up once in a while, not for each host
 //! and attempt: after a cut, thousands of hosts come back at once.
+//!
+//! ```text
+//! connect ─► known? ── yes ─────────────────────────► address ─► connection
+//!              │ no                                      ▲
+//!              └─► flight: one for a name, a few at once ┘
+//! ```
+//!
+//! A lookup takes a thread of the system until it ends, be it half a minute, and
+//! whoever gives up waiting does not end it. So there are few at once; names that
+//! wait for their turn take no more than their bytes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::marker::PhantomData;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmderive_runtime::transport::{AsyncSocket, Deadline, Readiness, Transport};
+use tokio::sync::{Semaphore, watch};
 
 /// How long an address is believed.
 const KEEP: Duration = Duration::from_secs(60);
@@ -16,49 +29,70 @@ const KEEP: Duration = Duration::from_secs(60);
 /// Names that are kept at most; an engine has fewer hosts.
 const MAX_NAMES: usize = 200_000;
 
-/// Addresses by name, and when they were found.
-type Known = HashMap<Box<str>, (Instant, Vec<SocketAddr>)>;
+/// Names that are looked up at once, in each thread.
+pub const LOOKUPS: usize = 16;
 
-thread_local! {
-    static KNOWN: RefCell<Known> = RefCell::default();
+/// The names of a thread.
+struct Names {
+    known: HashMap<Box<str>, Name>,
+    free: Arc<Semaphore>,
 }
 
-/// An [`AsyncSocket`] to a host whose address may be known already.
-#[derive(Debug)]
-pub struct NamedSocket(AsyncSocket);
+enum Name {
+    /// It was found then.
+    Found(Instant, Vec<SocketAddr>),
+    /// It is being looked up; the channel closes at the end.
+    Flying(watch::Receiver<Option<Outcome>>),
+}
 
-impl Transport for NamedSocket {
-    async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<NamedSocket> {
-        AsyncSocket::connect_unix(path, timeout).await.map(NamedSocket)
+/// Addresses, or why there are none.
+type Outcome = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
+
+thread_local! {
+    static NAMES: RefCell<Names> = RefCell::new(Names {
+        known: HashMap::new(),
+        free: Arc::new(Semaphore::new(LOOKUPS)),
+    });
+}
+
+/// A connection to a host whose address may be known already.
+#[derive(Debug)]
+pub struct NamedSocket<T = AsyncSocket>(T);
+
+impl<T: Transport + 'static> NamedSocket<T> {
+    /// Looks a name up unless it is known. Whether it has an address shows when
+    /// somebody connects.
+    pub async fn resolve(host: &str) {
+        if host.parse::<IpAddr>().is_err() {
+            let _ = find::<T>(host).await;
+        }
+    }
+}
+
+impl<T: Transport + 'static> Transport for NamedSocket<T> {
+    async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<NamedSocket<T>> {
+        T::connect_unix(path, timeout).await.map(NamedSocket)
     }
 
     async fn connect_tcp(
         host: &str,
         ports: &[u16],
         timeout: Option<Duration>,
-    ) -> io::Result<NamedSocket> {
+    ) -> io::Result<NamedSocket<T>> {
         // An address needs no looking up.
-        if host.parse::<std::net::IpAddr>().is_ok() {
-            return AsyncSocket::connect_tcp(host, ports, timeout).await.map(NamedSocket);
+        if host.parse::<IpAddr>().is_ok() {
+            return T::connect_tcp(host, ports, timeout).await.map(NamedSocket);
         }
-        let addresses = match known(host) {
-            Some(addresses) => addresses,
-            None => {
-                let found = AsyncSocket::lookup(host, 0, timeout).await?;
-                keep(host, &found);
-                found
-            }
-        };
         let mut failure = io::Error::from(io::ErrorKind::HostUnreachable);
-        for address in addresses {
+        for address in find::<T>(host).await? {
             let address = address.ip().to_string();
-            match AsyncSocket::connect_tcp(&address, ports, timeout).await {
+            match T::connect_tcp(&address, ports, timeout).await {
                 Ok(socket) => return Ok(NamedSocket(socket)),
                 Err(error) => failure = error,
             }
         }
         // It may have moved.
-        KNOWN.with_borrow_mut(|known| known.remove(host));
+        NAMES.with_borrow_mut(|names| names.known.remove(host));
         Err(failure)
     }
 
@@ -67,7 +101,7 @@ impl Transport for NamedSocket {
         port: u16,
         timeout: Option<Duration>,
     ) -> io::Result<Vec<SocketAddr>> {
-        AsyncSocket::lookup(host, port, timeout).await
+        T::lookup(host, port, timeout).await
     }
 
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -81,40 +115,169 @@ impl Transport for NamedSocket {
     async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
         self.0.wait(deadline).await
     }
+
+    fn now() -> Instant {
+        T::now()
+    }
 }
 
-fn known(host: &str) -> Option<Vec<SocketAddr>> {
-    KNOWN.with_borrow(|known| {
-        let (found, addresses) = known.get(host)?;
-        (found.elapsed() < KEEP).then(|| addresses.clone())
+/// The addresses of a name. Whoever is not interested any more ends no lookup.
+async fn find<T: Transport + 'static>(host: &str) -> io::Result<Vec<SocketAddr>> {
+    let mut flight = match known_or_flying::<T>(host) {
+        Ok(addresses) => return Ok(addresses),
+        Err(flight) => flight,
+    };
+    let outcome = match flight.wait_for(Option::is_some).await {
+        Ok(outcome) => outcome.clone(),
+        Err(_) => None,
+    };
+    match outcome {
+        Some(Ok(addresses)) => Ok(addresses),
+        Some(Err((kind, words))) => Err(io::Error::new(kind, words)),
+        None => Err(io::ErrorKind::HostUnreachable.into()),
+    }
+}
+
+/// The addresses, or who will say them.
+fn known_or_flying<T: Transport + 'static>(
+    host: &str,
+) -> Result<Vec<SocketAddr>, watch::Receiver<Option<Outcome>>> {
+    NAMES.with_borrow_mut(|names| {
+        let now = T::now();
+        match names.known.get(host) {
+            Some(Name::Found(at, addresses)) if now.saturating_duration_since(*at) < KEEP => {
+                return Ok(addresses.clone());
+            }
+            // A flight whose runtime has ended will not land.
+            Some(Name::Flying(flight)) if flight.has_changed().is_ok() => {
+                return Err(flight.clone());
+            }
+            _ => {}
+        }
+        if names.known.len() >= MAX_NAMES {
+            names.known.retain(|_, name| matches!(name, Name::Flying(_)));
+        }
+        let (sender, flight) = watch::channel(None);
+        names.known.insert(host.into(), Name::Flying(flight.clone()));
+        tokio::spawn(fly(PhantomData::<fn() -> T>, host.into(), Arc::clone(&names.free), sender));
+        Err(flight)
     })
 }
 
-fn keep(host: &str, addresses: &[SocketAddr]) {
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() >= MAX_NAMES {
-            known.clear();
+/// Looks a name up in its turn, and tells all who wait.
+async fn fly<T: Transport + 'static>(
+    _: PhantomData<fn() -> T>,
+    host: Box<str>,
+    free: Arc<Semaphore>,
+    told: watch::Sender<Option<Outcome>>,
+) {
+    // A closed semaphore would be a mistake of ours, and harms nobody.
+    let _permit = free.acquire().await;
+    let found = T::lookup(&host, 0, None).await;
+    NAMES.with_borrow_mut(|names| match &found {
+        Ok(addresses) => {
+            names.known.insert(host, Name::Found(T::now(), addresses.clone()));
         }
-        known.insert(host.into(), (Instant::now(), addresses.to_vec()));
+        Err(_) => {
+            names.known.remove(&host);
+        }
     });
+    told.send_replace(Some(found.map_err(|error| (error.kind(), error.to_string()))));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    fn found_at(host: &str) -> Option<Instant> {
+        NAMES.with_borrow(|names| match names.known.get(host) {
+            Some(Name::Found(at, _)) => Some(*at),
+            _ => None,
+        })
+    }
 
     #[tokio::test]
     async fn a_name_is_looked_up_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let timeout = Some(Duration::from_secs(60));
-        NamedSocket::connect_tcp("localhost", &[port], timeout).await.expect("a connection");
-        let first = KNOWN.with_borrow(|known| known["localhost"].0);
-        NamedSocket::connect_tcp("localhost", &[port], timeout).await.expect("a connection");
-        assert_eq!(KNOWN.with_borrow(|known| known["localhost"].0), first);
+        type Named = NamedSocket<AsyncSocket>;
+        Named::connect_tcp("localhost", &[port], timeout).await.expect("a connection");
+        let first = found_at("localhost");
+        assert!(first.is_some());
+        Named::connect_tcp("localhost", &[port], timeout).await.expect("a connection");
+        assert_eq!(found_at("localhost"), first);
         drop(listener);
-        let refused = NamedSocket::connect_tcp("localhost", &[port], timeout).await;
+        let refused = Named::connect_tcp("localhost", &[port], timeout).await;
         assert!(refused.is_err());
-        assert!(KNOWN.with_borrow(|known| !known.contains_key("localhost")), "it may have moved");
+        assert_eq!(found_at("localhost"), None, "it may have moved");
+    }
+
+    /// A transport whose names take an hour, and are counted.
+    struct Slow;
+
+    static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    static ALL: AtomicUsize = AtomicUsize::new(0);
+
+    impl Transport for Slow {
+        async fn connect_unix(_: &Path, _: Option<Duration>) -> io::Result<Slow> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        async fn connect_tcp(_: &str, _: &[u16], _: Option<Duration>) -> io::Result<Slow> {
+            Ok(Slow)
+        }
+
+        async fn lookup(_: &str, _: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
+            let now = UNDER_WAY.fetch_add(1, Ordering::Relaxed) + 1;
+            MOST.fetch_max(now, Ordering::Relaxed);
+            ALL.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+            Ok(vec![([127, 0, 0, 1], 0).into()])
+        }
+
+        fn send_now(&mut self, _: &[u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        async fn receive(&mut self, _: &mut Vec<u8>, _: Deadline) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        async fn wait(&mut self, _: Deadline) -> io::Result<Readiness> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+
+        fn now() -> Instant {
+            tokio::time::Instant::now().into_std()
+        }
+    }
+
+    /// Whoever gives up and comes again adds no lookup, and there are never many.
+    #[tokio::test(start_paused = true)]
+    async fn thousands_of_names_are_looked_up_a_few_at_once() {
+        let names: Vec<String> = (0..1000).map(|at| format!("host{at}")).collect();
+        for _ in 0..20 {
+            let mut all = tokio::task::JoinSet::new();
+            for name in names.clone() {
+                all.spawn(async move {
+                    let wait = Duration::from_secs(8);
+                    tokio::time::timeout(wait, NamedSocket::<Slow>::resolve(&name)).await.is_ok()
+                });
+            }
+            assert!(all.join_all().await.iter().all(|is_found| !is_found));
+        }
+        assert_eq!((MOST.load(Ordering::Relaxed), ALL.load(Ordering::Relaxed)), (LOOKUPS, LOOKUPS));
+        let mut all = tokio::task::JoinSet::new();
+        for name in names.clone() {
+            all.spawn(async move { find::<Slow>(&name).await.map(|found| found.len()).ok() });
+        }
+        assert!(all.join_all().await.iter().all(|found| *found == Some(1)));
+        let counts = [&MOST, &ALL].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(counts, [LOOKUPS, names.len()], "each once");
     }
 }

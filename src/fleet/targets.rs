@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES: usize = 1024;
 const MAX_LABELS: usize = 64;
 
 /// Mistakes that are told of one file at most.
-const MAX_MISTAKES: usize = 100;
+const MAX_MISTAKES: usize = 20;
 
 /// One entry of a file.
 #[derive(Deserialize)]
@@ -82,7 +82,9 @@ impl Targets {
             let labels: Labels = all.into_iter().collect();
             for target in &entry.targets {
                 if file.mistakes >= MAX_MISTAKES {
-                    return;
+                    let place = file.span(target);
+                    let help = format!("the first {MAX_MISTAKES} of this file are shown");
+                    return file.error(place, "there may be more mistakes from here on", help);
                 }
                 let Some((name, spec)) = file.target(target) else { continue };
                 let place = file.span(target);

@@ -1,19 +1,73 @@
-//! What the engine needs of the machine: a clock and connections. A simulation
-//! brings its own.
+//! What the engine of a fleet needs of the machine: a clock, connections, files,
+//! chance, and what runs beside everything else. A simulation brings its own, in
+//! which all of that is decided by a seed.
 
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use pmderive_runtime::escape;
 use pmderive_runtime::model::Timestamp;
-use pmderive_runtime::transport::Transport;
+use pmderive_runtime::transport::{AsyncSocket, Transport};
+use tokio::task::LocalSet;
 
+use super::sinks::client::{Client, HttpClient};
 use super::slot::Nanos;
-use super::socket::NamedSocket;
+use super::socket::{LOOKUPS, NamedSocket};
+use crate::engine::Engine;
 
 /// A machine.
 pub trait World: 'static {
     /// How hosts are connected to.
     type Transport: Transport + 'static;
 
+    /// How receivers of remote write are sent to.
+    type Client: Client;
+
     /// The engine's clock, which slots are counted by.
     fn now() -> Nanos;
+
+    /// A number from 0 to 1, by chance.
+    fn chance() -> f64;
+
+    /// Looks the name of a host up, unless it is known, so that the next attempt to
+    /// connect finds its address. That it has none is found out then.
+    fn resolve(host: &str) -> impl Future<Output = ()>;
+
+    /// The engine, whose compiling is done beside everything else.
+    fn engine(engine: Engine) -> Engine;
+
+    /// Runs work beside everything else, as a task in which others may be spawned on
+    /// the local set.
+    ///
+    /// # Errors
+    /// There is no room for more of it.
+    fn spawn<W: Future<Output = ()> + 'static>(
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> io::Result<Job>;
+
+    /// Opens a file to write at its end; without a path, standard output.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>>;
+}
+
+/// Work that runs beside everything else.
+#[derive(Debug, Default)]
+pub struct Job(Option<JoinHandle<()>>);
+
+impl Job {
+    /// Waits for its end, if it is a thread. In a simulation it is a task, which
+    /// nobody can wait for here.
+    pub fn join(self) {
+        if let Some(thread) = self.0 {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// This machine.
@@ -21,11 +75,59 @@ pub trait World: 'static {
 pub struct Machine;
 
 impl World for Machine {
-    type Transport = NamedSocket;
+    type Transport = NamedSocket<AsyncSocket>;
+
+    type Client = HttpClient;
 
     fn now() -> Nanos {
         let now = Timestamp::now();
         let seconds = u64::try_from(now.sec).unwrap_or(0);
         Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(now.nsec))
     }
+
+    fn chance() -> f64 {
+        fastrand::f64()
+    }
+
+    async fn resolve(host: &str) {
+        NamedSocket::<AsyncSocket>::resolve(host).await;
+    }
+
+    fn engine(engine: Engine) -> Engine {
+        engine
+    }
+
+    /// In a thread of its own, with a runtime of its own.
+    fn spawn<W: Future<Output = ()> + 'static>(
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> io::Result<Job> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(LOOKUPS)
+            .build()?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            LocalSet::new().block_on(&runtime, async { work().await });
+            // A name that is still looked up is not waited for.
+            runtime.shutdown_background();
+        });
+        Ok(Job(Some(thread?)))
+    }
+
+    fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
+        let Some(path) = path else { return Ok(Box::new(standard_output())) };
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        match file {
+            Ok(file) => Ok(Box::new(file)),
+            Err(error) => {
+                let words = format!("cannot write {}: {error}", escape::path(path));
+                Err(io::Error::new(error.kind(), words))
+            }
+        }
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "what a terminal would obey is escaped in JSON")]
+fn standard_output() -> io::Stdout {
+    io::stdout()
 }

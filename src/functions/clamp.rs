@@ -84,7 +84,7 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
         return call.report(match call.number_text(bound) {
             Some(number) => diagnostic
                 .help("give the constant units with mkconst()")
-                .fix(at, format!("mkconst({number}, units=\"{to}\")")),
+                .guess(at, format!("mkconst({number}, units=\"{to}\")")),
             None => diagnostic.help("rescale() cannot change a dimension"),
         });
     };

@@ -2,12 +2,12 @@
 //!
 //! The function loops over segment rows; what does not depend on the lane is
 //! computed once per segment; then a loop over the lanes, or over [groups of
-//! them](super::group) where vectors can do it, does the rest.
+//! them](super::columns) where vectors can do it, does the rest.
 //!
 //! ```text
-//! entry ─► segment ─► prepare ─► lane ─► body ─┐
-//!             ▲  │                ▲  │         │
-//!             │  └─► exit         └──┼─────────┘
+//! entry ─► segment ─► prepare ─► lanes ─┐
+//!             ▲  │                ▲  │  │
+//!             │  └─► exit         └──┼──┘
 //!             └───────── next ◄──────┘
 //! ```
 //!
@@ -20,22 +20,22 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use pmderive_runtime::kernel::{
-    Access, BinaryOp, Body, Inst, KernelIr, LANE_GROUP, ReduceOp, Scalar, UnaryOp,
-};
+use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, Scalar, UnaryOp};
 
-use super::group::{GroupEmitter, suitable};
+use super::divide::Divisor;
+use super::group::suitable;
 use super::library::Calls;
+use super::quick::Quick;
 
 /// Processors for which Cranelift has every vector operation that groups need.
-const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+pub(super) const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Columns are within the arenas but need not be aligned.
 pub(super) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-fn type_of(scalar: Scalar) -> Type {
+pub(super) fn type_of(scalar: Scalar) -> Type {
     match scalar {
         Scalar::I32 | Scalar::U32 => types::I32,
         Scalar::I64 | Scalar::U64 => types::I64,
@@ -44,69 +44,102 @@ fn type_of(scalar: Scalar) -> Type {
     }
 }
 
+/// What code is made for.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Pointers and calling convention.
+    pub frontend: TargetFrontendConfig,
+    /// The processor multiplies and adds in one step, in vectors.
+    pub has_fma: bool,
+}
+
 /// Builds the function of a verified kernel; `calls` are those it needs.
 pub fn emit(
     ir: &KernelIr,
     calls: Calls,
-    target: TargetFrontendConfig,
+    target: Target,
     function: &mut Function,
     builder_context: &mut FunctionBuilderContext,
 ) {
-    let pointer = target.pointer_type();
+    let pointer = target.frontend.pointer_type();
     function.signature.params.push(AbiParam::new(pointer));
     function.signature.returns.push(AbiParam::new(types::I64));
     let mut builder = FunctionBuilder::new(function, builder_context);
-    Emitter::new(&mut builder, ir, calls, pointer).emit();
+    Emitter::new(&mut builder, ir, calls, target).emit();
     builder.seal_all_blocks();
-    builder.finalize(target);
+    builder.finalize(target.frontend);
 }
 
-struct Emitter<'e, 'f> {
-    builder: &'e mut FunctionBuilder<'f>,
-    ir: &'e KernelIr,
+/// Builds one function.
+pub struct Emitter<'e, 'f> {
+    pub(super) builder: &'e mut FunctionBuilder<'f>,
+    pub(super) ir: &'e KernelIr,
     calls: Calls,
+    pub(super) target: Target,
     pointer: Type,
-    types: Vec<Scalar>,
+    pub(super) types: Vec<Scalar>,
     /// Value of each register, where it is computed already.
-    values: Vec<Option<Value>>,
+    pub(super) values: Vec<Option<Value>>,
+    /// Divisors of quotients, by position, that are computed as products.
+    divisors: Vec<Option<Divisor>>,
 }
 
 /// What is computed in each lane; registers by their positions.
-struct Map<'m> {
-    insts: &'m [Inst],
-    result: usize,
-    flags: Vec<usize>,
+pub struct Map<'m> {
+    pub(super) insts: &'m [Inst],
+    pub(super) result: usize,
+    pub(super) flags: Vec<usize>,
 }
 
 /// Where the columns of a segment begin, and how many lanes they have.
-struct Segment {
+pub struct Segment {
     operands: Vec<Value>,
-    output: Value,
-    lanes: Value,
+    /// The row, and the workspace and the history.
+    row: Value,
+    bases: [Value; 2],
+    pub(super) output: Value,
+    pub(super) lanes: Value,
 }
+
+/// Most operands whose addresses are kept during a loop. Of more, each round
+/// reads them from the row: registers would not do, and to find out where each
+/// is kept would take most of the time of the compilation.
+const KEPT_ADDRESSES: usize = 8;
 
 impl<'e, 'f> Emitter<'e, 'f> {
     fn new(
         builder: &'e mut FunctionBuilder<'f>,
         ir: &'e KernelIr,
         calls: Calls,
-        pointer: Type,
+        target: Target,
     ) -> Self {
         let types = ir.register_types().expect("kernels are verified when they are made");
         let values = vec![None; types.len()];
-        Emitter { builder, ir, calls, pointer, types, values }
+        let pointer = target.frontend.pointer_type();
+        Emitter { builder, ir, calls, target, pointer, types, values, divisors: Vec::new() }
     }
 
-    fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
+    pub(super) fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
         let block = self.builder.create_block();
         let values =
             params.iter().map(|param| self.builder.append_block_param(block, *param)).collect();
         (block, values)
     }
 
-    fn jump(&mut self, to: Block, args: &[Value]) {
-        let args: Vec<BlockArg> = args.iter().copied().map(BlockArg::from).collect();
+    pub(super) fn jump(&mut self, to: Block, args: &[Value]) {
+        let args = block_args(args);
         self.builder.ins().jump(to, &args);
+    }
+
+    /// Goes to one block where a condition holds, to another else.
+    pub(super) fn branch(
+        &mut self,
+        condition: Value,
+        (yes, yes_args): (Block, &[Value]),
+        (no, no_args): (Block, &[Value]),
+    ) {
+        let (yes_args, no_args) = (block_args(yes_args), block_args(no_args));
+        self.builder.ins().brif(condition, yes, &yes_args, no, &no_args);
     }
 
     fn emit(mut self) {
@@ -129,25 +162,16 @@ impl<'e, 'f> Emitter<'e, 'f> {
 
         self.builder.switch_to_block(segment);
         let [row, left, flags] = segment_args[..] else { unreachable!("three parameters") };
-        let exit_arg = [BlockArg::from(flags)];
-        self.builder.ins().brif(left, prepare, &[], exit, &exit_arg);
+        self.branch(left, (prepare, &[]), (exit, &[flags]));
 
         self.builder.switch_to_block(prepare);
-        let word = |emitter: &mut Self, at: usize| {
-            let offset = i32::try_from(at * 4).expect("rows have a few words");
-            emitter.builder.ins().uload32(memory(), row, offset)
-        };
-        let lanes = word(&mut self, 0);
+        let lanes = self.word(row, 0);
         let operands: Vec<Value> = (0..self.ir.operands.len())
-            .map(|at| {
-                let base = if self.ir.operands[at].previous { history } else { work };
-                let offset = word(&mut self, at + 1);
-                self.address(base, offset)
-            })
+            .map(|at| self.operand_address(row, [work, history], at))
             .collect();
-        let output = word(&mut self, operands.len() + 1);
+        let output = self.word(row, operands.len() + 1);
         let output = self.address(work, output);
-        let at = word(&mut self, operands.len() + 2);
+        let at = self.word(row, operands.len() + 2);
         let constants = self.address(constants, at);
         let flags = match self.ir.body.clone() {
             Body::Reduce(op) => {
@@ -159,15 +183,17 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 let set = set.iter().map(|flag| usize::from(flag.0)).collect();
                 let map = Map { insts: &insts, result: usize::from(result.0), flags: set };
                 self.uniform(&insts, &operands, constants);
-                let segment = Segment { operands, output, lanes };
+                let bases = [work, history];
+                let segment = Segment { operands, row, bases, output, lanes };
                 if self.ir.is_single() {
                     let value = self.value(map.result);
                     self.builder.ins().store(memory(), value, output, 0);
                     self.flags(flags, &map.flags)
-                } else if HAS_VECTORS && suitable(&insts, &self.types) {
-                    self.groups(&map, &segment, flags)
+                } else if let Some(quick) = Quick::of(&map, &self.types, &self.values, self.target)
+                {
+                    self.quick_or_exact(&map, &segment, &quick, flags)
                 } else {
-                    self.lanes(&map, &segment, flags)
+                    self.exact(&map, &segment, flags)
                 }
             }
         };
@@ -180,7 +206,29 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.ins().return_(&exit_args);
     }
 
-    fn address(&mut self, base: Value, offset: Value) -> Value {
+    /// A word of a row.
+    fn word(&mut self, row: Value, at: usize) -> Value {
+        let offset = i32::try_from(at * 4).expect("rows have a few words");
+        self.builder.ins().uload32(memory(), row, offset)
+    }
+
+    /// Where an operand begins, as its row says.
+    fn operand_address(&mut self, row: Value, [work, history]: [Value; 2], at: usize) -> Value {
+        let base = if self.ir.operands[at].previous { history } else { work };
+        let offset = self.word(row, at + 1);
+        self.address(base, offset)
+    }
+
+    /// The address of a lane of an operand's column, in a loop.
+    pub(super) fn operand_lane(&mut self, segment: &Segment, at: usize, offset: Value) -> Value {
+        let begin = match self.ir.operands.len() <= KEPT_ADDRESSES {
+            true => segment.operands[at],
+            false => self.operand_address(segment.row, segment.bases, at),
+        };
+        self.address(begin, offset)
+    }
+
+    pub(super) fn address(&mut self, base: Value, offset: Value) -> Value {
         let offset = if self.pointer == types::I64 {
             offset
         } else {
@@ -220,39 +268,44 @@ impl<'e, 'f> Emitter<'e, 'f> {
         }
     }
 
-    /// A loop over the lanes of a segment, `step` of them at a time. `round`
-    /// builds its body, given the first lane and what the round before has left;
-    /// gives what the last round leaves.
-    fn each(
+    /// A loop over the lanes from `start` to below `end`, `step` of them at a
+    /// time. `round` builds its body, given the first lane and what the round
+    /// before has left; gives what the last round leaves.
+    pub(super) fn each(
         &mut self,
-        lanes: Value,
+        (start, end): (Value, Value),
         step: usize,
-        first: Value,
-        round: impl FnOnce(&mut Self, Value, Value) -> Value,
-    ) -> Value {
-        let kept = self.builder.func.dfg.value_type(first);
-        let (head, args) = self.block(&[types::I64, kept]);
-        let (body, _) = self.block(&[]);
-        let (next, next_args) = self.block(&[kept]);
-        let zero = self.builder.ins().iconst(types::I64, 0);
-        self.jump(head, &[zero, first]);
+        first: &[Value],
+        round: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let mut kinds = vec![types::I64];
+        kinds.extend(first.iter().map(|value| self.builder.func.dfg.value_type(*value)));
+        let (body, args) = self.block(&kinds);
+        let (next, next_args) = self.block(&kinds[1..]);
+        let with = |index: Value, kept: &[Value]| [&[index], kept].concat();
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, start, end);
+        self.branch(more, (body, &with(start, first)), (next, first));
 
-        self.builder.switch_to_block(head);
-        let (index, kept) = (args[0], args[1]);
-        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
-        self.builder.ins().brif(more, body, &[], next, &[BlockArg::from(kept)]);
-
+        // One taken branch a round: the condition is at the end.
         self.builder.switch_to_block(body);
-        let kept = round(self, index, kept);
-        let index = self.builder.ins().iadd_imm_s(index, step as i64);
-        self.jump(head, &[index, kept]);
+        let kept = round(self, args[0], &args[1..]);
+        let index = self.builder.ins().iadd_imm_s(args[0], step as i64);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, end);
+        self.branch(more, (body, &with(index, &kept)), (next, &kept));
 
         self.builder.switch_to_block(next);
-        next_args[0]
+        next_args
+    }
+
+    /// The greatest multiple of `step`, a power of two, that is not above `lanes`.
+    pub(super) fn whole(&mut self, lanes: Value, step: usize) -> Value {
+        // Without the rest, since a mask would be applied in each round anew.
+        let rest = self.builder.ins().band_imm_u(lanes, step as i64 - 1);
+        self.builder.ins().isub(lanes, rest)
     }
 
     /// Offsets of a lane in columns of eight and of four bytes a lane.
-    fn offsets(&mut self, lane: Value) -> impl Fn(Scalar) -> Value + use<> {
+    pub(super) fn offsets(&mut self, lane: Value) -> impl Fn(Scalar) -> Value + use<> {
         let wide = self.builder.ins().ishl_imm_u(lane, 3);
         let narrow = self.builder.ins().ishl_imm_u(lane, 2);
         move |scalar| if scalar.bytes() == 8 { wide } else { narrow }
@@ -260,7 +313,9 @@ impl<'e, 'f> Emitter<'e, 'f> {
 
     /// The loop over the lanes of a segment; gives the flags after it.
     fn lanes(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
-        self.each(segment.lanes, 1, flags, |emitter, lane, flags| {
+        let uniform = self.values.clone();
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let kept = self.each((zero, segment.lanes), 1, &[flags], |emitter, lane, kept| {
             let offset = emitter.offsets(lane);
             for (at, inst) in map.insts.iter().enumerate() {
                 if emitter.values[at].is_some() {
@@ -269,9 +324,19 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 let value = match inst {
                     Inst::Operand(operand) => {
                         let scalar = emitter.types[at];
-                        let base = segment.operands[usize::from(*operand)];
-                        let address = emitter.address(base, offset(scalar));
+                        let (at, offset) = (usize::from(*operand), offset(scalar));
+                        let address = emitter.operand_lane(segment, at, offset);
                         emitter.builder.ins().load(type_of(scalar), memory(), address, 0)
+                    }
+                    Inst::Binary(_, a, _)
+                        if emitter.divisors.get(at).is_some_and(Option::is_some) =>
+                    {
+                        let divisor = emitter.divisors[at].expect("it was just there");
+                        divisor.divide(
+                            emitter.builder,
+                            emitter.types[at],
+                            emitter.value(usize::from(a.0)),
+                        )
                     }
                     inst => emitter.operation(inst),
                 };
@@ -280,32 +345,56 @@ impl<'e, 'f> Emitter<'e, 'f> {
             let value = emitter.value(map.result);
             let address = emitter.address(segment.output, offset(emitter.types[map.result]));
             emitter.builder.ins().store(memory(), value, address, 0);
-            emitter.flags(flags, &map.flags)
-        })
+            vec![emitter.flags(kept[0], &map.flags)]
+        });
+        self.values = uniform;
+        kept[0]
     }
 
-    /// The loop over the groups of a segment's lanes; gives the flags after it.
-    fn groups(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
-        let none = self.builder.ins().iconst(types::I32, 0);
-        let none = self.builder.ins().splat(types::I32X4, none);
-        let flagged = self.each(segment.lanes, LANE_GROUP, none, |emitter, lane, flagged| {
-            let offset = emitter.offsets(lane);
-            let operands = emitter.ir.operands.iter().zip(&segment.operands);
-            let addresses: Vec<Value> = operands
-                .map(|(operand, base)| emitter.address(*base, offset(operand.scalar)))
-                .collect();
-            let output = emitter.address(segment.output, offset(emitter.types[map.result]));
-            let mut group = GroupEmitter::new(emitter.builder, &emitter.types, &emitter.values);
-            group.compute(map.insts, &addresses);
-            group.store(map.result, output);
-            match &map.flags[..] {
-                [] => flagged,
-                set => group.flags(flagged, set, lane, segment.lanes),
-            }
-        });
-        let any = self.builder.ins().vany_true(flagged);
-        let any = self.builder.ins().uextend(types::I64, any);
-        self.builder.ins().bor(flags, any)
+    /// The lanes of a segment as the kernel's form says them; gives the flags after it.
+    pub(super) fn exact(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
+        if HAS_VECTORS && suitable(map.insts, &self.types) {
+            return self.groups(map, segment, flags);
+        }
+        let Some((divisors, holds)) = self.divisors(map) else {
+            return self.lanes(map, segment, flags);
+        };
+        let [(by_product, _), (by_division, _)] = [self.block(&[]), self.block(&[])];
+        let (done, done_args) = self.block(&[types::I64]);
+        self.branch(holds, (by_product, &[]), (by_division, &[]));
+
+        self.builder.switch_to_block(by_product);
+        self.divisors = divisors;
+        let after = self.lanes(map, segment, flags);
+        self.divisors.clear();
+        self.jump(done, &[after]);
+
+        self.builder.switch_to_block(by_division);
+        let after = self.lanes(map, segment, flags);
+        self.jump(done, &[after]);
+
+        self.builder.switch_to_block(done);
+        done_args[0]
+    }
+
+    /// The quotients of integers by what is the same in all lanes, as products,
+    /// and whether that is right; `None` if there are none.
+    fn divisors(&mut self, map: &Map<'_>) -> Option<(Vec<Option<Divisor>>, Value)> {
+        let mut divisors = vec![None; map.insts.len()];
+        let mut holds: Option<Value> = None;
+        for (at, inst) in map.insts.iter().enumerate() {
+            let Inst::Binary(BinaryOp::Div, a, b) = *inst else { continue };
+            let [a, b] = [a, b].map(|reg| self.values[usize::from(reg.0)]);
+            let is_64 = matches!(self.types[at], Scalar::U64 | Scalar::I64);
+            let (None, Some(divisor), true) = (a, b, is_64) else { continue };
+            let (divisor, holds_here) = Divisor::new(self.builder, divisor);
+            divisors[at] = Some(divisor);
+            holds = Some(match holds {
+                Some(before) => self.builder.ins().band(before, holds_here),
+                None => holds_here,
+            });
+        }
+        Some((divisors, holds?))
     }
 
     fn flags(&mut self, mut flags: Value, set: &[usize]) -> Value {
@@ -341,7 +430,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.ins().uextend(types::I32, condition)
     }
 
-    fn zero(&mut self, scalar: Scalar) -> Value {
+    pub(super) fn zero(&mut self, scalar: Scalar) -> Value {
         match scalar {
             Scalar::F32 => self.builder.ins().f32const(0.0),
             Scalar::F64 => self.builder.ins().f64const(0.0),
@@ -398,7 +487,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.ins().fadd(whole, step)
     }
 
-    fn float(&mut self, scalar: Scalar, value: f64) -> Value {
+    pub(super) fn float(&mut self, scalar: Scalar, value: f64) -> Value {
         match scalar {
             Scalar::F32 => self.builder.ins().f32const(value as f32),
             _ => self.builder.ins().f64const(value),
@@ -411,7 +500,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.inst_results(call)[0]
     }
 
-    fn convert(&mut self, from: Scalar, to: Scalar, a: Value) -> Value {
+    pub(super) fn convert(&mut self, from: Scalar, to: Scalar, a: Value) -> Value {
         let (signed, target) = (from.is_signed_integer(), type_of(to));
         let ins = self.builder.ins();
         match (from.is_float(), to.is_float()) {
@@ -433,7 +522,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
+    pub(super) fn binary(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
         let float = scalar.is_float();
         let ins = self.builder.ins();
         match op {
@@ -489,55 +578,10 @@ impl<'e, 'f> Emitter<'e, 'f> {
             }
         }
     }
+}
 
-    /// The reduction of a column; the order of lanes is kept.
-    fn reduce(&mut self, op: ReduceOp, column: Value, lanes: Value) -> Value {
-        let scalar = self.ir.operands[0].scalar;
-        let (kind, width) = (type_of(scalar), scalar.bytes() as i64);
-        let total = match op {
-            ReduceOp::AvgSingle => Scalar::F32,
-            ReduceOp::AvgDouble => Scalar::F64,
-            _ => scalar,
-        };
-        debug_assert!(op.is_compiled());
-        let first = match op {
-            ReduceOp::Max | ReduceOp::Min => self.builder.ins().load(kind, memory(), column, 0),
-            _ => self.zero(total),
-        };
-        let count = match op {
-            ReduceOp::AvgSingle => self.builder.ins().fcvt_from_uint(types::F32, lanes),
-            ReduceOp::AvgDouble => self.builder.ins().fcvt_from_uint(types::F64, lanes),
-            _ => lanes,
-        };
-        let sum = self.each(lanes, 1, first, |emitter, lane, sum| {
-            let offset = emitter.builder.ins().imul_imm_s(lane, width);
-            let address = emitter.address(column, offset);
-            let value = emitter.builder.ins().load(kind, memory(), address, 0);
-            match op {
-                ReduceOp::Sum => emitter.binary(BinaryOp::Add, scalar, sum, value),
-                ReduceOp::Max | ReduceOp::Min => {
-                    let op = if op == ReduceOp::Max { BinaryOp::Gt } else { BinaryOp::Lt };
-                    let wins = emitter.binary(op, scalar, value, sum);
-                    emitter.builder.ins().select(wins, value, sum)
-                }
-                ReduceOp::AvgSingle => {
-                    let value = emitter.convert(scalar, Scalar::F32, value);
-                    let share = emitter.builder.ins().fdiv(value, count);
-                    emitter.builder.ins().fadd(sum, share)
-                }
-                ReduceOp::AvgDouble => {
-                    let value = emitter.convert(scalar, Scalar::F64, value);
-                    emitter.builder.ins().fadd(sum, value)
-                }
-                ReduceOp::StdDev | ReduceOp::Quantile(_) => unreachable!("never compiled"),
-            }
-        });
-        if op == ReduceOp::AvgDouble {
-            let mean = self.builder.ins().fdiv(sum, count);
-            return self.builder.ins().fdemote(types::F32, mean);
-        }
-        sum
-    }
+fn block_args(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().copied().map(BlockArg::from).collect()
 }
 
 /// Cranelift's condition under which the first of two integers is the extreme.

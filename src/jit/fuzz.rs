@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Scratch, read};
 use pmderive_runtime::kernel::{
-    Access, Arenas, Body, Inst, Kernel, KernelIr, LANE_GROUP, Operand, ReduceOp, Reg, Rows, Scalar,
-    UnaryOp,
+    Access, Arenas, BinaryOp, Body, Inst, Kernel, KernelIr, LANE_GROUP, Operand, ReduceOp, Reg,
+    Rows, Scalar, UnaryOp,
 };
-use pmderive_testkit::kernels::{BINARY, REDUCE, UNARY};
 
 use super::compile;
 
@@ -55,9 +54,12 @@ impl Choices<'_> {
             0x7fc0_0000_7f80_0000,
             0x43e0_0000_0000_0000,
         ];
-        match self.below(3) {
+        match self.below(6) {
             0 => self.pick(&EDGES),
             1 => ((self.below(100) as f64 - 50.0) / 2.0).to_bits(),
+            // Counters that are close to each other, and powers of two.
+            2 | 3 => (1 << 40) + self.below(256) as u64,
+            4 => 1u64.rotate_left(self.below(64) as u32),
             _ => (0..8).fold(0, |bits, _| bits << 8 | u64::from(self.byte())),
         }
     }
@@ -66,7 +68,8 @@ impl Choices<'_> {
 fn reduction(choices: &mut Choices<'_>) -> KernelIr {
     let scalar = choices.pick(&Scalar::ALL);
     let quantile = ReduceOp::Quantile(0.4f64.to_bits());
-    let op = REDUCE.get(choices.below(REDUCE.len() + 1)).copied().unwrap_or(quantile);
+    let op =
+        ReduceOp::PLAIN.get(choices.below(ReduceOp::PLAIN.len() + 1)).copied().unwrap_or(quantile);
     KernelIr {
         operands: [Operand { scalar, access: Access::Column, previous: false }].into(),
         constants: [].into(),
@@ -98,7 +101,12 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
         let all: Vec<usize> = (0..types.len()).filter(|at| types[*at] == scalar).collect();
         Reg(all[choices.below(all.len())] as u16)
     };
-    for _ in 0..choices.below(24) {
+    let mut flags: Vec<Reg> = Vec::new();
+    if choices.below(2) == 0 {
+        idiom(choices, &mut insts, &mut types, &mut flags);
+    }
+    let most = choices.pick(&[4, 24]);
+    for _ in 0..choices.below(most) {
         let at = choices.below(types.len());
         let (a, scalar) = (Reg(at as u16), types[at]);
         let (inst, scalar) = match choices.below(5) {
@@ -107,7 +115,7 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
                 (Inst::Unary(UnaryOp::Convert(to), a), to)
             }
             1 => {
-                let op = choices.pick(&UNARY);
+                let op = choices.pick(&UnaryOp::PLAIN);
                 let Some(result) = op.result(scalar) else { continue };
                 (Inst::Unary(op, a), result)
             }
@@ -117,7 +125,7 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
                 (Inst::Select(guard, a, other), scalar)
             }
             _ => {
-                let op = choices.pick(&BINARY);
+                let op = choices.pick(&BinaryOp::ALL);
                 let other = of_type(choices, &types, scalar);
                 let Some(result) = op.result(scalar) else { continue };
                 (Inst::Binary(op, a, other), result)
@@ -126,7 +134,6 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
         insts.push(inst);
         types.push(scalar);
     }
-    let mut flags: Vec<Reg> = Vec::new();
     if types.contains(&Scalar::U32) && choices.below(3) == 0 {
         flags.push(of_type(choices, &types, Scalar::U32));
     }
@@ -135,6 +142,41 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
         operands: operands.into(),
         constants: constants.into(),
         body: Body::Map { insts: insts.into(), result, flags: flags.into() },
+    }
+}
+
+/// What has a [quick form](super::quick): the rate of a counter, and another
+/// unit of an integer.
+fn idiom(
+    choices: &mut Choices<'_>,
+    insts: &mut Vec<Inst>,
+    types: &mut Vec<Scalar>,
+    flags: &mut Vec<Reg>,
+) {
+    let of_type = |choices: &mut Choices<'_>, types: &[Scalar], scalar: Scalar| {
+        let all: Vec<usize> = (0..types.len()).filter(|at| types[*at] == scalar).collect();
+        (!all.is_empty()).then(|| Reg(all[choices.below(all.len())] as u16))
+    };
+    let mut push = |types: &mut Vec<Scalar>, inst: Inst, scalar: Scalar| {
+        insts.push(inst);
+        types.push(scalar);
+        Reg((types.len() - 1) as u16)
+    };
+    let scalar = choices.pick(&[Scalar::U64, Scalar::I64, Scalar::U32, Scalar::I32]);
+    let [a, b, c] = [0; 3].map(|_| of_type(choices, types, scalar));
+    let (Some(a), Some(b), Some(c)) = (a, b, c) else { return };
+    if choices.below(2) == 0 {
+        flags.push(push(types, Inst::Binary(BinaryOp::Lt, a, b), Scalar::U32));
+        let difference = push(types, Inst::Binary(BinaryOp::Sub, a, b), scalar);
+        let convert = Inst::Unary(UnaryOp::Convert(Scalar::F64), difference);
+        let difference = push(types, convert, Scalar::F64);
+        if let Some(elapsed) = of_type(choices, types, Scalar::F64) {
+            push(types, Inst::Binary(BinaryOp::Div, difference, elapsed), Scalar::F64);
+        }
+    } else {
+        let product = push(types, Inst::Binary(BinaryOp::Mul, a, b), scalar);
+        let sum = push(types, Inst::Binary(BinaryOp::Add, product, b), scalar);
+        push(types, Inst::Binary(BinaryOp::Div, sum, c), scalar);
     }
 }
 
@@ -152,7 +194,7 @@ pub fn fuzz_kernel_diff(data: &[u8]) {
     compile(&[Arc::clone(&native)]).expect("kernels compile on the machine of the test");
 
     /// Bytes of one column in the test's arenas.
-    const COLUMN: usize = 24 * 8;
+    const COLUMN: usize = 48 * 8;
     let arena = |choices: &mut Choices<'_>, columns: usize| -> Vec<u8> {
         (0..columns * COLUMN / 8).flat_map(|_| choices.bits().to_ne_bytes()).collect()
     };
@@ -163,7 +205,7 @@ pub fn fuzz_kernel_diff(data: &[u8]) {
     let mut next = 0u32;
     for _ in 0..segments {
         // A reduction of nothing is for its caller to avoid.
-        let count = choices.below(20).max(usize::from(matches!(ir.body, Body::Reduce(_))));
+        let count = choices.below(48).max(usize::from(matches!(ir.body, Body::Reduce(_))));
         let mut place = || {
             next += COLUMN as u32;
             next - COLUMN as u32

@@ -12,14 +12,21 @@ use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
 
 use super::emit::{extreme_condition, float_condition, integer_condition, memory};
+use super::quick::{Form, Quick};
 
 /// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
 const _: () = assert!(LANE_GROUP == 4);
 
 /// True when every operation of a map can be done in vectors.
 pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
+    suitable_if(insts, types, |_| false)
+}
+
+/// The same if some instructions, by position, are done otherwise.
+pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> bool) -> bool {
     let scalar = |reg: &Reg| types[usize::from(reg.0)];
-    insts.iter().all(|inst| match inst {
+    insts.iter().enumerate().all(|(at, inst)| match inst {
+        _ if done(at) => true,
         Inst::Unary(UnaryOp::Convert(to), a) => match (scalar(a), *to) {
             (from, to) if from.is_float() => to.is_float(),
             (from, Scalar::F32) => from.bytes() == 4,
@@ -34,7 +41,7 @@ pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
 
 /// The lanes of a group in one register.
 #[derive(Clone, Copy)]
-enum Group {
+pub enum Group {
     /// Numbers of 8 bytes: two lanes each.
     Wide([Value; 2]),
     /// Numbers of 4 bytes.
@@ -43,6 +50,8 @@ enum Group {
     WideMask([Value; 2]),
     /// The same of 4 bytes.
     NarrowMask(Value),
+    /// The same, with all bits where it is false.
+    NarrowNot(Value),
 }
 
 /// Emits the operations of one group.
@@ -50,15 +59,39 @@ pub struct GroupEmitter<'e, 'f> {
     builder: &'e mut FunctionBuilder<'f>,
     types: &'e [Scalar],
     registers: Vec<Option<Group>>,
+    /// The quick form, and what it has prepared.
+    quick: Option<(&'e Quick, &'e [Option<Value>])>,
+    /// Differences that are watched, and registers whose sign is.
+    watched: [Vec<Value>; 2],
 }
 
-fn vector_of(scalar: Scalar) -> Type {
+/// The registers that are the same in every lane, in groups.
+pub fn splats(
+    builder: &mut FunctionBuilder<'_>,
+    types: &[Scalar],
+    uniform: &[Option<Value>],
+) -> Vec<Option<Group>> {
+    let splat = |(value, scalar): (&Option<Value>, &Scalar)| {
+        value.map(|value| {
+            let vector = builder.ins().splat(vector_of(*scalar), value);
+            if scalar.bytes() == 8 { Group::Wide([vector; 2]) } else { Group::Narrow(vector) }
+        })
+    };
+    uniform.iter().zip(types).map(splat).collect()
+}
+
+pub(super) fn vector_of(scalar: Scalar) -> Type {
     match scalar {
         Scalar::I32 | Scalar::U32 => types::I32X4,
         Scalar::I64 | Scalar::U64 => types::I64X2,
         Scalar::F32 => types::F32X4,
         Scalar::F64 => types::F64X2,
     }
+}
+
+/// Where the `at`th group begins.
+fn offset_of(scalar: Scalar, at: usize) -> i32 {
+    i32::try_from(at * LANE_GROUP * scalar.bytes()).expect("a few groups")
 }
 
 /// Bytes that pick the low half of each 8-byte lane, of two vectors.
@@ -69,71 +102,183 @@ const LOW_PAIRS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
 const HIGH_PAIR: [u8; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl<'e, 'f> GroupEmitter<'e, 'f> {
-    /// An emitter for the block that the builder is in. `uniform` holds the
-    /// registers that are the same in every lane.
+    /// An emitter for the block that the builder is in. `registers` holds those
+    /// that are the same in every lane.
     pub fn new(
         builder: &'e mut FunctionBuilder<'f>,
         types: &'e [Scalar],
-        uniform: &[Option<Value>],
+        registers: Vec<Option<Group>>,
+        quick: Option<(&'e Quick, &'e [Option<Value>])>,
     ) -> GroupEmitter<'e, 'f> {
-        let splat = |(value, scalar): (&Option<Value>, &Scalar)| {
-            value.map(|value| {
-                let vector = builder.ins().splat(vector_of(*scalar), value);
-                if scalar.bytes() == 8 { Group::Wide([vector; 2]) } else { Group::Narrow(vector) }
-            })
-        };
-        let registers = uniform.iter().zip(types).map(splat).collect();
-        GroupEmitter { builder, types, registers }
+        GroupEmitter { builder, types, registers, quick, watched: Default::default() }
     }
 
-    /// Computes all registers; `addresses` are those of the group in the
-    /// operands' columns.
-    pub fn compute(&mut self, insts: &[Inst], addresses: &[Value]) {
+    /// Computes all registers of the `at`th group after `addresses`, which lie
+    /// in the operands' columns; `there` is a mask of the lanes to watch.
+    pub fn compute(
+        &mut self,
+        insts: &[Inst],
+        addresses: &[Option<Value>],
+        at_group: usize,
+        there: Option<Value>,
+    ) {
         for (at, inst) in insts.iter().enumerate() {
             if self.registers[at].is_some() {
                 continue;
             }
-            let group = match *inst {
-                Inst::Operand(index) => self.load(self.types[at], addresses[usize::from(index)]),
-                Inst::Constant(_) => unreachable!("constants are uniform"),
-                Inst::Unary(op, a) => self.unary(op, a),
-                Inst::Binary(op, a, b) => self.binary(op, a, b),
-                Inst::Select(guard, yes, no) => self.select(guard, yes, no),
+            let quick = self
+                .quick
+                .map_or((Form::Plain, None), |(quick, values)| (quick.forms[at], values[at]));
+            let group = match (*inst, quick) {
+                (_, (Form::False, _)) => continue,
+                (inst, (form, prepared)) if form != Form::Plain => {
+                    self.quickly(inst, form, prepared, there)
+                }
+                (Inst::Operand(index), _) => {
+                    let address = addresses[usize::from(index)];
+                    self.load(self.types[at], address.expect("single values are uniform"), at_group)
+                }
+                (Inst::Constant(_), _) => unreachable!("constants are uniform"),
+                (Inst::Unary(op, a), _) => self.unary(op, a),
+                (Inst::Binary(op, a, b), _) => self.binary(op, a, b),
+                (Inst::Select(guard, yes, no), _) => self.select(guard, yes, no),
             };
             self.registers[at] = Some(group);
         }
     }
 
-    fn load(&mut self, scalar: Scalar, address: Value) -> Group {
-        let mut load =
-            |offset| self.builder.ins().load(vector_of(scalar), memory(), address, offset);
-        if scalar.bytes() == 8 { Group::Wide([load(0), load(16)]) } else { Group::Narrow(load(0)) }
-    }
-
-    /// Stores a register's lanes.
-    pub fn store(&mut self, register: usize, address: Value) {
-        let (vectors, count) = match self.number(register) {
-            Group::Wide(vectors) | Group::WideMask(vectors) => (vectors, 2),
-            Group::Narrow(vector) | Group::NarrowMask(vector) => ([vector; 2], 1),
-        };
-        for (vector, offset) in vectors[..count].iter().zip([0, 16]) {
-            self.builder.ins().store(memory(), *vector, address, offset);
+    /// An instruction in its [quick form](super::quick).
+    fn quickly(
+        &mut self,
+        inst: Inst,
+        form: Form,
+        prepared: Option<Value>,
+        there: Option<Value>,
+    ) -> Group {
+        match (inst, form) {
+            (Inst::Binary(op, a, b), Form::Watched(sign)) => {
+                let difference = self.binary(op, a, b);
+                let sign = self.number(usize::from(sign.0));
+                let mask = there.map(|there| self.widen(true, there));
+                for (number, to) in [difference, sign].into_iter().zip([0, 1]) {
+                    let Group::Wide(mut lanes) = number else { unreachable!("64-bit numbers") };
+                    if let Some([low, high]) = mask {
+                        lanes = [
+                            self.builder.ins().band(lanes[0], low),
+                            self.builder.ins().band(lanes[1], high),
+                        ];
+                    }
+                    self.watched[to].extend(lanes);
+                }
+                difference
+            }
+            (Inst::Unary(_, a), Form::OfSmall) => {
+                // The bits of 2^52 and of a number below it are those of their sum.
+                let base = (1u64 << 52) as f64;
+                let bits = self.builder.ins().iconst(types::I64, base.to_bits() as i64);
+                let bits = self.builder.ins().splat(types::I64X2, bits);
+                let base = self.builder.ins().f64const(base);
+                let base = self.builder.ins().splat(types::F64X2, base);
+                let Group::Wide(a) = self.number(usize::from(a.0)) else {
+                    unreachable!("64-bit numbers")
+                };
+                Group::Wide(self.both(a, |this, a| {
+                    let sum = this.builder.ins().bor(a, bits);
+                    let sum = this.cast(types::F64X2, sum);
+                    this.builder.ins().fsub(sum, base)
+                }))
+            }
+            (Inst::Binary(_, a, b), Form::ByReciprocal) => {
+                let share = prepared.expect("a reciprocal is prepared");
+                let numbers = [a, b].map(|reg| self.number(usize::from(reg.0)));
+                let [Group::Wide(a), Group::Wide([divisor, _])] = numbers else {
+                    unreachable!("64-bit numbers")
+                };
+                Group::Wide(self.both(a, |this, a| {
+                    let quotient = this.builder.ins().fmul(a, share);
+                    let negative = this.builder.ins().fneg(quotient);
+                    let rest = this.builder.ins().fma(negative, divisor, a);
+                    this.builder.ins().fma(rest, share, quotient)
+                }))
+            }
+            (Inst::Binary(..), Form::ShiftedLeft(a)) => {
+                let bits = prepared.expect("the number of bits is prepared");
+                let Group::Wide(a) = self.number(usize::from(a.0)) else {
+                    unreachable!("64-bit numbers")
+                };
+                Group::Wide(self.both(a, |this, a| this.builder.ins().ishl(a, bits)))
+            }
+            (Inst::Binary(_, a, _), Form::ShiftedRight) => {
+                let bits = prepared.expect("the number of bits is prepared");
+                let signed = self.types[usize::from(a.0)].is_signed_integer();
+                let Group::Wide(a) = self.number(usize::from(a.0)) else {
+                    unreachable!("64-bit numbers")
+                };
+                Group::Wide(self.both(a, |this, a| {
+                    if !signed {
+                        return this.builder.ins().ushr(a, bits);
+                    }
+                    // Towards zero: the magnitude is shifted.
+                    let zero = this.zero(Scalar::I64);
+                    let negative = this.builder.ins().icmp(IntCC::SignedLessThan, a, zero);
+                    let flipped = this.builder.ins().bxor(a, negative);
+                    let magnitude = this.builder.ins().isub(flipped, negative);
+                    let shifted = this.builder.ins().ushr(magnitude, bits);
+                    let flipped = this.builder.ins().bxor(shifted, negative);
+                    this.builder.ins().isub(flipped, negative)
+                }))
+            }
+            _ => unreachable!("no quick form of this instruction"),
         }
     }
 
-    /// Adds the flags of the group at lane `index` to `flagged`, a mask, as
-    /// far as the segment's lanes go.
-    pub fn flags(&mut self, flagged: Value, set: &[usize], index: Value, lanes: Value) -> Value {
-        let left = self.builder.ins().isub(lanes, index);
-        let numbers: Vec<u8> = (0..4u32).flat_map(u32::to_le_bytes).collect();
-        let numbers = self.builder.func.dfg.constants.insert(numbers.into());
-        let numbers = self.builder.ins().vconst(types::I32X4, numbers);
-        let left = self.builder.ins().ireduce(types::I32, left);
-        let left = self.builder.ins().splat(types::I32X4, left);
-        let there = self.builder.ins().icmp(IntCC::UnsignedLessThan, numbers, left);
+    /// Adds what was watched to all that was before.
+    pub fn watched(&mut self, large: &mut Value, top: &mut Value) {
+        for (all, to) in self.watched.iter().zip([large, top]) {
+            for lanes in all {
+                *to = self.builder.ins().bor(*to, *lanes);
+            }
+        }
+    }
+
+    /// The lanes of the `at`th group after an address.
+    pub fn load(&mut self, scalar: Scalar, address: Value, at: usize) -> Group {
+        let first = offset_of(scalar, at);
+        let mut load =
+            |offset| self.builder.ins().load(vector_of(scalar), memory(), address, first + offset);
+        if scalar.bytes() == 8 { Group::Wide([load(0), load(16)]) } else { Group::Narrow(load(0)) }
+    }
+
+    /// Stores a register's lanes in the `at`th group after an address.
+    pub fn store(&mut self, register: usize, address: Value, at: usize) {
+        let (vectors, count) = match self.number(register) {
+            Group::Wide(vectors) | Group::WideMask(vectors) => (vectors, 2),
+            Group::Narrow(vector) | Group::NarrowMask(vector) | Group::NarrowNot(vector) => {
+                ([vector; 2], 1)
+            }
+        };
+        let first = offset_of(self.types[register], at);
+        for (vector, offset) in vectors[..count].iter().zip([0, 16]) {
+            self.builder.ins().store(memory(), *vector, address, first + offset);
+        }
+    }
+
+    /// Adds the flags of a group to `flagged`, a mask, of all its lanes or of
+    /// those that are `there`.
+    pub fn flags(&mut self, flagged: Value, set: &[usize], there: Option<Value>) -> Value {
         set.iter().fold(flagged, |flagged, register| {
-            let mask = self.narrow_mask(*register);
-            let mask = self.builder.ins().band(mask, there);
+            let mask = match (self.truth(*register, true), there) {
+                // Which lane it was does not matter.
+                (Group::WideMask([low, high]), None) => {
+                    let any = self.builder.ins().bor(low, high);
+                    self.cast(types::I32X4, any)
+                }
+                (mask, None) => self.narrow(mask),
+                (mask, Some(there)) => {
+                    let mask = self.narrow(mask);
+                    self.builder.ins().band(mask, there)
+                }
+            };
             self.builder.ins().bor(flagged, mask)
         })
     }
@@ -166,10 +311,14 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     /// A register's lanes as numbers.
     fn number(&mut self, register: usize) -> Group {
         match self.group(register) {
-            Group::WideMask(_) | Group::NarrowMask(_) => {
-                let mask = self.narrow_mask(register);
+            group @ (Group::WideMask(_) | Group::NarrowMask(_) | Group::NarrowNot(_)) => {
                 let one = self.builder.ins().iconst(types::I32, 1);
                 let one = self.builder.ins().splat(types::I32X4, one);
+                if let Group::NarrowNot(mask) = group {
+                    // All bits are -1.
+                    return Group::Narrow(self.builder.ins().iadd(mask, one));
+                }
+                let mask = self.narrow_mask(register);
                 Group::Narrow(self.builder.ins().band(mask, one))
             }
             number => number,
@@ -205,7 +354,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             Group::WideMask(a) => {
                 Group::WideMask(self.both(a, |this, a| this.builder.ins().bnot(a)))
             }
-            Group::NarrowMask(a) => Group::NarrowMask(self.builder.ins().bnot(a)),
+            Group::NarrowMask(a) => Group::NarrowNot(a),
+            Group::NarrowNot(a) => Group::NarrowMask(a),
         }
     }
 
@@ -213,6 +363,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         match mask {
             Group::WideMask(a) => self.shuffle(types::I32X4, a, &LOW_HALVES),
             Group::NarrowMask(a) => a,
+            Group::NarrowNot(a) => self.builder.ins().bnot(a),
             Group::Wide(_) | Group::Narrow(_) => unreachable!("masks are no numbers"),
         }
     }
@@ -234,6 +385,12 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
 
     fn compare(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
         if scalar.is_float() {
+            // `b < a`, so that a choice of the greater one is seen to be that.
+            let (op, a, b) = match op {
+                BinaryOp::Gt => (BinaryOp::Lt, b, a),
+                BinaryOp::Ge => (BinaryOp::Le, b, a),
+                op => (op, a, b),
+            };
             self.builder.ins().fcmp(float_condition(op), a, b)
         } else {
             let condition = integer_condition(op, scalar.is_signed_integer());
@@ -245,8 +402,19 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         let register = usize::from(a.0);
         let scalar = self.types[register];
         let negate = |this: &mut Self, a| {
-            let ins = this.builder.ins();
-            if scalar.is_float() { ins.fneg(a) } else { ins.ineg(a) }
+            if !scalar.is_float() {
+                return this.builder.ins().ineg(a);
+            }
+            // The sign as a constant, which stays in a register.
+            let bits = match scalar.bytes() {
+                8 => this.builder.ins().iconst(types::I64, i64::MIN),
+                _ => this.builder.ins().iconst(types::I32, i64::from(i32::MIN as u32)),
+            };
+            let kind = if scalar.bytes() == 8 { types::I64X2 } else { types::I32X4 };
+            let bits = this.builder.ins().splat(kind, bits);
+            let a = this.cast(kind, a);
+            let negative = this.builder.ins().bxor(a, bits);
+            this.cast(vector_of(scalar), negative)
         };
         match op {
             UnaryOp::Convert(to) => {
@@ -275,8 +443,10 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     fn map(&mut self, register: usize, op: impl Fn(&mut Self, Value) -> Value) -> Group {
         match self.number(register) {
             Group::Wide(a) => Group::Wide(self.both(a, op)),
-            Group::Narrow(a) | Group::NarrowMask(a) => Group::Narrow(op(self, a)),
-            Group::WideMask(_) => unreachable!("numbers are no masks"),
+            Group::Narrow(a) => Group::Narrow(op(self, a)),
+            Group::WideMask(_) | Group::NarrowMask(_) | Group::NarrowNot(_) => {
+                unreachable!("numbers are no masks")
+            }
         }
     }
 
@@ -305,14 +475,17 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         self.builder.ins().fadd(whole, step)
     }
 
-    fn convert(&mut self, from: Scalar, to: Scalar, number: Group) -> Group {
+    pub fn convert(&mut self, from: Scalar, to: Scalar, number: Group) -> Group {
         let signed = from.is_signed_integer();
         match (number, from.is_float(), to) {
             (Group::Wide(a), false, Scalar::I32 | Scalar::U32) => {
                 Group::Narrow(self.shuffle(types::I32X4, a, &LOW_HALVES))
             }
             (Group::Wide(a), false, Scalar::F64) => {
-                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
+                Group::Wide(self.both(a, |this, a| match signed {
+                    true => this.double_of_signed(a),
+                    false => this.float_of(types::F64X2, false, a),
+                }))
             }
             (Group::Narrow(a), false, Scalar::I64 | Scalar::U64) => {
                 Group::Wide(self.widen(signed, a))
@@ -321,8 +494,16 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 Group::Narrow(self.float_of(types::F32X4, signed, a))
             }
             (Group::Narrow(a), false, Scalar::F64) => {
-                let a = self.widen(signed, a);
-                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
+                // The upper half is brought down since there is one instruction
+                // for the lower one.
+                let high = self.shuffle(types::I32X4, [a, a], &HIGH_PAIR);
+                Group::Wide(self.both([a, high], |this, a| {
+                    let a = match signed {
+                        true => this.builder.ins().swiden_low(a),
+                        false => this.builder.ins().uwiden_low(a),
+                    };
+                    this.float_of(types::F64X2, signed, a)
+                }))
             }
             (Group::Narrow(a), true, Scalar::F64) => {
                 let high = self.shuffle(types::F32X4, [a, a], &HIGH_PAIR);
@@ -343,6 +524,32 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         } else {
             [self.builder.ins().uwiden_low(a), self.builder.ins().uwiden_high(a)]
         }
+    }
+
+    /// Doubles of 64-bit signed integers, in vectors: the halves of a number,
+    /// as the low bits of 2^52 and, with its sign turned, of 2^84, whose sum less
+    /// what was added is rounded once.
+    fn double_of_signed(&mut self, a: Value) -> Value {
+        let mut constant = |bits: u64| {
+            let bits = self.builder.ins().iconst(types::I64, bits as i64);
+            self.builder.ins().splat(types::I64X2, bits)
+        };
+        let [lower, of_low, of_high, added] = [
+            0xffff_ffff,
+            0x4330_0000_0000_0000,
+            0x4530_0000_8000_0000,
+            // 2^84 + 2^63 + 2^52
+            0x4530_0000_8010_0000,
+        ]
+        .map(&mut constant);
+        let low = self.builder.ins().band(a, lower);
+        let low = self.builder.ins().bor(low, of_low);
+        let bits = self.builder.ins().iconst(types::I32, 32);
+        let high = self.builder.ins().ushr(a, bits);
+        let high = self.builder.ins().bxor(high, of_high);
+        let [low, high, added] = [low, high, added].map(|lanes| self.cast(types::F64X2, lanes));
+        let high = self.builder.ins().fsub(high, added);
+        self.builder.ins().fadd(high, low)
     }
 
     fn float_of(&mut self, to: Type, signed: bool, a: Value) -> Value {
@@ -388,6 +595,13 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 let lanes = [apply(self, a, b), apply(self, c, d)];
                 if is_number { Group::Wide(lanes) } else { Group::WideMask(lanes) }
             }
+            // Processors compare numbers without sign only for one order or the other.
+            (Group::Narrow(a), Group::Narrow(b))
+                if matches!(op, BinaryOp::Lt | BinaryOp::Gt) && scalar == Scalar::U32 =>
+            {
+                let not = if op == BinaryOp::Lt { BinaryOp::Ge } else { BinaryOp::Le };
+                Group::NarrowNot(self.compare(not, scalar, a, b))
+            }
             (Group::Narrow(a), Group::Narrow(b)) => {
                 let lanes = apply(self, a, b);
                 if is_number { Group::Narrow(lanes) } else { Group::NarrowMask(lanes) }
@@ -417,7 +631,10 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 let quotient = ins.fdiv(a, b);
                 let zero = self.zero(scalar);
                 let nothing = self.builder.ins().fcmp(FloatCC::Equal, a, zero);
-                self.choose(types::F64X2, nothing, zero, quotient)
+                // Zero has no bits.
+                let quotient = self.cast(types::I64X2, quotient);
+                let quotient = self.builder.ins().band_not(quotient, nothing);
+                self.cast(types::F64X2, quotient)
             }
         }
     }

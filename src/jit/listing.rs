@@ -7,7 +7,7 @@ use cranelift_module::Module;
 use pmderive_runtime::kernel::KernelIr;
 
 use super::library::Library;
-use super::{JitError, emit, new_module};
+use super::{JitError, emit, new_module, target};
 
 /// A kernel as the code generator has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub struct Listing {
     /// Instructions of this processor, by Cranelift's own names and with its
     /// labels, a line each.
     pub assembly: String,
-    /// Size of the code in bytes, constants included.
-    pub bytes: usize,
+    /// The code, its own constants included. It may lie anywhere, unless the
+    /// kernel calls functions of the runtime, whose places it lacks.
+    pub code: Vec<u8>,
 }
 
 /// Generates code for a verified kernel, exactly as [`super::compile`] does,
@@ -34,7 +35,7 @@ pub fn listing(kernel: &KernelIr) -> Result<Option<Listing>, JitError> {
     let mut module = new_module()?;
     let mut context = module.make_context();
     context.set_disasm(true);
-    let target = module.target_config();
+    let target = target(&module);
     let calls = Library::declare(&mut module)?.calls(kernel, &mut module, &mut context.func);
     emit::emit(kernel, calls, target, &mut context.func, &mut FunctionBuilderContext::new());
     let clif = context.func.display().to_string();
@@ -42,5 +43,5 @@ pub fn listing(kernel: &KernelIr) -> Result<Option<Listing>, JitError> {
         .compile(module.isa(), &mut ControlPlane::default())
         .map_err(|error| JitError::Module(error.inner.to_string()))?;
     let assembly = compiled.vcode.clone().unwrap_or_default();
-    Ok(Some(Listing { clif, assembly, bytes: compiled.code_buffer().len() }))
+    Ok(Some(Listing { clif, assembly, code: compiled.code_buffer().to_vec() }))
 }

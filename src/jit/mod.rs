@@ -4,17 +4,22 @@
 //! freed when the last of them goes. Where the processor is not supported or
 //! executable memory is denied, compiling fails and the interpreter remains.
 
+mod columns;
+mod divide;
 mod emit;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod group;
 mod library;
 mod listing;
+mod quick;
+mod reduce;
 mod region;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cranelift_codegen::CodegenError;
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -63,7 +68,7 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
     let library = library::Library::declare(&mut module)?;
     for kernel in &kernels {
-        let target = module.target_config();
+        let target = target(&module);
         let calls = library.calls(kernel.ir(), &mut module, &mut context.func);
         emit::emit(kernel.ir(), calls, target, &mut context.func, &mut builder_context);
         let function = module.declare_anonymous_function(&context.func.signature)?;
@@ -74,24 +79,38 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     region::publish(module, &kernels, &functions)
 }
 
-fn new_module() -> Result<JITModule, JitError> {
-    let mut flags = settings::builder();
-    let set = |flags: &mut settings::Builder, name: &str, value: &str| {
-        flags.set(name, value).map_err(|error| JitError::Module(error.to_string()))
+/// What a module makes code for.
+fn target(module: &JITModule) -> emit::Target {
+    let has = |name: &str| {
+        let flags = module.isa().isa_flags();
+        flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true))
     };
-    set(&mut flags, "opt_level", "speed")?;
-    set(&mut flags, "is_pic", "false")?;
-    set(&mut flags, "use_colocated_libcalls", "false")?;
-    let enable_verifier = if cfg!(debug_assertions) { "true" } else { "false" };
-    set(&mut flags, "enable_verifier", enable_verifier)?;
-    let unsupported = |reason: &str| JitError::Unsupported(reason.to_string());
-    let isa = cranelift_native::builder().map_err(unsupported)?;
-    let isa = isa
-        .finish(settings::Flags::new(flags))
-        .map_err(|error| JitError::Unsupported(error.to_string()))?;
+    let has_fma = cfg!(target_arch = "aarch64") || has("has_fma") && has("has_avx");
+    emit::Target { frontend: module.target_config(), has_fma }
+}
+
+fn new_module() -> Result<JITModule, JitError> {
+    /// What code is made for does not change while the process runs.
+    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    let isa = ISA.get_or_init(native_isa).clone().map_err(JitError::Unsupported)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
     library::add_symbols(&mut builder);
     // The default memory provider answers with an error where executable
     // memory is denied; others panic.
     Ok(JITModule::new(builder))
+}
+
+fn native_isa() -> Result<OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    let enable_verifier = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("enable_verifier", enable_verifier),
+    ] {
+        flags.set(name, value).map_err(|error| error.to_string())?;
+    }
+    let isa = cranelift_native::builder()?;
+    isa.finish(settings::Flags::new(flags)).map_err(|error| error.to_string())
 }

@@ -40,13 +40,13 @@ fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagn
                 report("an instance of a value that has no instances")
                     .label(subject.span(*operand), "single value")
                     .help("leave the selector out")
-                    .fix(instance.span, ""),
+                    .guess(instance.span, ""),
             ),
             NodeKind::Match { operand, .. } if !of(operand) && is_single(operand) => Some(
                 report("instances of a value that has no instances")
                     .label(subject.span(*operand), "single value")
                     .help("leave matchinst() out")
-                    .fix(node.span, format!("({})", subject.text(*operand))),
+                    .guess(node.span, format!("({})", subject.text(*operand))),
             ),
             NodeKind::Temporal { function, operand }
                 if !of(operand) && matches!(subject.typed(id), Some(TypedKind::Nothing)) =>
@@ -165,7 +165,7 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
                 .label(at, "true here")
                 .label(subject.span(*yes), "always chosen")
                 .help("without the guard a source that lacks the metric is reported")
-                .fix(node.span, subject.text(*yes)),
+                .guess(node.span, subject.text(*yes)),
         );
     }
 }

@@ -76,7 +76,7 @@ fn compared(
         if matches!(subject.kind(counter), NodeKind::Metric(_)) {
             diagnostic = diagnostic
                 .help(format!("compare its rate: `rate({text})`"))
-                .fix(at, format!("rate({text})"));
+                .guess(at, format!("rate({text})"));
         }
         diagnostics.push(diagnostic);
     }
@@ -154,7 +154,7 @@ fn counting(
         Diagnostic::warning(Code::CountDimension, span, message)
             .label(span, "has units count, not none")
             .help(format!("`{bare}` is the bare number; avg() is an average in the metric's units"))
-            .fix(span, bare),
+            .guess(span, bare),
     );
 }
 
@@ -185,7 +185,7 @@ fn signed_minus_unsigned(
                 .label(other, "signed: 32")
                 .label(span, "unsigned: U32, and so is the result")
                 .help(format!("write `{signed}` to stay signed"))
-                .fix(span, signed),
+                .guess(span, signed),
         );
     }
 }

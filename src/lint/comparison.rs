@@ -143,7 +143,7 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         let signed = format!("mkconst({}, type=32)", number.text);
         diagnostic = diagnostic
             .help(format!("write `{signed}` to compare signed numbers"))
-            .fix(subject.span(constant), signed);
+            .guess(subject.span(constant), signed);
     } else if limit == 0.0 && subject.has_difference(value) {
         diagnostic = diagnostic.help(
             "an unsigned difference wraps instead of going below zero; \
@@ -299,7 +299,7 @@ fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagno
     };
     if let Some((id, units)) = converted {
         let text = format!("rescale({}, \"{units}\")", subject.text(id));
-        diagnostic = diagnostic.fix(subject.span(id), text);
+        diagnostic = diagnostic.guess(subject.span(id), text);
     }
     diagnostics.push(diagnostic);
 }

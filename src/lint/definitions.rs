@@ -1,12 +1,12 @@
-//! Lints about definitions that nothing uses, and about the same definition
-//! under two names.
+//! Lints about definitions beside each other: those that nothing uses, the same
+//! one under two names, and names that stand in the way of others.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{Expr, NodeKind};
-use crate::syntax::print_expr;
+use crate::syntax::{FUNCTION_NAMES, print_expr};
 
 /// Looks at definitions of a registry; the registry may hold others, which are
 /// not the user's business. `wanted` are the definitions and expressions that
@@ -20,6 +20,7 @@ pub fn lint_definitions(
 ) {
     let named = || definitions.iter().copied().filter(|one| one.is_named);
     same(named(), diagnostics);
+    shadowing(named(), diagnostics);
     unused(registry, named(), wanted, diagnostics);
 }
 
@@ -43,6 +44,44 @@ fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut
         diagnostic.metric = Some(Box::from(&*one.name));
         diagnostics.push(diagnostic);
     }
+}
+
+/// Names that are groups of others as well, or words of the language.
+fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
+    let mut sorted: Vec<&Registered> = definitions.collect();
+    sorted.sort_by(|one, other| one.name.cmp(&other.name));
+    for (index, one) in sorted.iter().enumerate() {
+        let warning = |message: String| {
+            let mut diagnostic = Diagnostic::warning(Code::ShadowingName, one.name_span, message);
+            diagnostic.metric = Some(Box::from(&*one.name));
+            diagnostic
+        };
+        if is_word(&one.name) {
+            diagnostics.push(
+                warning(format!("`{}` is a word of the language", one.name))
+                    .label(one.name_span, "is read as that where a parenthesis follows")
+                    .help("give it a name with a point in it, as metrics have"),
+            );
+        }
+        let group = format!("{}.", one.name);
+        // Between the two there may be names such as `a-b`, which sort before the point.
+        let mut below =
+            sorted[index + 1..].iter().take_while(|other| other.name.starts_with(&*one.name));
+        if let Some(below) = below.find(|other| other.name.starts_with(&group)) {
+            diagnostics.push(
+                warning(format!("`{}` is a metric and a group of metrics", one.name))
+                    .label(one.name_span, "hides what is below it from tools that list a group")
+                    .label(below.name_span, "is below it")
+                    .help(format!("give it a name in the group, such as `{}.all`", one.name)),
+            );
+        }
+    }
+}
+
+/// True for the words that calls and keywords begin with.
+fn is_word(name: &str) -> bool {
+    FUNCTION_NAMES.contains(&name)
+        || ["type", "semantics", "units", "indom", "meta"].contains(&name)
 }
 
 fn unused<'d>(

@@ -11,9 +11,9 @@ use super::Subject;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
-use crate::syntax::ast::{ExprId, NodeKind};
-use crate::syntax::{choices, nearest};
-use crate::text::SourceMap;
+use crate::syntax::ast::{ExprId, Node, NodeKind};
+use crate::syntax::{WINDOWS, choices, nearest, window};
+use crate::text::{SourceMap, Span};
 
 /// Most instances that a message lists.
 const MAX_LISTED: usize = 5;
@@ -48,7 +48,8 @@ pub fn missing_instances(
             };
             // Where nothing is there nothing can be said.
             let Some(domain) = domain.filter(|domain| !domain.is_empty()) else { continue };
-            diagnostics.extend(missing(&node.kind, indom, &domain));
+            let selected = Selected { subject: &subject, node, operand, indom, domain: &domain };
+            diagnostics.extend(selected.missing());
         }
         if one.is_named {
             diagnostics.name_metric(first, &one.name);
@@ -65,50 +66,161 @@ fn filtered(kind: &NodeKind) -> Option<ExprId> {
     }
 }
 
-fn missing(kind: &NodeKind, indom: InDom, domain: &InstanceDomain) -> Option<Diagnostic> {
-    let names = || domain.instances().map(|(_, name)| name);
-    let listed = || {
-        let shown = choices(names().take(MAX_LISTED));
-        match names().len() > MAX_LISTED {
-            true => format!("{} instances, such as {shown}", names().len()),
+/// A selection from an instance domain.
+struct Selected<'s> {
+    subject: &'s Subject<'s>,
+    node: &'s Node,
+    operand: ExprId,
+    indom: InDom,
+    domain: &'s InstanceDomain,
+}
+
+impl<'s> Selected<'s> {
+    fn names(&self) -> impl ExactSizeIterator<Item = &'s str> {
+        self.domain.instances().map(|(_, name)| name)
+    }
+
+    fn listed(&self) -> String {
+        let shown = choices(self.names().take(MAX_LISTED));
+        match self.names().len() > MAX_LISTED {
+            true => format!("{} instances, such as {shown}", self.names().len()),
             false => format!("the instances are {}", shown.replace(" or ", " and ")),
         }
-    };
-    match kind {
-        NodeKind::Select { instance, .. } if domain.lookup(&instance.value).is_none() => {
-            let (wanted, span) = (&*instance.value, instance.span);
-            let message = format!("the instance domain {indom} has no instance `{wanted}`");
-            let diagnostic = Diagnostic::warning(Code::NoSuchInstance, span, message)
-                .label(span, "none of this name");
-            Some(match nearest(wanted, names()) {
-                // A name with a bracket or backslash would need escapes.
-                Some(near) if !near.contains([']', '\\']) => diagnostic
-                    .help(format!("did you mean `{near}`?"))
-                    .fix(span, format!("[{near}]")),
-                _ => diagnostic.help(listed()),
-            })
-        }
-        NodeKind::Match { pattern, negated, .. } => {
-            let compiled = Pattern::new(&pattern.value).ok()?;
-            // Only the first word of a name is compared.
-            let first_word = |name: &str| compiled.is_match(name.split(' ').next().unwrap_or(name));
-            let span = pattern.span;
-            if names().any(|name| first_word(name) != Ok(*negated)) {
-                return None;
-            }
-            if let Some(cause) = beyond_blank(kind) {
-                return Some(cause);
-            }
-            let message = match negated {
-                false => format!("no instance of {indom} matches this pattern"),
-                true => format!("all instances of {indom} match this pattern"),
-            };
-            Some(
-                Diagnostic::warning(Code::NoSuchInstance, span, message)
-                    .label(span, "so no values are left")
-                    .help(listed()),
-            )
-        }
-        _ => None,
     }
+
+    /// What is wrong if no instance is selected.
+    fn missing(&self) -> Option<Diagnostic> {
+        match &self.node.kind {
+            NodeKind::Select { instance, .. } if self.domain.lookup(&instance.value).is_none() => {
+                Some(self.no_instance(&instance.value, instance.span))
+            }
+            NodeKind::Match { pattern, negated, .. } => {
+                self.no_match(&pattern.value, *negated, pattern.span)
+            }
+            _ => None,
+        }
+    }
+
+    fn no_instance(&self, wanted: &str, span: Span) -> Diagnostic {
+        let message = format!("the instance domain {} has no instance `{wanted}`", self.indom);
+        let diagnostic = Diagnostic::warning(Code::NoSuchInstance, span, message)
+            .label(span, "none of this name");
+        if let Some(told) = self.habit(wanted, span, &diagnostic) {
+            return told;
+        }
+        match nearest(wanted, self.names()) {
+            // A name with a bracket or backslash would need escapes.
+            Some(near) if !near.contains([']', '\\']) => {
+                diagnostic.help(format!("did you mean `{near}`?")).guess(span, format!("[{near}]"))
+            }
+            _ => diagnostic.help(self.listed()),
+        }
+    }
+
+    /// What to say of what looks like something else than a name.
+    fn habit(&self, wanted: &str, span: Span, diagnostic: &Diagnostic) -> Option<Diagnostic> {
+        let because =
+            |fact: &str| Diagnostic { labels: Vec::new(), ..diagnostic.clone() }.label(span, fact);
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| wanted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
+        if let Some(inside) = quoted.filter(|inside| self.domain.lookup(inside).is_some()) {
+            let told = because("the quotes would belong to the name");
+            return Some(
+                told.help("names stand in brackets as they are").fix(span, format!("[{inside}]")),
+            );
+        }
+        if wanted.starts_with('$') && window(wanted).is_none() {
+            let told = because("definitions have no variables");
+            return Some(told.help(self.listed()));
+        }
+        if window(wanted).is_some() {
+            let told = because("a window of time elsewhere; here an instance's name");
+            return Some(told.help(WINDOWS).guess(span, ""));
+        }
+        let metric = self.subject.text(self.operand);
+        let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
+        let is_list = all.len() > 1 && all.iter().all(|name| self.domain.lookup(name).is_some());
+        let is_wild = wanted.contains(['*', '?']);
+        let pattern = match (is_list, is_wild) {
+            (true, _) => {
+                let words = all.iter().map(|name| escaped(name.split(' ').next().unwrap_or(name)));
+                format!("^({})$", words.collect::<Vec<String>>().join("|"))
+            }
+            (_, true) => {
+                format!("^{}$", escaped(wanted).replace("\\\\*", ".*").replace("\\\\?", "."))
+            }
+            _ => return None,
+        };
+        let pattern = pattern.strip_suffix(".*$").unwrap_or(&pattern);
+        let call = format!("matchinst(/{pattern}/, {metric})");
+        let told = because("brackets choose one instance by its whole name");
+        if call.len() > MAX_REPEATED || wanted.contains('/') {
+            return Some(told.help("several are chosen with `matchinst()`"));
+        }
+        Some(told.help(format!("did you mean `{call}`?")).guess(self.node.span, call))
+    }
+
+    fn no_match(&self, pattern: &str, negated: bool, span: Span) -> Option<Diagnostic> {
+        let compiled = Pattern::new(pattern).ok()?;
+        // Only the first word of a name is compared.
+        let is_kept = |compiled: &Pattern, name: &str| {
+            compiled.is_match(name.split(' ').next().unwrap_or(name)) != Ok(negated)
+        };
+        if self.names().any(|name| is_kept(&compiled, name)) {
+            return None;
+        }
+        if let Some(cause) = beyond_blank(&self.node.kind) {
+            return Some(cause);
+        }
+        let indom = self.indom;
+        let message = match negated {
+            false => format!("no instance of {indom} matches this pattern"),
+            true => format!("all instances of {indom} match this pattern"),
+        };
+        let diagnostic = Diagnostic::warning(Code::NoSuchInstance, span, message);
+        let written = self.subject.sources.slice(span);
+        if let Some(classes) = without_backslashes(written) {
+            return Some(
+                diagnostic
+                    .label(span, format!("is `/{pattern}/`: a backslash goes away"))
+                    .help("classes are written in brackets")
+                    .guess(span, classes),
+            );
+        }
+        Some(diagnostic.label(span, "so no values are left").help(self.listed()))
+    }
+}
+
+/// Longest call that is suggested, in bytes.
+const MAX_REPEATED: usize = 160;
+
+/// A text as a pattern that matches it, as it is written between slashes.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        // One backslash is taken away before the pattern is read.
+        if !character.is_alphanumeric() && !"-_:@%, ".contains(character) {
+            out.push_str("\\\\");
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// A pattern as written, with brackets in place of Perl's classes; nothing if
+/// there are none.
+fn without_backslashes(written: &str) -> Option<String> {
+    let mut out = written.to_owned();
+    for (perl, posix) in [
+        ("\\d", "[0-9]"),
+        ("\\w", "[[:alnum:]_]"),
+        ("\\s", "[[:space:]]"),
+        ("\\D", "[^0-9]"),
+        ("\\W", "[^[:alnum:]_]"),
+        ("\\S", "[^[:space:]]"),
+    ] {
+        out = out.replace(perl, posix);
+    }
+    (out != written && !written.contains("\\\\")).then_some(out)
 }

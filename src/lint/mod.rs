@@ -6,10 +6,13 @@
 //! it states. Each has a page that says when the fact matters.
 
 mod absence;
+mod allow;
 mod arithmetic;
 mod comparison;
 mod definitions;
+mod factors;
 mod instances;
+mod patterns;
 mod temporal;
 mod text;
 
@@ -22,6 +25,7 @@ use crate::syntax::ast::{
 };
 use crate::text::{SourceMap, Span};
 
+pub use allow::apply_allowances;
 pub use definitions::lint_definitions;
 pub use instances::missing_instances;
 
@@ -46,6 +50,8 @@ pub fn lint_expressions(
             absence::lint,
             comparison::lint,
             arithmetic::lint,
+            factors::lint,
+            patterns::lint,
         ] {
             lint(&subject, diagnostics);
         }

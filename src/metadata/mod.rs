@@ -1,9 +1,8 @@
-//! Metadata of metrics in a file, so that definitions can be checked without a
-//! source.
+//! Metadata of metrics in a file, for checking definitions without a source.
 //!
 //! [`RecordedMetadata`] is taken from a source, written as JSON and read back.
-//! It is then a source of metadata itself, which has what was recorded and
-//! nothing else, and no values. The file is one object:
+//! Then it is itself a source of metadata, which has only what was recorded,
+//! and no values. The file is one object:
 //!
 //! ```text
 //! {
@@ -20,15 +19,15 @@
 //! }
 //! ```
 //!
-//! `type`, `sem` and `units` are as `pminfo -d` prints them; `indom` is `null`
-//! for a single value; `dim` and `scale` are of space, time and count, and an
-//! extra unit is `"extra": [quantity,unit]` beside them. A file written by
-//! hand may leave out `dim`, `scale` and `extra`: then `units` says it all.
-//! `missing` holds names that the source was asked for and does not have, with
-//! a `pmid` where it only lacks the descriptor; `missing` and `domains` may be
-//! left out. Metrics, names and domains are sorted when they are written, one
-//! on a line, so that files can be compared; instances stand in the source's
-//! order. The order of lists does not matter to a reader.
+//! `type`, `sem` and `units` are in the form of `pminfo -d`. `indom` is `null`
+//! for a single value. `dim` and `scale` are those of space, time and count; an
+//! extra unit is `"extra": [quantity,unit]` beside them. A file written by hand
+//! may leave out `dim`, `scale` and `extra`; then `units` alone counts.
+//! `missing` has names that the source was asked for and lacks. Such a name has
+//! a `pmid` if only the descriptor is missing. `missing` and `domains` may be
+//! left out. When a file is written, metrics, names and domains are sorted, one
+//! on a line, so that files can be compared; instances are in the source's
+//! order. A reader ignores the order of lists.
 
 mod read;
 mod write;
@@ -51,10 +50,10 @@ pub use read::fuzz_metadata;
 use crate::escape;
 use crate::syntax::nearest_metric;
 
-/// What the first member of a file says.
+/// The value of a file's first member.
 const FORMAT: &str = "pmderive metadata";
 
-/// The version of the format that is written and read.
+/// The version of the format that is read and written.
 const VERSION: u32 = 1;
 
 /// Largest file that is read, in bytes.
@@ -65,24 +64,24 @@ pub const MAX_METADATA_BYTES: u64 = 64 << 20;
 pub struct RecordedMetadata {
     /// Name of the source.
     source: Box<str>,
-    /// Every name that was asked for.
+    /// Every recorded name.
     names: BTreeMap<Box<str>, Recorded>,
-    /// Descriptors by identifier, or why there is none.
+    /// Descriptors by identifier, or the status if there is none.
     descs: HashMap<Pmid, Result<MetricDesc, PmStatus>>,
-    /// Domains whose instances were asked for.
+    /// Domains with recorded instances.
     domains: BTreeMap<InDom, Arc<InstanceDomain>>,
 }
 
-/// What was recorded of a name.
+/// The recorded meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Recorded {
-    /// A metric, whose descriptor may be missing all the same.
+    /// A metric. Its descriptor may still be missing.
     Metric(Pmid),
-    /// Not a metric; why.
+    /// Not a metric, with the source's status.
     Missing(PmStatus),
 }
 
-/// Why a file is no recorded metadata.
+/// The reason why a file is not recorded metadata.
 #[derive(Debug, thiserror::Error)]
 enum NotMetadata {
     #[error("larger than {MAX_METADATA_BYTES} bytes")]
@@ -93,9 +92,8 @@ enum NotMetadata {
 
 impl RecordedMetadata {
     /// Takes the descriptors of metrics and the instances of domains from a
-    /// source. For names that it does not have, the metrics with the nearest
-    /// names are taken as well, so that what is recorded leads to the same
-    /// suggestions.
+    /// source. For a name that the source lacks, it also takes the metrics with
+    /// the nearest names, so that the record leads to the same suggestions.
     ///
     /// # Errors
     /// The source failed.
@@ -138,7 +136,7 @@ impl RecordedMetadata {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is not as [the format](self) says.
+    /// The file cannot be read, or is not in [this format](self).
     pub fn open(path: &Path) -> Result<RecordedMetadata, SourceError> {
         let target = escape::path(&path).into_owned();
         let mut bytes = Vec::new();
@@ -164,7 +162,7 @@ impl RecordedMetadata {
     }
 }
 
-/// True for `name` itself and what is below it.
+/// True for `prefix` itself and names below it.
 fn is_at_or_below(name: &str, prefix: &str) -> bool {
     let Some(rest) = name.strip_prefix(prefix) else { return false };
     prefix.is_empty() || rest.is_empty() || rest.starts_with('.')

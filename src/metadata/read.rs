@@ -1,5 +1,5 @@
-//! Reads recorded metadata from a text. An error says what is wrong, at which
-//! line and, if the text is JSON, in which field.
+//! Reads recorded metadata from a text. An error gives the mistake, its line
+//! and, if the text is JSON, its field.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -16,14 +16,15 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Seq
 
 use super::{FORMAT, Recorded, RecordedMetadata, VERSION};
 
-/// Text that is not recorded metadata. Its display says what is wrong, in
-/// which field, and at which line and column.
+/// Text that is not recorded metadata. Its display gives the mistake, the
+/// field, the line and the column.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct MetadataError(#[from] serde_json::Error);
 
 impl MetadataError {
-    /// Line of the mistake, from 1; of one that concerns the whole, the last.
+    /// Line of the mistake, from 1. For a mistake in the whole text, the last
+    /// line.
     pub fn line(&self) -> usize {
         self.0.line()
     }
@@ -33,7 +34,7 @@ impl RecordedMetadata {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first mistake in the text.
     pub fn from_json(text: &[u8]) -> Result<RecordedMetadata, MetadataError> {
         let file: FileJson = serde_json::from_slice(text)?;
         let mut recorded = RecordedMetadata { source: file.source.into(), ..Self::default() };
@@ -156,7 +157,7 @@ impl<'de> Deserialize<'de> for MetricJson {
 }
 
 impl MetricFields {
-    /// What the fields of units say together.
+    /// The units that the fields give together.
     fn units(&self) -> Result<Units, String> {
         let MetricFields { name, units: text, .. } = self;
         let (dim, scale) = match (self.dim, self.scale) {
@@ -198,7 +199,7 @@ fn parsed(name: &str, text: &str) -> Result<Units, String> {
     Ok(parsed.units)
 }
 
-/// A list whose entries have keys that must not occur twice.
+/// A list whose entries have unique keys.
 struct Entries<T>(Vec<T>);
 
 impl<T> Default for Entries<T> {
@@ -207,13 +208,13 @@ impl<T> Default for Entries<T> {
     }
 }
 
-/// What tells the entries of a list apart.
+/// An entry of a list with a unique key.
 trait Keyed {
-    /// Says what is wrong with an entry beside those before it.
+    /// Describes a conflict between an entry and those before it.
     fn conflict(&self, before: &mut Before) -> Option<String>;
 }
 
-/// Keys of the entries so far, with the descriptor of a metric.
+/// Keys of the entries so far, with the descriptors of metrics.
 #[derive(Default)]
 struct Before {
     names: HashSet<String>,
@@ -224,7 +225,7 @@ struct Before {
 impl Before {
     fn name(&mut self, name: &str) -> Option<String> {
         (!self.names.insert(name.to_owned()))
-            .then(|| format!("field `name`: `{name}` is there twice"))
+            .then(|| format!("field `name`: `{name}` occurs twice"))
     }
 }
 
@@ -256,7 +257,7 @@ impl Keyed for MissingJson {
 impl Keyed for DomainJson {
     fn conflict(&self, before: &mut Before) -> Option<String> {
         (!before.indoms.insert(self.indom))
-            .then(|| format!("field `indom`: {} is there twice", self.indom))
+            .then(|| format!("field `indom`: {} occurs twice", self.indom))
     }
 }
 
@@ -284,8 +285,8 @@ impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for List<T> {
     }
 }
 
-/// Reads one entry of a list. What is wrong with it as a whole is found while
-/// it is being read, so that the mistake has the line where it ends.
+/// Reads one entry of a list. A mistake in the whole entry is reported while
+/// the entry is read, so it has the line where the entry ends.
 struct One<'b, T>(&'b mut Before, PhantomData<T>);
 
 impl<'de, T: Deserialize<'de> + Keyed> DeserializeSeed<'de> for One<'_, T> {
@@ -312,7 +313,8 @@ impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for One<'_, T> {
     }
 }
 
-/// Reads a field as JSON, then its meaning. `wanted` says what it should be.
+/// Reads a field as JSON and then its meaning. `wanted` describes the expected
+/// value.
 fn field<'de, D, J, T>(
     deserializer: D,
     field: &str,
@@ -339,7 +341,7 @@ macro_rules! fields {
 fields! {
     format: "format", Cow<'de, str> => (), "must be \"pmderive metadata\"",
         |text| (text == FORMAT).then_some(());
-    version: "version", u64 => (), "only version 1 is known to this pmderive",
+    version: "version", u64 => (), "this pmderive knows only version 1",
         |version| (version == u64::from(VERSION)).then_some(());
     source: "source", String => String, "", Some;
     name: "name", String => String, "a metric's name has components with dots between them",
@@ -370,7 +372,8 @@ fields! {
 const PMID: &str = "must be a metric identifier, DOMAIN.CLUSTER.ITEM, within 511.4095.1023";
 const INDOM: &str = "must be null or an instance domain, DOMAIN.SERIAL, within 511.4194303";
 
-/// The numbers of a dotted text, if they are as many as there are limits.
+/// The numbers of a dotted text. `None` unless there are as many as limits, and
+/// all are within them.
 fn numbers<const N: usize>(text: &str, limits: [u32; N]) -> Option<[u32; N]> {
     let mut numbers = [0; N];
     let mut parts = text.split('.');
@@ -396,7 +399,8 @@ fn read_type(text: &str) -> Option<ValueType> {
     known.into_iter().find(|value_type| value_type.name() == text)
 }
 
-/// Reads any bytes; what is accepted must survive being written and read.
+/// Reads any bytes. Accepted metadata must be the same after writing and
+/// reading it.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_metadata(data: &[u8]) {
     let Ok(recorded) = RecordedMetadata::from_json(data) else { return };
@@ -458,11 +462,16 @@ mod tests {
         assert_eq!(recorded.to_json(), GOOD);
     }
 
-    /// Each mistake gives its line and its field.
+    /// Each mistake reports its line and its field.
     #[test]
     fn mistakes_have_their_place() {
         for (from, to, line, expected) in [
-            ("\"version\": 1", "\"version\": 2", 3, "field `version`: only version 1"),
+            (
+                "\"version\": 1",
+                "\"version\": 2",
+                3,
+                "field `version`: this pmderive knows only version 1",
+            ),
             ("pmderive metadata", "metadata", 2, "field `format`: must be"),
             ("\"source\": \"somewhere\"", "\"source\": 4", 4, "field `source`: invalid type"),
             ("60.0.38", "60.0.1024", 6, "field `pmid`: must be a metric identifier"),
@@ -477,7 +486,7 @@ mod tests {
             ("\"dim\": [1,0,0], ", "", 6, "only some of `dim`, `scale` and `extra`"),
             ("[1,0,0], \"scale\"", "[300,0,0], \"scale\"", 6, "field `dim`: invalid value"),
             ("[1,0,0], \"scale\"", "[9,0,0], \"scale\"", 6, "beyond what units can express"),
-            ("\"name\": \"a.v\"", "\"name\": \"a.b\"", 7, "field `name`: `a.b` is there twice"),
+            ("\"name\": \"a.v\"", "\"name\": \"a.b\"", 7, "field `name`: `a.b` occurs twice"),
             ("\"a.v\"", "\"a..v\"", 7, "field `name`: a metric's name"),
             ("\"a.x\"", "\"a.b\"", 16, "field `missing`: `a.b` is in `metrics`"),
             ("61.0.1", "60.0.38", 16, "field `missing`: `a.y` has the identifier 60.0.38"),

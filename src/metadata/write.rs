@@ -48,7 +48,7 @@ impl RecordedMetadata {
     }
 }
 
-/// A member that is a list with one entry on a line.
+/// Adds a member that is a list with one entry on each line.
 fn list(out: &mut String, name: &str, entries: Vec<String>) {
     let _ = write!(out, ",\n  \"{name}\": [");
     for (at, entry) in entries.iter().enumerate() {
@@ -58,7 +58,7 @@ fn list(out: &mut String, name: &str, entries: Vec<String>) {
     out.push_str(if entries.is_empty() { "]" } else { "\n  ]" });
 }
 
-/// The beginning of an entry.
+/// Begins an entry with its name.
 fn name_of(name: &str) -> String {
     let mut out = "{\"name\": ".to_owned();
     write_string(&mut out, name);
@@ -69,7 +69,7 @@ fn name_of(name: &str) -> String {
 fn metric(name: &str, desc: &MetricDesc) -> String {
     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
     let semantics = semantics.or_instant();
-    // Codes without a meaning have no name.
+    // A code without a meaning has no name.
     let value_type = match value_type {
         ValueType::Other(_) => &ValueType::Unknown,
         known => known,
@@ -96,7 +96,7 @@ fn metric(name: &str, desc: &MetricDesc) -> String {
     out
 }
 
-/// Domain, cluster and item, whatever they mean.
+/// Domain, cluster and item, even of a special identifier.
 fn pmid_text(pmid: Pmid) -> String {
     format!("{}.{}.{}", pmid.domain(), pmid.cluster(), pmid.item())
 }

@@ -1,10 +1,10 @@
-//! Fuses the operations of a metric into kernels of steps, and says where the
-//! columns of nodes come from.
+//! Fuses the operations of a metric into kernels of steps, and determines the
+//! sources of nodes' columns.
 //!
 //! A step's kernel covers a whole tree down to columns that exist anyway:
 //! inputs, counts, reductions and operands of histories. Trees that are too
-//! large for one kernel are cut. The form of a kernel depends on the metric's
-//! own tree only, never on other metrics.
+//! large for one kernel are cut. A kernel's form depends only on the metric's
+//! own tree, never on other metrics.
 
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand};
@@ -13,30 +13,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::dag::{Graph, KernelSource};
 
-/// Most instructions that are fused before a tree is cut.
+/// Largest number of instructions that are fused before a tree is cut.
 const MAX_FUSED: usize = 256;
 
-/// How lanes of set-valued nodes are read within a kernel.
+/// The way in which a kernel reads lanes of set-valued nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Mode {
     /// Lane by lane.
     Lanes,
-    /// The lane of the first instance of a node.
+    /// Only the lane of the first instance of a node.
     First(NodeId),
 }
 
-/// Steps and placements so far.
+/// The steps and placements so far.
 pub struct Fusion<'f> {
     graph: &'f mut Graph,
     kernels: KernelSource<'f>,
-    /// Parallel to the graph's nodes.
+    /// Sources of columns, parallel to the graph's nodes.
     pub placements: Vec<Option<Placement>>,
-    /// Steps, each after those it needs.
+    /// Steps, each after the steps that it needs.
     pub steps: Vec<Step>,
 }
 
 impl<'f> Fusion<'f> {
-    /// Nothing is placed yet but inputs and counts.
+    /// Starts with only inputs and counts placed.
     pub fn new(graph: &'f mut Graph, kernels: KernelSource<'f>) -> Fusion<'f> {
         let placement = |op: &Op| match op {
             Op::Input(slot) => Some(Placement::Input(*slot)),
@@ -47,19 +47,19 @@ impl<'f> Fusion<'f> {
         Fusion { graph, kernels, placements, steps: Vec::new() }
     }
 
-    /// Places the root of a metric, the operands of its histories and
-    /// reductions, and what no kernel can go on with; `nodes` are all its
-    /// nodes, ascending.
+    /// Places the columns of a metric: its root, the operands of its histories
+    /// and reductions, and nodes at which kernels must stop. `nodes` are all
+    /// its nodes, ascending.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
         let mut wanted: FxHashSet<NodeId> = FxHashSet::from_iter([root]);
         let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
-        // Nodes that no kernel can compute; where they begin, columns end.
+        // Nodes that no kernel can compute. Kernels stop at them.
         let mut general: FxHashSet<NodeId> = FxHashSet::default();
         for id in nodes {
             let op = &self.graph.nodes[id.index()].op;
             match op {
-                // A count and the guard of a chosen branch are not computed
-                // with, but must hear of flags.
+                // Kernels do not read the operand of a count or the guard of a
+                // chosen branch, but their flags must be seen.
                 Op::Change { operand, .. }
                 | Op::Count(operand)
                 | Op::Chosen { guard: operand, .. } => drop(wanted.insert(*operand)),
@@ -105,7 +105,7 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// Gives a node a column of its own, unless it has one.
+    /// Gives a node its own column, unless it has one.
     fn place(&mut self, id: NodeId, leaves: &FxHashSet<NodeId>) {
         if self.placements[id.index()].is_some() {
             return;
@@ -120,7 +120,7 @@ impl<'f> Fusion<'f> {
                     constants: Box::default(),
                     body: Body::Reduce(op),
                 };
-                // The lanes of a view are found where it looks.
+                // A view of a view reads the original column.
                 let operand = match self.placements[operand.index()] {
                     Some(Placement::View(of)) => of,
                     _ => StepOperand::Column(operand),
@@ -163,7 +163,7 @@ impl<'f> Fusion<'f> {
         Placement::Step(StepId(self.steps.len() as u32 - 1))
     }
 
-    /// If a node only picks lanes of a leaf, how.
+    /// How a node picks lanes of a leaf, if it does nothing else.
     fn view(&self, id: NodeId, leaves: &FxHashSet<NodeId>) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
@@ -183,7 +183,7 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// Mode below `scalar(operand)`.
+    /// The mode below `scalar(operand)`.
     fn first(&self, operand: NodeId, mode: Mode) -> Mode {
         if self.graph.nodes[operand.index()].is_set { Mode::First(operand) } else { mode }
     }
@@ -196,8 +196,8 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// The kernel that computes a node from leaves; `None` if no kernel can,
-    /// so that the node is left to the general path.
+    /// The kernel that computes a node from leaves. `None` if there is no such
+    /// kernel; then the general path computes the node.
     fn fuse(
         &mut self,
         root: NodeId,
@@ -205,7 +205,8 @@ impl<'f> Fusion<'f> {
     ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
         let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
         let mut regs: FxHashMap<(NodeId, Mode), Reg> = FxHashMap::default();
-        // Depth first with a stack of our own: trees may be of any depth.
+        // Depth first with an explicit stack, because trees may be of any
+        // depth.
         let mut stack = vec![(root, Mode::Lanes, false)];
         while let Some((id, mode, ready)) = stack.pop() {
             let node = &self.graph.nodes[id.index()];
@@ -226,7 +227,7 @@ impl<'f> Fusion<'f> {
                     _ => mode,
                 };
                 match &node.op {
-                    // The layout sees to the guard.
+                    // The layout handles the guard.
                     Op::Chosen { branch, .. } => stack.push((*branch, below, false)),
                     Op::Choose { guard, yes, no } => {
                         for branch in [*no, *yes] {
@@ -292,8 +293,8 @@ impl<'f> Fusion<'f> {
         let result = *regs.get(&(root, Mode::Lanes))?;
         let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
         if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
-            // A constant spread over instances, and nothing else that is: the
-            // kernel would not know its lanes.
+            // The only set is a constant spread over instances. The kernel
+            // would not know its lanes.
             return None;
         }
         let (ir, constants) = region.lanes.finish(result);
@@ -301,7 +302,7 @@ impl<'f> Fusion<'f> {
     }
 }
 
-/// A kernel in the making, with what its operands are.
+/// A kernel while it is built, with the sources of its operands.
 struct Region {
     lanes: LaneBuilder,
     operands: Vec<StepOperand>,
@@ -312,7 +313,8 @@ impl Region {
         let (access, previous) = match operand {
             StepOperand::Column(_) => (Access::Column, false),
             StepOperand::Previous { lanes: PreviousLanes::Column, .. } => (Access::Column, true),
-            // Single values of previous samples are copied to the others.
+            // Single values of previous samples are copied to the other single
+            // values.
             _ => (Access::Single, false),
         };
         self.operands.push(operand);

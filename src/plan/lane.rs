@@ -1,6 +1,6 @@
-//! What each operation does to one lane, as kernel instructions.
+//! The kernel instructions of each operation, for one lane.
 //!
-//! Each operation is written once here. It serves as a kernel of its own, for
+//! Each operation is written once here. It is used as a kernel by itself, for
 //! the general path, and is fused with others into the kernels of steps.
 
 use pmderive_runtime::kernel::interp::read;
@@ -13,19 +13,19 @@ use pmderive_runtime::program::scalar_of;
 use crate::check::typed::{Decrease, Scale};
 use crate::syntax::ast;
 
-/// Writes a map kernel.
+/// Builds a map kernel.
 #[derive(Debug, Default)]
 pub struct LaneBuilder {
     operands: Vec<Operand>,
     constants: Vec<Scalar>,
-    /// Values of the constants, 8 bytes each in native order.
+    /// Values of the constants, 8 bytes each in native byte order.
     values: Vec<u8>,
     insts: Vec<Inst>,
     types: Vec<Scalar>,
     flags: Vec<Reg>,
 }
 
-/// Scalar of a numeric type; anything else travels as 64 bits.
+/// The scalar of a numeric type. Values of any other type take 64 bits.
 pub fn lane_scalar(value_type: ValueType) -> Scalar {
     scalar_of(value_type).unwrap_or(Scalar::U64)
 }
@@ -71,7 +71,7 @@ impl LaneBuilder {
         self.types[usize::from(reg.0)]
     }
 
-    /// Converts unless the type is right already.
+    /// Converts to a type, unless the value already has it.
     pub fn convert(&mut self, reg: Reg, to: Scalar) -> Reg {
         if self.type_of(reg) == to {
             return reg;
@@ -79,7 +79,7 @@ impl LaneBuilder {
         self.push(Inst::Unary(UnaryOp::Convert(to), reg), to)
     }
 
-    /// An operation on one value, in its type.
+    /// An operation on one value, in the value's type.
     pub fn unary(&mut self, op: UnaryOp, reg: Reg) -> Reg {
         let scalar = self.type_of(reg);
         self.push(Inst::Unary(op, reg), op.result(scalar).unwrap_or(scalar))
@@ -102,8 +102,8 @@ impl LaneBuilder {
         }
     }
 
-    /// Adds the instructions of another kernel, whose operands are `args` and
-    /// whose constants are at the beginning of `constants`.
+    /// Adds the instructions of another kernel. Its operands are `args`, and
+    /// its constants are at the beginning of `constants`.
     pub fn inline(&mut self, ir: &KernelIr, args: &[Reg], constants: &[u8]) -> Reg {
         let Body::Map { insts, result, flags } = &ir.body else {
             unreachable!("only maps are nodes' own kernels")
@@ -130,7 +130,7 @@ impl LaneBuilder {
         regs[usize::from(result.0)]
     }
 
-    /// The finished kernel and its constants.
+    /// Ends the kernel and returns it with its constants.
     pub fn finish(self, result: Reg) -> (KernelIr, Vec<u8>) {
         let body = Body::Map { insts: self.insts.into(), result, flags: self.flags.into() };
         let ir =
@@ -138,7 +138,7 @@ impl LaneBuilder {
         (ir, self.values)
     }
 
-    /// `-operand`; the unsigned types give the signed ones of their size.
+    /// `-operand`. An unsigned type gives the signed type of the same size.
     pub fn negate(&mut self, operand: Reg, to: Scalar) -> Reg {
         let operand = self.convert(operand, to);
         self.unary(UnaryOp::Neg, operand)
@@ -179,7 +179,7 @@ impl LaneBuilder {
         self.binary(op, left, right)
     }
 
-    /// Divides before it multiplies, since results must equal libpcp's.
+    /// Divides before it multiplies, because results must equal libpcp's.
     fn scale(&mut self, value: Reg, scale: Scale) -> Reg {
         if scale.is_one() {
             return value;
@@ -190,8 +190,8 @@ impl LaneBuilder {
         self.binary(BinaryOp::Mul, value, mul)
     }
 
-    /// `guard ? yes : no`, where a branch may be missing: then the flag is set
-    /// in lanes that choose it.
+    /// `guard ? yes : no`. If a branch is missing, the flag is set in lanes
+    /// that choose it.
     pub fn choose(&mut self, guard: Reg, yes: Option<Reg>, no: Option<Reg>) -> Reg {
         match (yes, no) {
             (Some(yes), Some(no)) => {
@@ -204,12 +204,12 @@ impl LaneBuilder {
                 self.flag(missing);
                 value
             }
-            // The grammar has at most one missing branch.
+            // The grammar allows at most one missing branch.
             (None, None) => guard,
         }
     }
 
-    /// `delta()`: exact wherever the result's type allows it.
+    /// `delta()`: exact if the result's type allows it.
     pub fn delta(&mut self, now: Reg, before: Reg) -> Reg {
         let wide = match self.type_of(now) {
             Scalar::U32 => Scalar::I64,
@@ -263,7 +263,7 @@ impl LaneBuilder {
         }
     }
 
-    /// `rescale()`: the formulas of [`Conversion`]'s functions.
+    /// `rescale()`: the formulas of the functions of [`Conversion`].
     pub fn rescale(&mut self, value: Reg, conversion: &Conversion) -> Reg {
         let scalar = self.type_of(value);
         let Conversion { mult, div, extra } = *conversion;
@@ -280,14 +280,19 @@ impl LaneBuilder {
             _ => {
                 let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
                 let wide_value = self.convert(value, wide);
-                // Both are at least one, so their bits are those of either type.
-                let mult = self.constant(wide, mult as u64);
-                let half = self.constant(wide, (div / 2) as u64);
-                let div = self.constant(wide, div as u64);
-                let product = self.binary(BinaryOp::Mul, wide_value, mult);
-                let sum = self.binary(BinaryOp::Add, product, half);
-                let quotient = self.binary(BinaryOp::Div, sum, div);
-                self.convert(quotient, scalar)
+                // Both are at least one, so their bits are the same in either type.
+                let mut number = wide_value;
+                if mult != 1 {
+                    let mult = self.constant(wide, mult as u64);
+                    number = self.binary(BinaryOp::Mul, number, mult);
+                }
+                if div != 1 {
+                    let half = self.constant(wide, (div / 2) as u64);
+                    let div = self.constant(wide, div as u64);
+                    number = self.binary(BinaryOp::Add, number, half);
+                    number = self.binary(BinaryOp::Div, number, div);
+                }
+                self.convert(number, scalar)
             }
         };
         let Some((a, b, c, d)) = extra else { return scaled };

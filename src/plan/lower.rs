@@ -1,4 +1,4 @@
-//! From a typed expression to nodes of the graph.
+//! Turns a typed expression into nodes of the graph.
 
 use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
@@ -10,9 +10,9 @@ use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
 use crate::syntax::ast::Aggregate;
 
-/// Adds an expression to the graph and gives its root. `definition` is the
-/// identity that previous samples are kept under, `earlier` the roots of the
-/// definitions planned before, which may be operands.
+/// Adds an expression to the graph and returns its root. `definition` is the
+/// identity of its previous samples. `earlier` has the roots of the definitions
+/// planned before, which may be operands.
 pub fn lower(
     expr: &TypedExpr,
     definition: u64,
@@ -25,7 +25,7 @@ pub fn lower(
     *nodes.last().expect("a checked expression has a root")
 }
 
-/// As [`lower`]; gives the graph's node of each node of the expression.
+/// Like [`lower`]; returns the graph's node for each node of the expression.
 pub fn lower_nodes(
     expr: &TypedExpr,
     definition: u64,
@@ -46,7 +46,7 @@ pub fn lower_nodes(
     lowering.done
 }
 
-/// A kernel in the making, with a lane and its previous value.
+/// A kernel while it is built, with a lane and its previous value.
 struct Change {
     lanes: LaneBuilder,
     regs: (Reg, Reg),
@@ -60,7 +60,7 @@ struct Lowering<'l> {
     earlier: &'l [NodeId],
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
-    /// Graph node of each typed node so far.
+    /// Graph nodes of the typed nodes so far.
     done: Vec<NodeId>,
 }
 
@@ -73,7 +73,7 @@ impl Lowering<'_> {
         self.expr.node(id).desc.value_type
     }
 
-    /// A kernel over lanes of the operands' types.
+    /// Builds a kernel over lanes of the operands' types.
     fn kernel(
         &self,
         operands: &[TypedId],
@@ -98,7 +98,8 @@ impl Lowering<'_> {
         self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
     }
 
-    /// As [`Lowering::map`], of operands that meet in the instances that they have.
+    /// Like [`Lowering::map`], for operands that meet in their common
+    /// instances.
     fn map_met(
         &mut self,
         node: &TypedNode,
@@ -106,7 +107,8 @@ impl Lowering<'_> {
         kernel: (KernelIr, Vec<u8>),
     ) -> NodeId {
         let operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
-        // A constant is not spread by constants, so it may stand among the others.
+        // A constant does not affect other constants, so all operands can be
+        // passed.
         let spread: Vec<NodeId> =
             operands.iter().map(|id| self.graph.spread_by(*id, &operands)).collect();
         self.map(node, &spread, kernel)
@@ -203,7 +205,7 @@ impl Lowering<'_> {
             TypedKind::Window { function, operand, seconds } => {
                 self.window(node, *function, *operand, f64::from_bits(*seconds))
             }
-            // Part of the comparison that it is an operand of.
+            // The text is part of the comparison that uses it.
             TypedKind::Text(_) => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
             TypedKind::TextEqual { left, right, negated } => {
                 self.text_equal(node, [*left, *right], *negated)
@@ -214,7 +216,8 @@ impl Lowering<'_> {
                         let operand = self.of(*operand);
                         Op::TextMatch { operand, pattern, negated: *negated }
                     }
-                    // The parser has compiled every pattern once.
+                    // The parser has compiled every pattern once, so this does
+                    // not happen.
                     None => Op::Nothing,
                 };
                 self.graph.add(op, desc.value_type, desc.indom)
@@ -249,7 +252,8 @@ impl Lowering<'_> {
             TypedKind::Matching { operand, pattern, negated } => {
                 let operand = self.of(*operand);
                 let domain = self.graph.named_domain(operand);
-                // The parser has compiled every pattern once.
+                // The parser has compiled every pattern once, so this does not
+                // fail.
                 let Some(pattern) = self.graph.pattern(pattern) else {
                     return self.graph.add(Op::Nothing, desc.value_type, desc.indom);
                 };
@@ -259,8 +263,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A function over a window: of double precision if it is an average, else
-    /// of the operand's type.
+    /// A function over a window. Averages have double precision, other
+    /// functions the operand's type.
     fn window(
         &mut self,
         node: &TypedNode,
@@ -274,12 +278,12 @@ impl Lowering<'_> {
         };
         let of = self.of(operand);
         let of = self.convert(of, within);
-        // Neither NaN nor negative, whatever was written.
+        // Neither NaN nor negative, whatever the text had.
         let window = self.graph.window(of, self.definition, function, seconds.max(0.0));
         self.convert(window, node.desc.value_type)
     }
 
-    /// A node's values in another type.
+    /// Converts a node's values to another type.
     fn convert(&mut self, node: NodeId, to: ValueType) -> NodeId {
         let from = self.graph.nodes[node.index()].value_type;
         if from == to {
@@ -317,7 +321,7 @@ impl Lowering<'_> {
         self.graph.add(op, desc.value_type, desc.indom)
     }
 
-    /// The beginning of a kernel over a lane and its previous value.
+    /// Begins a kernel over a lane and its previous value.
     fn change_lanes(&self, operand: TypedId) -> Change {
         let scalar = lane_scalar(self.type_of(operand));
         let mut lanes = LaneBuilder::default();

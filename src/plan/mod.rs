@@ -1,8 +1,8 @@
 //! Planning: from typed expressions to a program.
 //!
-//! `lower` makes nodes of a shared graph, `fuse` makes kernels of trees, and
-//! this module puts the program together. Nothing here asks a source, or knows
-//! how kernels become native code.
+//! `lower` turns expressions into nodes of a shared graph, `fuse` turns trees
+//! of nodes into kernels, and this module assembles the program. Nothing here
+//! asks a source or knows how kernels become native code.
 
 mod fuse;
 pub(crate) mod lane;
@@ -25,21 +25,21 @@ use crate::dialect::Dialect;
 /// A definition to plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'p> {
-    /// Identity that previous samples are kept under.
+    /// Identity under which previous samples are kept.
     pub definition: u64,
-    /// What it computes.
+    /// The expression that it computes.
     pub expr: &'p TypedExpr,
 }
 
-/// What the positions of a program mean in the source that its definitions were
-/// checked against.
+/// The metrics and domains that a program's positions stand for, in the source
+/// that its definitions were checked against.
 #[derive(Clone, Debug)]
 pub struct Operands {
     /// Metrics, parallel to the program's inputs.
     pub metrics: Vec<MetricDesc>,
-    /// Domains delivered with every fetch.
+    /// Domains that are delivered with every fetch.
     pub fetched_domains: Vec<InDom>,
-    /// Domains that filters look at.
+    /// Domains whose instance names filters read.
     pub named_domains: Vec<InDom>,
 }
 
@@ -51,9 +51,9 @@ impl Operands {
     }
 }
 
-/// Makes a program of definitions, of which each may be an operand of later
-/// ones; its outputs are parallel to them. What programs in `pool` have already
-/// is not made again.
+/// Makes the program of definitions. Each may be an operand of later ones. The
+/// outputs are parallel to the definitions. Equal parts are shared with other
+/// programs of `pool`.
 pub fn plan(
     definitions: &[Planned<'_>],
     dialect: Dialect,
@@ -91,7 +91,7 @@ pub fn plan(
         baselines: pool.baselines.list(graph.baselines),
         windows: graph.windows.into(),
         outputs: pool.outputs.list(outputs),
-        needs: pool.needs.shared(needs),
+        needs: pool.needs.intern(needs),
         kernels: graph.kernels.into(),
         steps: pool.steps.table(steps),
         placements: pool.placements.table(placements),
@@ -106,7 +106,8 @@ pub fn plan(
     (program, operands)
 }
 
-/// What definitions need, by the nodes of each.
+/// The nodes, histories and baselines that each definition needs, given its
+/// nodes.
 fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
     let changes = |nodes: &Vec<NodeId>| {
         let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
@@ -123,8 +124,8 @@ fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
     }
 }
 
-/// The program's node of each node of the definitions' expressions, if
-/// [`plan`] is asked for the same definitions.
+/// For each node of the definitions' expressions, its node in the program that
+/// [`plan`] makes for the same definitions.
 pub fn nodes_of(
     definitions: &[Planned<'_>],
     dialect: Dialect,
@@ -141,7 +142,7 @@ pub fn nodes_of(
     nodes.collect()
 }
 
-/// The metric whose instance a single value bears, if it bears any.
+/// The metric that gives a single value its instance number, if any.
 fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
     let root = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;
     let mut kind = &root.kind;
@@ -166,8 +167,8 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
     }
 }
 
-/// Drops domains that no metric needs after all, since each is one request
-/// more, and renumbers the rest.
+/// Drops domains that no metric needs, because each costs a request, and
+/// renumbers the others.
 fn keep_fetched_domains(graph: &mut Graph, trees: &[Vec<NodeId>]) -> Vec<InDom> {
     let mut kept: Vec<Option<u32>> = vec![None; graph.fetched_domains.len()];
     let mut domains = Vec::new();

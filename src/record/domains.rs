@@ -1,8 +1,8 @@
-//! Writes instance domains, before values of their instances.
+//! Writes instance domains before values of their instances.
 //!
-//! An archive knows its domains at any time. A live source is asked again when
-//! a metric has values of other instances than before, so that usually a sample
-//! costs no more than its fetch.
+//! An archive knows its domains at any time. A live source is asked again only
+//! if a metric has values of other instances than before, so a sample usually
+//! costs only its fetch.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use super::RecorderError;
 use super::selection::Metric;
 use crate::engine::Session;
 
-/// What the archive says of domains.
+/// The instance domains in the archive so far.
 #[derive(Debug, Default)]
 pub struct Domains {
-    /// As the source gave each, and as it was written.
+    /// Each domain as the source gave it, and as it was written.
     known: FxHashMap<InDom, (Arc<InstanceDomain>, Arc<InstanceDomain>)>,
-    /// Instances of each metric in the sample before, in their order.
+    /// Instances of each metric in the previous sample, in order.
     instances: FxHashMap<Pmid, Vec<InstId>>,
-    /// Domains to look at for this sample, each once, with whether a metric has
-    /// other instances than in the sample before.
+    /// Domains to check for this sample, each once. True if a metric has other
+    /// instances than in the previous sample.
     due: Vec<(InDom, bool)>,
-    /// Those of them that were written.
+    /// Domains that were written for this sample.
     written: Vec<InDom>,
 }
 
 impl Domains {
-    /// Writes the domains that are not those written before.
+    /// Writes the domains that differ from those written before.
     ///
     /// # Errors
     /// The source failed, or the archive cannot be written.
@@ -53,7 +53,7 @@ impl Domains {
         let indoms: Vec<InDom> = self.due.iter().map(|(indom, _)| *indom).collect();
         let answers = context.instance_domain_of_each(&indoms, freshness)?;
         for ((indom, has_changed), domain) in self.due.drain(..).zip(answers) {
-            // Values without names are better than none.
+            // Values without names are better than no values.
             let Ok(domain) = domain else { continue };
             let known = self.known.get(&indom);
             let is_known = known.is_some_and(|(known, _)| Arc::ptr_eq(known, &domain));
@@ -83,15 +83,15 @@ impl Domains {
         &self.written
     }
 
-    /// The instances of a domain as they are in the archive now.
+    /// The instances of a domain, as they are now in the archive.
     pub fn get(&self, indom: InDom) -> Option<&InstanceDomain> {
         self.known.get(&indom).map(|(_, written)| &**written)
     }
 
-    /// Finds the domains that may not be as they were written.
+    /// Finds the domains that may differ from those written before.
     fn find_due(&mut self, is_archive: bool, metrics: &[Metric], sets: &[MetricValues]) {
-        // Sets are in the order of metrics, some of which are left out; but for
-        // those of a selection that was made for another fetch.
+        // Sets are in the order of metrics, some of which may be missing. A set
+        // that belongs to another selection may be out of order.
         let mut from_here = metrics.iter().cycle();
         for set in sets {
             let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
@@ -114,9 +114,9 @@ impl Domains {
     }
 }
 
-/// A domain with the instances besides that values are of and that it lacks:
-/// those that went between the fetch and the question, or that an archive
-/// knows from another time.
+/// A domain extended by instances that have values and that it lacks. They
+/// disappeared between the fetch and the question, or the archive knows them
+/// from another time.
 fn complete<S: FetchSource>(
     context: &mut Session<S>,
     indom: InDom,
@@ -124,7 +124,7 @@ fn complete<S: FetchSource>(
     mut missing: FxHashSet<InstId>,
     last: &InstanceDomain,
 ) -> Result<Arc<InstanceDomain>, RecorderError> {
-    // Agents may give instances that no reader takes.
+    // Agents may give instances that no reader accepts.
     let is_sound = |(id, name): (InstId, &str)| id >= 0 && !name.contains('\0');
     if missing.is_empty() && domain.instances().all(is_sound) {
         return Ok(Arc::clone(domain));

@@ -1,28 +1,28 @@
 //! Identifiers of metrics in an archive.
 //!
-//! A metric keeps the identifier that its source gave it; a derived one also
-//! gets the flag of derived metrics that are data. If another metric has that
-//! identifier already, the metric gets the next free one of its cluster.
+//! A metric keeps the identifier of its source. A derived metric also gets the
+//! flag of derived metrics in archives. If another metric already has that
+//! identifier, the metric gets the next free one of its cluster.
 
 use pmderive_runtime::model::Pmid;
 use rustc_hash::FxHashSet;
 
-/// Bit of the cluster that derived metrics have in archives (see pmlogger(1)).
+/// The cluster bit of derived metrics in archives (see pmlogger(1)).
 const RECORDED: u32 = 2048;
 
-/// Items and clusters of an agent.
+/// Number of items in a cluster.
 const ITEMS: u32 = 1024;
 const CLUSTERS: u32 = 4096;
 
-/// Those that are taken.
+/// The identifiers in use.
 #[derive(Debug, Default)]
 pub struct Identifiers {
     taken: FxHashSet<Pmid>,
 }
 
 impl Identifiers {
-    /// An identifier for a metric that has `pmid` at its source; no other
-    /// metric will get it. `None` when the agent has no more.
+    /// Assigns an identifier to a metric with `pmid` at its source. No other
+    /// metric will get it. `None` if the agent's identifiers are exhausted.
     pub fn assign(&mut self, pmid: Pmid) -> Option<Pmid> {
         let (domain, item) = (pmid.domain(), pmid.item());
         let cluster = if pmid.is_derived() { pmid.cluster() | RECORDED } else { pmid.cluster() };
@@ -30,8 +30,8 @@ impl Identifiers {
         if self.taken.insert(wanted) {
             return Some(wanted);
         }
-        // From the end, where agents seldom have theirs; item 0 may mean a
-        // dynamic node.
+        // Searches from the end, where agents seldom have metrics. Item 0 may
+        // be a dynamic node.
         let clusters = (cluster..CLUSTERS).chain(cluster & RECORDED..cluster);
         let mut free = clusters
             .flat_map(|cluster| (1..ITEMS).rev().map(move |item| Pmid::new(domain, cluster, item)));
@@ -57,7 +57,7 @@ mod tests {
             let assigned = identifiers.assign(pmid).expect("one is free").to_string();
             assert_eq!(assigned, expected);
         }
-        // When a cluster is full the next one is taken.
+        // If a cluster is full, the next cluster is used.
         let last = (0..1024).filter_map(|_| identifiers.assign(Pmid::new(60, 0, 4))).last();
         assert_eq!(last.map(|pmid| pmid.to_string()).as_deref(), Some("60.1.1021"));
     }

@@ -1,4 +1,4 @@
-//! What an archive's label says about the origin of its values.
+//! The origin of the values, for an archive's label.
 
 use pmderive_runtime::archive::ArchiveLabel;
 use pmderive_runtime::model::{Timestamp, Value, ValueType};
@@ -7,20 +7,20 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 /// Host, zone and writer of an archive (`pmGetArchiveLabel(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Name of the host that the values are of.
+    /// Name of the host that the values describe.
     pub host: Box<str>,
-    /// Its time zone, in the form of the `TZ` environment variable.
+    /// The host's time zone, in the form of the `TZ` environment variable.
     pub timezone: Box<str>,
-    /// Its time zone by name, as in `:Europe/Vienna`; may be empty.
+    /// The host's time zone by name, as in `:Europe/Vienna`; may be empty.
     pub zoneinfo: Box<str>,
-    /// Process that wrote the values first.
+    /// The process that first wrote the values.
     pub pid: i32,
-    /// Start of the archive that the values are from, if they are from one.
+    /// Start of the archive that the values come from, if any.
     pub start: Option<Timestamp>,
 }
 
 impl Origin {
-    /// What the label of an archive says that values are taken from.
+    /// The origin in the label of an archive that values are taken from.
     pub fn of_archive(label: &ArchiveLabel) -> Origin {
         Origin {
             host: (&*label.host).into(),
@@ -31,7 +31,7 @@ impl Origin {
         }
     }
 
-    /// What a live source says of itself.
+    /// The origin that a live source gives.
     ///
     /// # Errors
     /// The source failed.
@@ -50,7 +50,7 @@ impl Origin {
     }
 }
 
-/// The value of a metric that pmcd has for those who record from it.
+/// The value of a metric that pmcd provides for recording.
 fn text_of<S: FetchSource>(source: &mut S, name: &str) -> Result<Option<String>, SourceError> {
     let Some(Ok(pmid)) = source.lookup_names(&[name])?.pop() else { return Ok(None) };
     let sets = source.fetch_values(&[pmid])?.sets;

@@ -1,7 +1,7 @@
-//! Writes what an archive says of its metrics besides values: descriptors,
-//! names, help texts and labels, each before the first value that it describes.
+//! Writes metadata of an archive: descriptors, names, help texts and labels,
+//! each before the first value that it describes.
 //!
-//! Instances are in `domains`.
+//! `domains` writes instances.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use super::RecorderError;
 use super::selection::{Metric, Notice};
 use crate::engine::Session;
 
-/// What the archive says already.
+/// The metadata in the archive so far.
 #[derive(Debug, Default)]
 pub struct Described {
-    /// The metrics that it was brought up to date for last.
+    /// The metrics of the last update.
     metrics: Option<Arc<[Metric]>>,
-    /// Metrics by their identifiers in the archive.
+    /// Metrics, by their identifiers in the archive.
     pmids: FxHashSet<Pmid>,
-    /// Instance domains whose texts were looked up.
+    /// Instance domains whose texts were already looked up.
     domains: FxHashSet<InDom>,
-    /// Labels as they were written last.
+    /// Labels as they were last written.
     labels: FxHashMap<LabelLevel, Vec<LabelSet>>,
-    /// True if the source may have other labels than those written.
+    /// True if the source may have other labels than those in the archive.
     pub labels_are_due: bool,
-    /// What the archive cannot have, in words.
+    /// Descriptions of what the archive cannot hold.
     refused: Vec<String>,
 }
 
 impl Described {
-    /// Writes what is new of some metrics, and the labels if they are due.
+    /// Writes what is new about some metrics, and the labels if they are due.
     ///
     /// # Errors
     /// The source failed, or the archive cannot be written.
@@ -62,12 +62,12 @@ impl Described {
         Ok(())
     }
 
-    /// What could not be written since the last call.
+    /// Notices about everything that could not be written since the last call.
     pub fn take_refused(&mut self) -> impl Iterator<Item = Notice> {
         self.refused.drain(..).map(Notice::Refused)
     }
 
-    /// Goes on without what an archive cannot have.
+    /// Continues without an item that an archive cannot hold.
     fn allow(&mut self, written: Result<(), WriteError>) -> Result<(), WriteError> {
         match written {
             Err(
@@ -114,8 +114,9 @@ impl Described {
             ) => {}
             written => return written,
         }
-        // One of them is at fault, and the others are good. Of the parts of event
-        // records there may be none, and their values are told by descriptor.
+        // Writes the names one by one, because only one of them is wrong. The
+        // metric is described first without names: a part of an event record
+        // may have none, and its values need the descriptor.
         writer.describe(desc, &[])?;
         for name in all {
             let written = writer.describe(desc, &[name]);
@@ -130,7 +131,7 @@ impl Described {
         new: &[&Metric],
         writer: &mut ArchiveWriter,
     ) -> Result<(), RecorderError> {
-        // Of what at the source, and of what in the archive.
+        // Subjects of texts at the source, and the same in the archive.
         let mut subjects = Vec::with_capacity(new.len());
         for Metric { desc, recorded, .. } in new {
             subjects.push((TextSubject::Metric(desc.pmid), TextSubject::Metric(recorded.pmid)));
@@ -151,7 +152,7 @@ impl Described {
         Ok(())
     }
 
-    /// Writes the labels of levels that are not those written before.
+    /// Writes the labels of levels that differ from those written before.
     ///
     /// # Errors
     /// The source failed, or the archive cannot be written.
@@ -175,7 +176,7 @@ impl Described {
         Ok(())
     }
 
-    /// Describes the metrics that event records have values of.
+    /// Describes the metrics of the parameters in event records.
     ///
     /// # Errors
     /// The source failed, or the archive cannot be written.
@@ -209,8 +210,8 @@ impl Described {
     }
 }
 
-/// The levels that may have labels of some metrics. Derived metrics have none of
-/// agents and metrics.
+/// The levels that may have labels of some metrics. Derived metrics have no
+/// labels of agents and metrics.
 fn levels(metrics: &[Metric]) -> Vec<LabelLevel> {
     let mut levels = vec![LabelLevel::Context];
     for Metric { desc: MetricDesc { pmid, indom, .. }, .. } in metrics {
@@ -223,7 +224,7 @@ fn levels(metrics: &[Metric]) -> Vec<LabelLevel> {
         }
     }
     let mut seen = FxHashSet::default();
-    // Agents are asked about a cluster by one of its metrics.
+    // An agent is asked about a cluster by one of the cluster's metrics.
     levels.retain(|level| seen.insert(level.of_cluster()));
     levels
 }

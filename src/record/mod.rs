@@ -1,4 +1,4 @@
-//! Recording: what a source delivers, base and derived metrics alike, becomes
+//! Recording: writes the values of a source, base and derived metrics alike, to
 //! an archive that every tool of PCP reads.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //!               └───────────────┴──► metadata ──┘  descriptors, names, texts, labels
 //! ```
 //!
-//! The caller decides when to take the next sample, and what to do when the
+//! The caller decides when to take the next sample and how to react if the
 //! source fails. This module knows neither options nor messages.
 
 mod domains;
@@ -37,106 +37,107 @@ pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
 use self::tidy::tidy;
 
-/// What is recorded, and into which archive.
+/// The input of a recording, and the archive to write.
 pub struct Recording<S> {
     /// Base name of the archive; none of its files may exist.
     pub base: PathBuf,
     /// Version of the archive.
     pub version: Version,
-    /// Size at which a volume is followed by the next one, in bytes.
+    /// Size in bytes at which the next volume begins.
     pub volume_bytes: Option<u64>,
-    /// What the label says of where the values are from.
+    /// The origin of the values, for the label.
     pub origin: Origin,
-    /// Metrics, and nodes of the name space all metrics below which are meant.
+    /// Metrics, and nodes of the name space that stand for all metrics below
+    /// them.
     pub names: Vec<Box<str>>,
-    /// True if the operands of derived metrics are recorded besides.
+    /// True to record the operands of derived metrics too.
     pub with_operands: bool,
-    /// The last time that is recorded.
+    /// The last time to record.
     pub end: Option<Timestamp>,
-    /// True if the values are an archive's, which has instances as of any time.
+    /// True if the source is an archive, which knows instances at any time.
     pub is_archive: bool,
-    /// When labels of an archive change, in order of time.
+    /// Times at which labels of an archive change, in order.
     pub label_times: Vec<Timestamp>,
-    /// Of an archive that is read record by record: whether the record that
-    /// was fetched last has a metric, be it without values. What a record
-    /// lacks is not recorded.
+    /// For an archive that is read record by record: tells whether the last
+    /// fetched record has a metric, even without values. Metrics that a record
+    /// lacks are not recorded.
     pub holds: Option<Holds<S>>,
 }
 
-/// Whether the record that a source fetched last has a metric.
+/// Tells whether the record that a source fetched last has a metric.
 pub type Holds<S> = fn(&mut S, Pmid) -> bool;
 
-/// Why recording came to a stop.
+/// The reason why a recording stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecorderError {
-    /// The source failed; what was written is whole.
+    /// The source failed. Everything that was written is complete.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The archive cannot be made or written.
+    /// The archive cannot be created or written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// What became of a sample.
+/// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The values of this time are recorded, as far as there are any.
+pub enum Sampled {
+    /// The values of this time are recorded, if there are any.
     Recorded(Timestamp),
-    /// The sample is older than the record before, and left out.
+    /// The sample is older than the last record and was skipped.
     LeftOut,
     /// There is no metric to record now.
     NoMetrics,
-    /// The archive or the time that is recorded is over.
+    /// The end of the source's archive or of the time to record was reached.
     End,
 }
 
-/// How much was recorded.
+/// The extent of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Records, marks not counted.
+    /// Number of records, without marks.
     pub records: u64,
-    /// Times of the first and the last one.
+    /// Times of the first and the last record.
     pub times: Option<(Timestamp, Timestamp)>,
-    /// Samples that are left out, as the source's clock had been set back.
+    /// Number of samples that were skipped because the source's clock had been
+    /// set back.
     pub left_out: u64,
 }
 
-/// A recording that goes on; the archive comes into being with its first
-/// record.
+/// A recording in progress. The archive is created with the first record.
 pub struct Recorder<S> {
     context: Session<S>,
     recording: Recording<S>,
     selection: Selection,
     list: FetchList,
     batch: ResultBatch,
-    /// Metadata of the source that the selection was looked up with.
+    /// Epoch of the source's metadata when the selection was looked up.
     epoch: u64,
-    /// The source failed, and may be another one now.
+    /// True if the source failed, so that it may now be another one.
     is_lost: bool,
-    /// A gap since the record before that is not marked yet.
+    /// True if there was a gap since the last record that is not marked yet.
     gap: bool,
     writer: Option<ArchiveWriter>,
     described: Described,
     domains: Domains,
     extent: Extent,
-    /// The last time that something was written for: if not a record, what one
-    /// would have needed whose sample broke off.
+    /// The last time for which anything was written. If a sample broke off,
+    /// that may be metadata for a record that was not written.
     latest: Option<Timestamp>,
-    /// Most metrics that were recorded at a time.
+    /// Largest number of metrics that were recorded at a time.
     most_metrics: usize,
     notices: Vec<Notice>,
-    /// Metrics with instances without a name, each with the one that was met
-    /// last; `None` once that was told.
+    /// Metrics with instances without a name, each with the last such instance.
+    /// `None` once it has been reported.
     nameless: FxHashMap<Pmid, Option<InstId>>,
-    /// The last sample was before the last record.
+    /// True if the last sample was older than the last record.
     is_back_in_time: bool,
-    /// Changes of labels up to the last record.
+    /// Number of label changes up to the last record.
     labels_passed: usize,
 }
 
 impl<S: FetchSource> Recorder<S> {
-    /// Looks the metrics of a recording up; nothing is written yet.
+    /// Looks up the metrics of a recording. Writes nothing yet.
     ///
     /// # Errors
     /// The source failed.
@@ -162,7 +163,7 @@ impl<S: FetchSource> Recorder<S> {
             labels_passed: 0,
         };
         recorder.select()?;
-        // The caller asks for these by themselves.
+        // The caller asks for the skipped names directly.
         recorder.notices.clear();
         Ok(recorder)
     }
@@ -172,7 +173,7 @@ impl<S: FetchSource> Recorder<S> {
         &mut self.context
     }
 
-    /// Names that are asked for and not recorded now, in the order of names.
+    /// Requested names that are not recorded now, in the order of names.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &LeftOut)> {
         self.selection.left_out()
     }
@@ -182,17 +183,17 @@ impl<S: FetchSource> Recorder<S> {
         self.selection.metrics.len()
     }
 
-    /// Most metrics that were recorded at a time.
+    /// Largest number of metrics that were recorded at a time.
     pub fn most_metrics(&self) -> usize {
         self.most_metrics
     }
 
-    /// How much was recorded.
+    /// The extent of the recording so far.
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// What happened to metrics since the last call.
+    /// Events that concern metrics since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
@@ -200,10 +201,10 @@ impl<S: FetchSource> Recorder<S> {
     /// Fetches and writes a record.
     ///
     /// # Errors
-    /// The source failed: the next call connects to it anew where that may
-    /// help, and a gap is marked. Or the archive cannot be written; what was
-    /// written before is whole, and no more should be tried.
-    pub fn sample(&mut self) -> Result<Step, RecorderError> {
+    /// The source failed: the next call reconnects if that may help, and marks
+    /// a gap. Or the archive cannot be written: everything before is complete,
+    /// and the recording should end.
+    pub fn sample(&mut self) -> Result<Sampled, RecorderError> {
         let outcome = self.fetch_and_write();
         if let Err(RecorderError::Source(error)) = &outcome {
             self.is_lost |= error.is_transient();
@@ -211,41 +212,42 @@ impl<S: FetchSource> Recorder<S> {
         outcome
     }
 
-    fn fetch_and_write(&mut self) -> Result<Step, RecorderError> {
+    fn fetch_and_write(&mut self) -> Result<Sampled, RecorderError> {
         if self.is_lost || self.context.metadata_epoch() != self.epoch {
             self.select()?;
             self.is_lost = false;
         }
         if self.selection.metrics.is_empty() {
-            return Ok(Step::NoMetrics);
+            return Ok(Sampled::NoMetrics);
         }
         let events = match self.context.fetch(&self.list, &mut self.batch) {
-            Err(error) if error.is_end_of_archive() => return Ok(Step::End),
+            Err(error) if error.is_end_of_archive() => return Ok(Sampled::End),
             events => events?,
         };
         let time = self.batch.timestamp();
         if self.recording.end.is_some_and(|end| time > end) {
-            return Ok(Step::End);
+            return Ok(Sampled::End);
         }
         self.gap |= events.gap;
         let fetched = Arc::clone(&self.selection.metrics);
         if self.context.metadata_epoch() != self.epoch {
-            // The very values may be of other metrics than those asked for.
+            // These values may already be of other metrics than the requested
+            // ones.
             self.select()?;
         }
         let result = FetchResult::of_batch(&self.batch, events.changes);
         if self.is_too_early(time) {
-            return Ok(Step::LeftOut);
+            return Ok(Sampled::LeftOut);
         }
         self.write(&fetched, result, events)?;
-        Ok(Step::Recorded(time))
+        Ok(Sampled::Recorded(time))
     }
 
-    /// Looks the selection up anew.
+    /// Looks up the selection again.
     fn select(&mut self) -> Result<(), SourceError> {
         let before = Arc::clone(&self.selection.metrics);
         self.selection.look_up(&mut self.context, &self.recording, &mut self.notices)?;
-        // The first question may have made a connection to another peer.
+        // The first question may have connected to another peer.
         self.epoch = self.context.metadata_epoch();
         if before != self.selection.metrics {
             let pmids = self.selection.metrics.iter().map(|metric| metric.desc.pmid);
@@ -255,9 +257,9 @@ impl<S: FetchSource> Recorder<S> {
         Ok(())
     }
 
-    /// True for a time that lies before the last record. What is recorded when
-    /// the source's clock is past that again comes after a mark: more time has
-    /// gone by than the clock knows of.
+    /// True for a time before the last record. The first record after the clock
+    /// has caught up follows a mark, because more time has passed than the
+    /// clock shows.
     fn is_too_early(&mut self, time: Timestamp) -> bool {
         let Some(last) = self.latest.filter(|last| time < *last) else {
             self.is_back_in_time = false;
@@ -316,8 +318,8 @@ impl<S: FetchSource> Recorder<S> {
             let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
             let Some(instance) = tidy(metric, domain, set) else { continue };
-            // It is normal that an instance goes between the fetch and the
-            // question for its name.
+            // An instance may well disappear between the fetch and the question
+            // for its name.
             match self.nameless.insert(set.pmid, Some(instance)) {
                 Some(Some(before)) if before == instance => {
                     self.nameless.insert(set.pmid, None);
@@ -337,8 +339,8 @@ impl<S: FetchSource> Recorder<S> {
         Ok(())
     }
 
-    /// The sets that are recorded, each with the identifier that its metric has
-    /// in the archive.
+    /// The sets to record, each with the identifier of its metric in the
+    /// archive.
     fn choose(&mut self, fetched: &Arc<[Metric]>, sets: Vec<MetricValues>) -> Vec<MetricValues> {
         let now = Arc::clone(&self.selection.metrics);
         let is_same = Arc::ptr_eq(fetched, &now);
@@ -355,7 +357,7 @@ impl<S: FetchSource> Recorder<S> {
         chosen
     }
 
-    /// False if an archive's record says nothing of a metric.
+    /// False if an archive's record lacks a metric.
     fn is_in_record(&mut self, metric: &Metric) -> bool {
         let Some(holds) = self.recording.holds else { return true };
         let source = self.context.source();
@@ -365,11 +367,11 @@ impl<S: FetchSource> Recorder<S> {
         }
     }
 
-    /// Ends the archive as it should end, and tells how much is in it. Without
-    /// a record there is none.
+    /// Ends the archive properly and returns its extent. Without a record there
+    /// is no archive.
     ///
     /// # Errors
-    /// The last bytes cannot be written; what was written before is whole.
+    /// The last bytes cannot be written. Everything before is complete.
     pub fn finish(self) -> Result<Extent, WriteError> {
         if let Some(writer) = self.writer {
             writer.finish()?;
@@ -382,7 +384,8 @@ fn create<S>(recording: &Recording<S>, first: Timestamp) -> Result<ArchiveWriter
     let Origin { host, timezone, zoneinfo, pid, start } = &recording.origin;
     let options = WriterOptions {
         version: recording.version,
-        // Whatever the source's label says, nothing may be before the start.
+        // The start must not be later than the first record, whatever the
+        // source's label has.
         start: start.map_or(first, |start| start.min(first)),
         host: host.clone(),
         timezone: timezone.clone(),
@@ -393,8 +396,8 @@ fn create<S>(recording: &Recording<S>, first: Timestamp) -> Result<ArchiveWriter
     ArchiveWriter::create(&recording.base, options)
 }
 
-/// The time of a mark after a record at `last`: a millisecond later, as PCP's
-/// tools have it, but not behind the record at `next`.
+/// The time of a mark after a record at `last`: a millisecond later, as in
+/// PCP's tools, but not after the record at `next`.
 fn behind(last: Timestamp, next: Timestamp) -> Timestamp {
     const MILLISECOND: i64 = 1_000_000;
     Timestamp::new(last.sec, i64::from(last.nsec) + MILLISECOND).min(next)

@@ -1,8 +1,8 @@
-//! Which metrics are recorded, and what each is in the archive.
+//! The metrics to record, and their descriptors in the archive.
 //!
-//! The names that were asked for are looked up at the beginning and again
-//! whenever the source may have others. In an archive a metric stays what it
-//! was: one whose descriptor changes is left out until it is as before.
+//! The requested names are looked up at the beginning, and again when the
+//! source may have changed. In an archive a metric keeps its descriptor: if the
+//! source changes it, the metric is left out until the old descriptor returns.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,48 +22,48 @@ use crate::engine::{Session, is_anonymous};
 pub struct Metric {
     /// The name by which it was found.
     pub name: Box<str>,
-    /// What the source says of it.
+    /// The source's descriptor.
     pub desc: MetricDesc,
-    /// The same with the identifier that it has in the archive.
+    /// The descriptor with the identifier in the archive.
     pub recorded: MetricDesc,
-    /// Metrics of the source that it is computed from, if it is derived.
+    /// Metrics of the source from which it is computed, if it is derived.
     pub operands: Option<Box<[Pmid]>>,
 }
 
-/// Why something that was asked for is not recorded.
+/// The reason why something that was requested is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftOut {
-    /// There is no such metric, and none below that name.
+    /// There is no such metric, and no metric below that name.
     Unknown(PmStatus),
-    /// Nothing is known of it, or it is derived and cannot be used.
+    /// It has no descriptor, or it is a derived metric that cannot be used.
     NoDescriptor(PmStatus),
     /// It is no longer the metric that the archive has under its name.
     Changed {
-        /// What the archive has.
+        /// The descriptor in the archive.
         was: MetricDesc,
-        /// What it is now.
+        /// The present descriptor.
         is: MetricDesc,
     },
-    /// Its agent has more metrics than there are identifiers.
+    /// All identifiers of its agent are in use.
     NoIdentifier,
-    /// No archive can have its name, of which this says what is wrong with it.
+    /// No archive can hold its name. The text says why.
     NoName(&'static str),
 }
 
-/// Something that is good to know while metrics are recorded.
+/// An event that the user should know about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A metric is left out from now on.
     LeftOut(Box<str>, LeftOut),
     /// A metric that was left out is recorded.
     Recorded(Box<str>),
-    /// Values of a metric are left out as nobody knows the names of their
+    /// Values of a metric are left out because nobody knows the names of their
     /// instances, such as this one.
     Nameless(Box<str>, InstId),
-    /// A name, label or instance domain cannot be in an archive.
+    /// A name, label or instance domain that the archive cannot hold.
     Refused(String),
-    /// The source's clock was set back, and samples are left out until it is
-    /// where it was.
+    /// The source's clock was set back. Samples are skipped until it has caught
+    /// up.
     TimeWentBack {
         /// Time of the last record.
         from: Timestamp,
@@ -73,7 +73,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// True if something is not in the archive that should be.
+    /// True if the archive lacks something that it should have.
     pub fn is_loss(&self) -> bool {
         !matches!(self, Notice::Recorded(_))
     }
@@ -111,7 +111,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// What of a descriptor is not as it was.
+/// Writes the differences between two descriptors.
 fn changes(was: &MetricDesc, is: &MetricDesc, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let domain = |desc: &MetricDesc| match desc.indom {
         Some(indom) => format!("instance domain {indom}"),
@@ -132,30 +132,30 @@ fn changes(was: &MetricDesc, is: &MetricDesc, f: &mut fmt::Formatter<'_>) -> fmt
             separator = "; it had ";
         }
     }
-    f.write_str("; an archive can have but one of them")
+    f.write_str("; an archive can hold only one of them")
 }
 
-/// What is recorded, and what is not.
+/// The metrics that are recorded, and those that are left out.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// What is recorded now, each metric once.
+    /// The metrics that are recorded now, each once.
     pub metrics: Arc<[Metric]>,
     left_out: BTreeMap<Box<str>, LeftOut>,
-    /// Descriptors that metrics have in the archive.
+    /// Descriptors of metrics in the archive.
     known: FxHashMap<Box<str>, MetricDesc>,
     identifiers: Identifiers,
 }
 
 impl Selection {
-    /// Names that are asked for and not recorded now, in the order of names.
+    /// Requested names that are not recorded now, in the order of names.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &LeftOut)> {
         self.left_out.iter().map(|(name, reason)| (&**name, reason))
     }
 
-    /// Looks all names up, and notes what has changed.
+    /// Looks up all names, and notes the changes.
     ///
     /// # Errors
-    /// The source failed; everything is as before.
+    /// The source failed. Nothing has changed.
     pub fn look_up<S: FetchSource>(
         &mut self,
         context: &mut Session<S>,
@@ -198,10 +198,10 @@ impl Selection {
         Ok(())
     }
 
-    /// The descriptor that a metric has in the archive.
+    /// The descriptor of a metric in the archive.
     fn in_archive(&mut self, name: &str, desc: MetricDesc) -> Result<MetricDesc, LeftOut> {
         if let Some(known) = self.known.get(name) {
-            // Its number at the source does not matter.
+            // The identifier at the source does not matter.
             return match (MetricDesc { pmid: known.pmid, ..desc }) == *known {
                 true => Ok(*known),
                 false => Err(LeftOut::Changed { was: *known, is: desc }),
@@ -214,7 +214,7 @@ impl Selection {
     }
 }
 
-/// The names of metrics that nodes of the name space stand for.
+/// Names of the metrics that nodes of the name space stand for.
 fn names_of<S: FetchSource>(
     context: &mut Session<S>,
     nodes: &[Box<str>],
@@ -253,7 +253,7 @@ fn describe<S: FetchSource>(
     let mut found = Vec::with_capacity(names.len());
     for (pmid, name) in context.lookup_names(&questions)?.into_iter().zip(names) {
         match pmid {
-            // Parts of event records, which never have a value of their own.
+            // A part of event records, which never has a value by itself.
             Ok(pmid) if pmid.is_derived() && is_anonymous(&name) => {}
             Ok(pmid) => {
                 pmids.push(pmid);
@@ -282,7 +282,7 @@ fn describe<S: FetchSource>(
     Ok(described)
 }
 
-/// Names of the metrics that derived ones are computed from, each once.
+/// Names of the metrics from which derived ones are computed, each once.
 fn names_of_operands<S: FetchSource>(
     context: &mut Session<S>,
     found: &[Found],

@@ -1,9 +1,9 @@
 //! Puts values into the form that an archive must have.
 //!
-//! Agents and old archives deliver what tools let pass: instances without a
-//! name, several values of a metric that has one, numbers in another encoding
-//! than their type's. Readers of an archive could not use them, and they must
-//! not get in the way of the other values.
+//! Agents and old archives deliver values that tools tolerate: instances
+//! without a name, several values of a metric with a single value, numbers in
+//! an encoding of another type. Readers of an archive could not use them, and
+//! they must not affect other values.
 
 use pmderive_runtime::model::{InstanceDomain, PmStatus, RawValue, ValueType};
 use pmderive_runtime::result::{InstanceValue, MetricValues};
@@ -11,8 +11,8 @@ use rustc_hash::FxHashSet;
 
 use super::selection::Metric;
 
-/// Puts the values of a metric in order; `domain` has its instances as they are
-/// in the archive. Gives an instance that is left out as it has no name.
+/// Corrects the values of a metric. `domain` has its instances, as they are in
+/// the archive. Returns an instance that was left out because it has no name.
 pub fn tidy(
     metric: &Metric,
     domain: Option<&InstanceDomain>,
@@ -31,7 +31,7 @@ pub fn tidy(
             if !is_named {
                 nameless = Some(value.instance);
             }
-            // Of two values of one instance the first counts.
+            // The first of two values of one instance counts.
             is_named && seen.insert(value.instance)
         });
     }
@@ -42,15 +42,15 @@ pub fn tidy(
     nameless
 }
 
-/// True if every instance has a name, and is there once as far as can be told
-/// without a search.
+/// True if every instance has a name and the instances ascend, so that none
+/// occurs twice.
 fn are_named(domain: Option<&InstanceDomain>, values: &[InstanceValue]) -> bool {
     let is_named =
         |value: &InstanceValue| domain.is_some_and(|domain| domain.name(value.instance).is_some());
     values.is_sorted_by(|one, next| one.instance < next.instance) && values.iter().all(is_named)
 }
 
-/// Gives a value the encoding of its type, which it nearly always has.
+/// Gives a value the encoding of its type. Nearly all values have it already.
 fn encode(value: &mut RawValue, value_type: ValueType) -> Result<(), PmStatus> {
     let is_of_type = match (&*value, value_type) {
         (RawValue::InPlace(_), ValueType::I32 | ValueType::U32) => true,
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Semantics, Units};
 
-    /// Values by instance, or why there are none, and an instance without a name.
+    /// Values by instance or a status, and an instance without a name.
     type Tidied = (Result<Vec<(i32, RawValue)>, PmStatus>, Option<i32>);
 
     fn tidied(value_type: ValueType, names: Option<&[i32]>, values: &[(i32, RawValue)]) -> Tidied {
@@ -111,7 +111,8 @@ mod tests {
         let cases = [
             // In order.
             (ValueType::U32, None, vec![(-1, word(5))], Ok(vec![(-1, word(5))]), None),
-            // Of an old archive: another instance, and a block without its type.
+            // As in old archives: another instance, and a block without its
+            // type.
             (
                 ValueType::U64,
                 None,

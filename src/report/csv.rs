@@ -1,5 +1,5 @@
-//! Values and fields as CSV (RFC 4180, lines ended by LF); shared by all
-//! commands that print them. Numbers are exact.
+//! Writes values and fields as CSV (RFC 4180, lines ended by LF), for all
+//! commands that print it. Numbers are exact.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub fn write_value(out: &mut String, value: Value<'_>) {
     write_field(out, |out| plain::write_value(out, value));
 }
 
-/// Writes a field, with quotes if it needs them.
+/// Writes a field, in quotes if necessary.
 pub fn write_field(out: &mut String, push: impl FnOnce(&mut String)) {
     let start = out.len();
     push(out);

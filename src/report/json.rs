@@ -1,9 +1,9 @@
-//! Values, descriptors and statuses as JSON, in the words of the conformance
-//! corpus; shared by all commands that print them.
+//! Writes values, descriptors and statuses as JSON, in the words of the
+//! conformance corpus, for all commands that print them.
 //!
-//! Written piece by piece into one string: integers of 64 bits stay exact,
-//! floating point has the shortest text that reads back, and what is not
-//! finite is a string.
+//! The text is appended piece by piece to one string. 64-bit integers stay
+//! exact. A floating-point number has the shortest text that reads back, or is
+//! a string if it is not finite.
 
 use std::fmt::{Display, Write as _};
 
@@ -16,8 +16,8 @@ use crate::engine::{Finding, Metric, Shown};
 use crate::escape::is_unshown;
 use crate::report::plain;
 
-/// Writes a string with its quotes. What a terminal would obey is escaped, as
-/// JSON may be read there.
+/// Writes a string with its quotes. Characters that a terminal would obey are
+/// escaped, because JSON may be read there.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -32,13 +32,13 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// The members of an object that is being written.
+/// The members of an object while it is written.
 pub struct Object<'o> {
     out: &'o mut String,
     is_empty: bool,
 }
 
-/// Writes an object, whose members `write` adds.
+/// Writes an object. `write` adds its members.
 pub fn write_object(out: &mut String, write: impl FnOnce(&mut Object<'_>)) {
     out.push('{');
     write(&mut Object { out, is_empty: true });
@@ -46,7 +46,7 @@ pub fn write_object(out: &mut String, write: impl FnOnce(&mut Object<'_>)) {
 }
 
 impl Object<'_> {
-    /// Adds members that `write` writes, with their names.
+    /// Adds members. `write` writes them with their names.
     pub fn members(&mut self, write: impl FnOnce(&mut String)) {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(',');
@@ -54,7 +54,7 @@ impl Object<'_> {
         write(self.out);
     }
 
-    /// Adds a member whose value `write` writes.
+    /// Adds a member. `write` writes its value.
     pub fn member(&mut self, name: &str, write: impl FnOnce(&mut String)) {
         self.members(|out| {
             let _ = write!(out, "\"{name}\":");
@@ -105,7 +105,7 @@ impl Object<'_> {
     }
 }
 
-/// JSON in which strings are escaped as [`write_string`] does it.
+/// The JSON with strings escaped as [`write_string`] does it.
 pub fn shown(json: String) -> String {
     if !json.contains(is_unshown) {
         return json;
@@ -136,8 +136,8 @@ pub fn write_status(out: &mut String, status: PmStatus) {
     }
 }
 
-/// Writes a descriptor: type, domain, semantics, units as text, and
-/// dimensions with their scales in the order space, time, count.
+/// Writes a descriptor: type, domain, semantics, units as text, and the
+/// dimensions and scales in the order space, time, count.
 pub fn write_desc(out: &mut String, desc: &Desc) {
     let _ = write!(out, "{{\"type\":\"{}\",\"indom\":", desc.value_type);
     match desc.indom {
@@ -166,7 +166,7 @@ pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&Instan
     write_values_with(out, values, names, write_value);
 }
 
-/// The same, where `write` writes a value.
+/// Like [`write_values`]; `write` writes each value.
 pub fn write_values_with(
     out: &mut String,
     values: &Values<'_>,
@@ -250,7 +250,7 @@ fn add_failure(object: &mut Object<'_>, status: PmStatus) {
     object.text("text", &status.to_string());
 }
 
-/// Adds a member that says why there is no value.
+/// Adds a member with the reason why there is no value.
 pub fn add_why(object: &mut Object<'_>, reason: &str, text: &str) {
     object.member("why", |out| {
         write_object(out, |why| {

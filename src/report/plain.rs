@@ -1,5 +1,5 @@
-//! Values as plain text: numbers exact, bytes as digits. Each format decides
-//! how it tells such text from its own signs.
+//! Writes values as plain text: exact numbers, and bytes as digits. Each format
+//! separates such text from its own signs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -34,7 +34,8 @@ pub fn write_value(out: &mut String, value: Value<'_>) {
     };
 }
 
-/// Bytes as text; if they are not UTF-8 each is the character of that number.
+/// Bytes as text. If they are not UTF-8, each byte becomes the character with
+/// its number.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),

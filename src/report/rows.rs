@@ -1,5 +1,5 @@
-//! The rows of a sample, one for each value: metrics in the order asked for, the
-//! instances of each as the source has them.
+//! The rows of a sample, one for each value: metrics in the order of the
+//! request, and instances in the order of the source.
 
 use std::fmt;
 
@@ -11,34 +11,34 @@ use super::table::Sampling;
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Shown};
 
-/// One row, without what it has in common with all rows of its sample.
+/// One row, without the fields that all rows of its sample share.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'r> {
-    /// Position of the metric among those of the sample.
+    /// Position of the metric in the sample.
     pub metric: usize,
     /// Metadata of its values.
     pub desc: &'r Desc,
-    /// Instance, of a metric with a domain.
+    /// Instance, if the metric has a domain.
     pub instance: Option<InstId>,
     /// External name of the instance.
     pub instance_name: Option<&'r str>,
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     pub content: Content<'r>,
 }
 
-/// What a row is for.
+/// The content of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'r> {
     /// A value.
     Value(Value<'r>),
-    /// The metric has none.
+    /// The metric has no value.
     Without(Without),
 }
 
-/// Why a metric has no value; prints as in the column `status`.
+/// The reason why a metric has no value. It prints as in the column `status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// None comes out, for this reason.
+    /// Nothing failed, but there is no value for this reason.
     Reason(Reason),
     /// The metric failed.
     Failed(PmStatus),
@@ -59,7 +59,7 @@ impl fmt::Display for Without {
 /// Calls a function with each row of a sample, until it fails.
 ///
 /// # Errors
-/// That of the function.
+/// The error of the function.
 pub fn for_each_row<E>(
     shown: &Shown<'_>,
     sampling: Sampling,
@@ -71,7 +71,7 @@ pub fn for_each_row<E>(
             Finding::Values(values) => {
                 let mut names = shown.domain(metric).map(InstanceDomain::names);
                 for (instance, value) in values.iter() {
-                    // A single value may bear an instance in any case.
+                    // A single value may still have an instance number.
                     let instance = Some(instance).filter(|instance| *instance != -1);
                     let name = |instance| names.as_mut()?.of(instance);
                     take(Row {
@@ -84,7 +84,7 @@ pub fn for_each_row<E>(
                 }
                 continue;
             }
-            // What a record has nothing of is not missing from it.
+            // A record need not have every metric.
             Finding::Empty(Reason::OperandEmpty) if sampling == Sampling::Records => continue,
             Finding::Empty(reason) => Without::Reason(reason),
             Finding::Failed(status) => Without::Failed(status),

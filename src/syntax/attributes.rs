@@ -13,9 +13,8 @@ use crate::dialect::Dialect;
 use crate::text::stray;
 
 use super::ast::Spanned;
-use super::config::{
-    DefinitionItem, DefinitionReader, HelpText, Reading, TextKind, check_name, span, trimmed,
-};
+use super::config::{DefinitionItem, DefinitionReader, HelpText, Reading, TextKind, span, trimmed};
+use super::config_names::check_name;
 use super::lines::Line;
 use super::origin::{Origin, offset};
 use super::outline::LineForm;

@@ -155,18 +155,37 @@ impl<'b> Builder<'b> {
     /// A pattern without the backslashes, unless it is none. That one is too
     /// large is for the checker to say, as libpcp takes it.
     fn pattern(&mut self, pattern: Word<'_>) -> Option<Spanned<Box<str>>> {
-        let pattern = Spanned { value: unescape(pattern.text), span: pattern.span };
-        if let Err(error) = Pattern::new(&pattern.value)
+        let value = unescape(pattern.text);
+        if let Err((error, offset)) = Pattern::new_or_place(&value)
             && error != PatternError::TooLarge
         {
+            let before = value.get(..offset).unwrap_or_default().chars().count();
+            let place = self.character(pattern, before);
             let message = "this pattern is no POSIX extended regular expression";
-            self.diagnostics.push(
-                Diagnostic::error(Code::BadPattern, pattern.span, message)
-                    .label(pattern.span, error.to_string()),
-            );
+            let diagnostic =
+                Diagnostic::error(Code::BadPattern, place, message).label(place, error.to_string());
+            self.diagnostics.push(match advice_on_pattern(error) {
+                Some(advice) => diagnostic.help(advice),
+                None => diagnostic,
+            });
             return None;
         }
+        let pattern = Spanned { value, span: pattern.span };
         Some(pattern)
+    }
+
+    /// The place of a character of a text, counted without the backslashes that
+    /// protect others.
+    fn character(&self, word: Word<'_>, number: usize) -> Span {
+        let mut characters = word.text.char_indices();
+        let mut plain = std::iter::from_fn(|| match characters.next()? {
+            (_, '\\') => characters.next(),
+            other => Some(other),
+        });
+        let Some((at, character)) = plain.nth(number) else { return word.span };
+        // Offsets lie within a text shorter than 4 GiB.
+        let start = word.at + u32::try_from(at).unwrap_or(0);
+        self.at(start, start + u32::try_from(character.len_utf8()).unwrap_or(1))
     }
 
     /// `"init"` beside `==` or `!=`
@@ -485,6 +504,27 @@ impl<'b> Builder<'b> {
         }
         Ok(self.error_node(span))
     }
+}
+
+/// What to do about a pattern that is none.
+fn advice_on_pattern(error: PatternError) -> Option<&'static str> {
+    Some(match error {
+        PatternError::Invalid | PatternError::UnmatchedBracket => {
+            "a set of characters ends with `]`; write `\\\\[` for a bracket itself"
+        }
+        PatternError::UnmatchedParen => "close it with `)`; write `\\\\(` for a parenthesis itself",
+        PatternError::UnmatchedBrace | PatternError::BadInterval => {
+            "a count is written `{2}` or `{2,4}`; write `\\\\{` for a brace itself"
+        }
+        PatternError::BadRange => "a range goes from the lesser character to the greater: `[a-z]`",
+        PatternError::BadClass => "classes are written `[[:alpha:]]`, `[[:digit:]]` and the like",
+        PatternError::NothingToRepeat => {
+            "there is nothing before it to repeat; any characters are `.*`"
+        }
+        PatternError::TrailingBackslash => "write `\\\\\\\\` for a backslash itself",
+        PatternError::BadBackReference => "there is no group of this number before it",
+        _ => return None,
+    })
 }
 
 /// Refuses a value that is none of a few.

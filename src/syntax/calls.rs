@@ -7,6 +7,7 @@
 
 use crate::diag::{Code, Diagnostic};
 
+use super::calls_meant::{any_case, is_flag, keyword_of};
 use super::extension_calls;
 use super::lexical::is_metric_name;
 use super::repair::Repair;
@@ -57,14 +58,15 @@ pub(super) const MISSING_COMMA: &str = "a comma is missing";
 /// A call, as indices of its tokens.
 pub(super) struct Call {
     pub name: String,
-    function: usize,
+    pub function: usize,
     pub open: usize,
     pub close: usize,
     pub arguments: Vec<Argument>,
 }
 
 impl Call {
-    fn new(repair: &Repair<'_, '_>, function: usize) -> Option<Call> {
+    /// The call whose function's name stands at `function`.
+    pub fn new(repair: &Repair<'_, '_>, function: usize) -> Option<Call> {
         let open = function + 1;
         let pair = repair.delimiters.pair(open).filter(|pair| pair.open == open)?;
         let close = pair.close?;
@@ -114,7 +116,7 @@ impl Call {
         let name = &self.name;
         let what = if function == Token::Anon { "a type's name" } else { "the name of a metric" };
         let mut diagnostic = match self.arguments.as_slice() {
-            [] => self.error(repair, None, format!("`{name}()` needs {what}")),
+            [] => self.missing(repair, format!("`{name}()` is missing {what}")),
             [Some((first, last))] if first == last => match repair.tokens[*first].token {
                 Token::Name(_) | Token::Invalid(_) => return Verdict::Sound,
                 Token::Str(text) => {
@@ -134,18 +136,20 @@ impl Call {
             [Some(argument)] => {
                 let message = format!("`{name}()` takes {what}, not an expression");
                 let label = repair.span(argument.0, argument.1);
-                self.error(repair, Some(*argument), message).label(label, "an expression")
+                let error = self.error(repair, Some(*argument), message);
+                self.with_name_inside(repair, function, error.label(label, "an expression"))
             }
             _ => {
                 let message = format!("`{name}()` takes {what} and no other argument");
-                self.error(repair, self.whole(), message)
+                let error = self.error(repair, self.whole(), message);
+                self.of_several(repair, function, error)
             }
         };
         if diagnostic.help.is_none() {
             diagnostic.help = match function {
                 Token::Aggregate(_) => Some(format!(
-                    "`{name}()` combines the instances of one metric as it is fetched; \
-                     apply it to each metric and combine the results, or use --extensions"
+                    "`{name}()` combines the instances of one metric, as in \
+                     `{name}(disk.dev.read)`; combine the results, or use --extensions"
                 )),
                 Token::NameTemporal(_) => {
                     Some(format!("expressions within `{name}()` are understood from version 7 on"))
@@ -157,17 +161,32 @@ impl Call {
         Verdict::Refused
     }
 
+    /// An argument is missing where the last parenthesis closes.
+    fn missing(&self, repair: &Repair<'_, '_>, message: String) -> Diagnostic {
+        let at = repair.span(self.close, self.close);
+        self.error(repair, Some((self.close, self.close)), message)
+            .label(at, "it is missing before this")
+    }
+
     /// `delta(EXPR)`
     fn takes_expression(&self, repair: &mut Repair<'_, '_>) -> Verdict {
         let name = &self.name;
         let diagnostic = match self.arguments.as_slice() {
             [Some(_)] => return Verdict::Sound,
-            [] => self.error(repair, None, format!("`{name}()` needs an expression")),
+            [] => self.missing(repair, format!("`{name}()` is missing its expression")),
             _ => {
                 let message = format!("`{name}()` takes one expression");
                 let comma = self.arguments[0].map_or(self.open + 1, |(_, last)| last + 1);
-                self.error(repair, Some((comma, self.close - 1)), message)
-                    .label(repair.span(comma, self.close - 1), "one argument too many")
+                let rest = repair.span(comma, self.close - 1);
+                let error = self
+                    .error(repair, Some((comma, self.close - 1)), message)
+                    .label(rest, "one argument too many");
+                match name.as_str() {
+                    "scalar" => error.help("leave it out").guess(rest, ""),
+                    _ => error
+                        .help("it looks back to the sample before, however long that is; leave it out")
+                        .guess(rest, ""),
+                }
             }
         };
         repair.report(diagnostic);
@@ -187,7 +206,21 @@ impl Call {
                 if matches!(repair.tokens[*last].token, Token::Str(_)) && first < last =>
             {
                 let message = format!("{MISSING_COMMA} before the units");
-                repair.report(self.error(repair, Some((*last, *last)), message).help(example));
+                let error = self.error(repair, Some((*last, *last)), message);
+                let end = repair.tokens[*last - 1].end;
+                repair.report(error.fix(repair.origin.span(end, end), ","));
+                return repair.blot_out(self.function, self.close);
+            }
+            [Some(_)] => {
+                let message = "`rescale()` is missing its second argument, the units".to_owned();
+                let end = repair.tokens[self.close].start;
+                let place = repair.origin.span(end, end);
+                let error = Diagnostic::error(Code::WrongArguments, place, message);
+                repair.report(
+                    error
+                        .label(place, "units are missing here")
+                        .help("add the units to convert to, such as `, \"Mbyte\"`"),
+                );
                 return repair.blot_out(self.function, self.close);
             }
             _ => {
@@ -223,9 +256,27 @@ impl Call {
             repair.report(self.error(repair, None, message).help(example));
             return Verdict::Refused;
         };
+        if let Some(diagnostic) = self.pattern_last(repair) {
+            repair.retract(self.open, self.close);
+            repair.report(diagnostic);
+            return Verdict::Refused;
+        }
         match repair.tokens[first].token {
             Token::Pattern(_) if first == last => {}
             Token::Invalid(Invalid::UnterminatedPattern) => return Verdict::Refused,
+            Token::Pattern(text) if last == first + 1 && is_flag(repair, first + 1) => {
+                let flag = repair.span(last, last);
+                let message = "patterns have no flags".to_owned();
+                let error = self.error(repair, Some((last, last)), message).label(flag, "a flag");
+                let whole = repair.span(first, last);
+                repair.report(match (repair.slice(last, last), any_case(text)) {
+                    ("i", Some(text)) => error
+                        .help("each letter stands in both cases")
+                        .fix(whole, format!("/{text}/")),
+                    _ => error.help("leave it out").guess(flag, ""),
+                });
+                return Verdict::Refused;
+            }
             Token::Pattern(_) => {
                 let message = format!("{MISSING_COMMA} after the pattern");
                 repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
@@ -251,6 +302,11 @@ impl Call {
         if let [_, Some(_)] = self.arguments.as_slice() {
             return Verdict::Sound;
         }
+        if self.arguments.len() == 1 {
+            let message = format!("`{name}()` is missing its second argument, an expression");
+            repair.report(self.missing(repair, message).help(example));
+            return Verdict::Refused;
+        }
         let message = format!("`{name}()` takes one expression after its pattern");
         repair.report(self.error(repair, self.whole(), message).help(example));
         Verdict::Refused
@@ -270,7 +326,9 @@ impl Call {
             && first < last
         {
             let message = format!("{MISSING_COMMA} after the number");
-            repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+            let error = self.error(repair, Some((first + 1, last)), message).help(example);
+            let end = repair.tokens[first].end;
+            repair.report(error.guess(repair.origin.span(end, end), ","));
             return Verdict::Refused;
         }
         if number.is_none() {
@@ -362,8 +420,21 @@ impl Call {
                 _ => format!("`{name}()` takes keywords with values here"),
             };
             let error = self.error(repair, Some((first, first)), message);
+            if first == last
+                && let Some(keyword) = keyword_of(repair, first)
+            {
+                let meant = format!("{keyword}={written}");
+                let place = repair.span(first, first);
+                return Some(error.help(format!("write `{meant}`")).fix(place, meant));
+            }
             let meant = nearest(written, known.iter().copied()).filter(|meant| *meant != written);
             return Some(error.meant(repair.span(first, first), meant, list));
+        }
+        if first + 1 < last && at(first + 1) == Token::Colon {
+            let colon = repair.span(first + 1, first + 1);
+            let message = format!("`=` stands between `{written}` and its value");
+            let error = self.error(repair, Some((first + 1, first + 1)), message);
+            return Some(error.help("write `=`").fix(colon, "="));
         }
         if last == first || at(first + 1) != Token::Assign {
             let message = format!("`{written}` has no value");

@@ -9,16 +9,17 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::{Dialect, Language};
 use crate::text::{SourceId, SourceMap, Span};
 
 pub use pmderive_runtime::model::TextKind;
 
 use super::ast::Spanned;
+use super::config_names::{check_name, colon_for_assign, ends_too_early, is_indented};
 use super::control::{Setting, parse_options};
 use super::lines::{Line, Lines};
-use super::names::{NameMistake, is_space, name_mistake};
+use super::names::is_space;
 use super::origin::{Origin, offset};
 use super::outline::{LineForm, OutlinedLine};
 use super::{ParsedExpr, parse_at};
@@ -81,6 +82,8 @@ pub struct DefinitionReader {
     pub(super) refused: HashSet<Box<str>>,
     /// Help texts given, with the place of the name.
     pub(super) texts: HashMap<(Box<str>, TextKind), Span>,
+    /// The line before is a definition that ended too early.
+    is_unfinished: bool,
 }
 
 /// Parses one definition file; see [`DefinitionReader::read`].
@@ -149,6 +152,7 @@ impl DefinitionReader {
             defined: HashMap::new(),
             refused: HashSet::new(),
             texts: HashMap::new(),
+            is_unfinished: false,
         }
     }
 
@@ -190,10 +194,24 @@ impl DefinitionReader {
         let mut start = lines.position();
         while let Some(line) = lines.next_line() {
             let mut form = LineForm::Mistake;
-            let (lines, items, lag) = (&mut lines, &mut items, &mut lag);
-            let form_of = &mut form;
-            let reading = Reading { file, lag, earlier, lines, diagnostics, items, form: form_of };
+            let first = diagnostics.len();
+            let was_unfinished = std::mem::take(&mut self.is_unfinished);
+            let reading = Reading {
+                file,
+                lag: &mut lag,
+                earlier,
+                lines: &mut lines,
+                diagnostics: &mut *diagnostics,
+                items: &mut items,
+                form: &mut form,
+            };
             self.line(&line, reading);
+            if was_unfinished && is_indented(&line.text) && form == LineForm::Mistake {
+                self.is_unfinished = true;
+                for one in diagnostics.since_mut(first) {
+                    one.is_consequence = true;
+                }
+            }
             show(OutlinedLine { line, range: start..lines.position(), form });
             start = lines.position();
         }
@@ -231,10 +249,23 @@ impl DefinitionReader {
                 let error = Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
                 error.pcp(no_assign())
             };
-            reading.diagnostics.push(match text[whole.clone()].starts_with('#') {
-                true => error("a comment begins in the first column")
+            let (content, at) = (&text[whole.clone()], whole.start);
+            reading.diagnostics.push(match colon_for_assign(content) {
+                _ if content.starts_with('#') => error("a comment begins in the first column")
                     .fix(span(&line.origin, &(0..whole.start)), ""),
-                false => error("there is no `=` in this line")
+                Some(colon) => {
+                    let colon = span(&line.origin, &(at + colon..at + colon + 1));
+                    let message = "a definition has `=` behind its name";
+                    Diagnostic::error(Code::BadDefinitionLine, colon, message)
+                        .label(colon, "no `=`")
+                        .fix(colon, " =")
+                        .pcp(no_assign())
+                }
+                None if content.starts_with('[') && content.ends_with(']') => {
+                    error("files of definitions have no sections")
+                        .help("sections are pmrep's; here each line defines a metric")
+                }
+                None => error("there is no `=` in this line")
                     .help("a definition is written `name = expression`"),
             });
             return;
@@ -323,6 +354,19 @@ impl DefinitionReader {
             diagnostics,
         );
         diagnostics.name_metric(first, &name.value);
+        self.is_unfinished = diagnostics.since_mut(first).iter().any(ends_too_early);
+        if self.is_unfinished
+            && self.language.dialect.is_version_7()
+            && is_indented(&reading.lines.text()[reading.lines.position()..])
+        {
+            let end = text.trim_end().len();
+            let place = span(&line.origin, &(end..end));
+            let ended = diagnostics.since_mut(first).iter_mut().rfind(|one| ends_too_early(one));
+            if let Some(ended) = ended {
+                ended.help = Some("a line that goes on in the next ends with a backslash".into());
+                ended.fix = Some(Fix { span: place, text: " \\".into(), is_certain: true });
+            }
+        }
         if expr.error.is_none() {
             *reading.form =
                 LineForm::Definition { name: range, expression: value.start..text.len() };
@@ -362,42 +406,6 @@ impl DefinitionReader {
             line: line.number,
         }));
     }
-}
-
-/// What is wrong with a metric's name, if anything is.
-pub(super) fn check_name(
-    name: &str,
-    range: &Range<usize>,
-    end: usize,
-    origin: &Origin,
-    pcp: &FileLine<'_>,
-) -> Option<Diagnostic> {
-    if name.is_empty() {
-        return Some(
-            Diagnostic::error(
-                Code::BadDefinitionLine,
-                span(origin, &(end..end + 1)),
-                "there is no metric name",
-            )
-            .help("a definition is written `name = expression`")
-            .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
-        );
-    }
-    let NameMistake { at, rule } = name_mistake(name)?;
-    let place = span(origin, &(range.start + at.start..range.start + at.end));
-    let diagnostic = bad_name(name, place, rule);
-    Some(match name_mistake(name.strip_suffix('.').unwrap_or(name)) {
-        // libpcp takes one point at the end.
-        None => diagnostic.fix(place, ""),
-        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
-    })
-}
-
-/// A name that breaks a rule.
-pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
-    let shown = if name.len() <= 60 { name } else { "this" };
-    let message = format!("`{shown}` cannot be the name of a metric");
-    Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.

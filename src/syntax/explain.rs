@@ -12,8 +12,10 @@ use crate::text::Span;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};
-use super::repair::FUNCTIONS;
 use super::token::{Token, TokenAt};
+use super::unknown_calls::FUNCTIONS;
+
+const CHOICE: &str = "a choice is written `condition ? value : other value`";
 
 /// Longest piece of text that a message quotes, in bytes.
 const MAX_QUOTED: usize = 40;
@@ -100,6 +102,7 @@ impl<'b> Explainer<'b> {
                 let place = origin.span(question.start, question.end);
                 error("the expression ends before the `:` of its `?`")
                     .label(place, "this `?` needs a `:` and a second branch")
+                    .help(CHOICE)
             }
             None => error("the expression ends too early"),
         }
@@ -149,8 +152,7 @@ impl<'b> Explainer<'b> {
                 error("an operand is expected before `:`".to_owned()),
                 "nothing follows this",
             ),
-            Token::Colon => error("`:` without a `?` before it".to_owned())
-                .help("a choice is written `condition ? value : other value`"),
+            Token::Colon => error("`:` without a `?` before it".to_owned()).help(CHOICE),
             Token::RightParen | Token::Comma if self.open_question(index).is_some() => {
                 let question = self.open_question(index).unwrap_or(at);
                 error(format!("{found} before the `:` of a `?`")).label(
@@ -158,7 +160,16 @@ impl<'b> Explainer<'b> {
                     "this `?` needs a `:` and a second branch",
                 )
             }
-            Token::Comma => error("`,` separates arguments only".to_owned()),
+            Token::Comma => {
+                let end = offset(self.text.trim_end().len());
+                let error = error("`,` separates arguments only".to_owned());
+                match self.tokens.get(index + 1).map(|at| at.token) {
+                    Some(Token::Comma) => error
+                        .help("columns of pmrep have no place here; leave them out")
+                        .guess(origin.span(at.start, end), ""),
+                    _ => error.help("a definition is one expression; join its parts by operators"),
+                }
+            }
             Token::Str(text) => {
                 if self.language.extensions {
                     return misplaced_text(span);
@@ -183,7 +194,8 @@ impl<'b> Explainer<'b> {
                         behind(error, "taken for the name of a metric")
                             .help(format!("a call is written `{name}(...)`"))
                     }
-                    _ => behind(error, "the operand ends here"),
+                    _ => behind(error, "the operand ends here")
+                        .help("operands are joined by an operator, such as `+` or `&&`"),
                 }
             }
         }
@@ -214,7 +226,7 @@ fn misplaced_text(span: Span) -> Diagnostic {
 }
 
 /// True for tokens after which an operand must come.
-fn wants_operand(token: Token<'_>) -> bool {
+pub(super) fn wants_operand(token: Token<'_>) -> bool {
     token.is_binary_operator()
         || matches!(
             token,

@@ -9,8 +9,13 @@ use crate::dialect::Language;
 use crate::text::Span;
 use crate::text::stray;
 
+use super::habits::characters::{Characters, number_with_units};
+use super::habits::{MAX_TOKENS, of_number};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt};
+
+/// Most mistakes of characters that are reported.
+const MAX_CHARACTERS: usize = 20;
 
 /// Reports lexical mistakes and gives the tokens without them.
 pub fn repair<'t>(
@@ -21,6 +26,7 @@ pub fn repair<'t>(
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
     let mut out: Vec<TokenAt<'t>> = Vec::with_capacity(tokens.len());
+    let habits = Characters { text, tokens, origin, language };
     let mut index = 0;
     let mut reported_characters = 0;
     while index < tokens.len() {
@@ -35,6 +41,17 @@ pub fn repair<'t>(
             index = glued + 1;
             continue;
         }
+        if reported_characters < MAX_CHARACTERS
+            && tokens.len() <= MAX_TOKENS
+            && let Some(found) = habits.find(index, &out)
+        {
+            reported_characters += 1;
+            diagnostics.push(found.diagnostic);
+            let end = tokens[found.last].end;
+            out.extend(found.token.map(|token| TokenAt { token, start: at.start, end }));
+            index = found.last + 1;
+            continue;
+        }
         index += 1;
         let Token::Invalid(why) = at.token else {
             out.push(at);
@@ -46,7 +63,7 @@ pub fn repair<'t>(
                 let end = tokens[index].end;
                 let meant = if why == Invalid::HalfOperator('&') { "&&" } else { "||" };
                 diagnostics.push(broken_operator(origin.span(at.start, end), meant));
-                let token = replacement(text, at, why, before);
+                let token = replacement(text, at, why, before, language);
                 out.push(TokenAt { token, start: at.start, end });
                 index += 1;
                 continue;
@@ -63,10 +80,10 @@ pub fn repair<'t>(
             }
             _ => {
                 reported_characters += 1;
-                if reported_characters <= 20 {
-                    diagnostics.push(report(text, at, why, before, origin));
+                if reported_characters <= MAX_CHARACTERS {
+                    diagnostics.push(report(text, at, why, before, origin, language));
                 }
-                replacement(text, at, why, before)
+                replacement(text, at, why, before, language)
             }
         };
         out.push(TokenAt { token, ..at });
@@ -80,6 +97,7 @@ fn replacement<'t>(
     at: TokenAt<'t>,
     why: Invalid,
     before: Option<Token<'_>>,
+    language: Language,
 ) -> Token<'t> {
     let inside = |trailing: u32| {
         let range = at.start as usize + 1..(at.end - trailing).max(at.start + 1) as usize;
@@ -90,9 +108,9 @@ fn replacement<'t>(
         Invalid::HalfOperator(_) => Token::OrOr,
         // Operators of other languages; what they mean does not matter any more.
         Invalid::Character('%' | '^') => Token::Star,
-        Invalid::SingleQuoted if text_expected(before) => Token::Str(inside(1)),
+        Invalid::SingleQuoted if text_expected(before, language) => Token::Str(inside(1)),
         Invalid::SingleQuoted if is_metric_name(inside(1)) => Token::Name(inside(1)),
-        Invalid::UnterminatedString if text_expected(before) => Token::Str(inside(0)),
+        Invalid::UnterminatedString if text_expected(before, language) => Token::Str(inside(0)),
         Invalid::UnterminatedInstance => Token::Instance(inside(0)),
         Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
         other => Token::Invalid(other),
@@ -106,9 +124,14 @@ pub(super) fn broken_operator(span: Span, meant: &str) -> Diagnostic {
         .fix(span, meant)
 }
 
-/// True where a text may stand: as units or as the value of a keyword.
-fn text_expected(before: Option<Token<'_>>) -> bool {
-    matches!(before, Some(Token::Assign | Token::Comma))
+/// True where a text may stand: as units, as the value of a keyword, or beside a
+/// text that it is compared with.
+pub(super) fn text_expected(before: Option<Token<'_>>, language: Language) -> bool {
+    match before {
+        Some(Token::Assign | Token::Comma) => true,
+        Some(Token::Equal | Token::NotEqual) => language.extensions,
+        _ => false,
+    }
 }
 
 /// True for what the lexer takes for one name.
@@ -123,6 +146,7 @@ fn report(
     why: Invalid,
     before: Option<Token<'_>>,
     origin: &Origin,
+    language: Language,
 ) -> Diagnostic {
     let span = origin.span(at.start, at.end);
     let first = origin.span(at.start, at.start + 1);
@@ -139,7 +163,7 @@ fn report(
             let diagnostic =
                 Diagnostic::error(Code::IllegalCharacter, span, "single quotes mean nothing here");
             match spelling.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-                Some(inside) if !text_expected(before) && is_metric_name(inside) => {
+                Some(inside) if !text_expected(before, language) && is_metric_name(inside) => {
                     diagnostic.help("metrics are named without quotes").fix(span, inside)
                 }
                 Some(inside) if !inside.contains('"') => diagnostic
@@ -157,7 +181,7 @@ fn report(
             if spelling.len() <= 40 {
                 diagnostic
                     .help("written with a point it is a double, which reaches further")
-                    .fix(span, format!("{spelling}."))
+                    .guess(span, format!("{spelling}."))
             } else {
                 diagnostic
             }
@@ -196,7 +220,7 @@ pub(super) const NO_POWER: &str =
 /// What to do about a character that other languages use.
 fn advice(character: char) -> Option<&'static str> {
     Some(match character {
-        '%' => "there is no remainder operator",
+        '%' => "there is no operator for remainders",
         '^' => NO_POWER,
         '{' | '}' => "group with parentheses",
         ']' => {
@@ -243,6 +267,7 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
                 }
             }
             token if is_number(token) => last += 1,
+            Token::Invalid(Invalid::Character('_')) => last += 1,
             _ => break,
         }
     }
@@ -290,6 +315,17 @@ fn stuck_number<'t>(
             }
             _ => (diagnostic(message), refused),
         };
+    }
+    let joined = spelling.replace('_', "");
+    if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {
+        let message = "digits are not grouped".to_owned();
+        return (diagnostic(message).help("numbers have no `_`").fix(span, joined), refused);
+    }
+    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &spelling[..spelling.len() - word.len()];
+    if let Some(units) = of_number(word, language.dialect).filter(|_| number.parse::<f64>().is_ok())
+    {
+        return (number_with_units(span, number, units), refused);
     }
     let message = match spelling.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         true => format!("`{shown}` is no number"),

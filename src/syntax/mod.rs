@@ -19,7 +19,9 @@ mod attributes;
 mod builder;
 mod by;
 mod calls;
+mod calls_meant;
 mod config;
+mod config_names;
 mod control;
 mod delimiters;
 mod explain;
@@ -28,6 +30,7 @@ mod extension_calls;
 mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz_same;
+mod habits;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
@@ -44,6 +47,7 @@ mod suggest;
 pub(crate) mod tests;
 mod token;
 mod units_help;
+mod unknown_calls;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
@@ -58,14 +62,17 @@ use pcp_error::{Refusal, RefusedAt};
 pub use crate::functions::{
     Example, FUNCTIONS, Function, LaneRule, NumberKind, Outcome, Shape, manual,
 };
-pub(crate) use config::bad_name;
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
+pub(crate) use config_names::bad_name;
 pub use control::{ControlOption, Setting, parse_control};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub(crate) use habits::window;
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
+#[cfg(feature = "lsp")]
+pub(crate) use lines::Lines;
 pub use load::{
     MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths, read_bounded,
 };
@@ -75,8 +82,10 @@ pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
-pub use suggest::{choices, nearest, nearest_metric};
+pub(crate) use repair::WINDOWS;
+pub use suggest::{choices, has_same_words, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
+pub(crate) use unknown_calls::FUNCTIONS as FUNCTION_NAMES;
 
 #[allow(
     clippy::all,
@@ -270,8 +279,10 @@ fn needs_extensions(
         if at.token == Token::By {
             let span = origin.span(at.start, at.end);
             diagnostics.push(
-                Diagnostic::error(Code::MisplacedBy, span, "`by` is not understood here")
-                    .help("`by` needs --extensions, and a fleet"),
+                Diagnostic::error(Code::MisplacedBy, span, "`by` is not understood here").help(
+                    "an aggregate takes all instances of a metric, so leave it out; for groups of \
+                     hosts it needs --extensions, and a fleet",
+                ),
             );
         }
     }

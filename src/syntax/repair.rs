@@ -7,63 +7,23 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
-use crate::functions;
 use crate::text::Span;
 
 use super::by;
 use super::calls;
 use super::delimiters::Delimiters;
-use super::lexer;
+use super::explain::wants_operand;
+use super::habits;
 use super::lexical;
 use super::origin::{Origin, offset};
-use super::suggest::nearest;
 use super::token::{Invalid, Token, TokenAt};
 
 /// Most mistakes of one expression that are reported.
 const MAX_REPORTS: usize = 20;
 
-/// Words that a call may begin with.
-pub(super) const FUNCTIONS: [&str; 15] = [
-    "avg",
-    "count",
-    "delta",
-    "max",
-    "min",
-    "sum",
-    "anon",
-    "rate",
-    "instant",
-    "mkconst",
-    "rescale",
-    "defined",
-    "matchinst",
-    "scalar",
-    "novalue",
-];
-
-/// What functions are called elsewhere.
-const SYNONYMS: [(&str, &str); 20] = [
-    ("average", "avg"),
-    ("mean", "avg"),
-    ("maximum", "max"),
-    ("minimum", "min"),
-    ("total", "sum"),
-    ("diff", "delta"),
-    ("derivative", "rate"),
-    ("filter", "matchinst"),
-    ("fabs", "abs"),
-    ("absolute", "abs"),
-    ("ceiling", "ceil"),
-    ("ln", "log"),
-    ("power", "pow"),
-    ("limit", "clamp"),
-    ("stddev", "stdev"),
-    ("percentile", "quantile"),
-    ("ema", "ewma"),
-    ("avg_over_time", "avg_over"),
-    ("max_over_time", "max_over"),
-    ("min_over_time", "min_over"),
-];
+/// What there is in place of windows of time.
+pub(crate) const WINDOWS: &str = "leave it out: `rate()` and `delta()` look back to the sample \
+     before, and with --extensions `avg_over(x, \"5 min\")` and the like further";
 
 /// The tokens of a refused text, and what is found on the way.
 pub(super) struct Repair<'r, 't> {
@@ -73,7 +33,11 @@ pub(super) struct Repair<'r, 't> {
     pub origin: &'r Origin,
     pub language: Language,
     diagnostics: &'r mut Diagnostics,
+    /// How many diagnostics there were before.
+    first_diagnostic: usize,
     reports: usize,
+    /// `?` so far whose `:` is still to come.
+    choices: usize,
     out: Vec<TokenAt<'t>>,
 }
 
@@ -85,12 +49,24 @@ pub fn repair<'t>(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
+    let first_diagnostic = diagnostics.len();
     let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
     let delimiters = Delimiters::new(&tokens);
     let out = Vec::with_capacity(tokens.len() + 1);
-    let mut repair =
-        Repair { text, tokens, delimiters, origin, language, diagnostics, reports: 0, out };
+    let mut repair = Repair {
+        text,
+        tokens,
+        delimiters,
+        origin,
+        language,
+        diagnostics,
+        first_diagnostic,
+        reports: 0,
+        choices: 0,
+        out,
+    };
     repair.close_parentheses();
+    habits::words::clauses(&mut repair);
     let mut index = 0;
     while index < repair.tokens.len() {
         index = repair.token(index);
@@ -116,8 +92,39 @@ impl<'t> Repair<'_, 't> {
         }
     }
 
+    /// Takes back what was reported of the tokens from `first` to `last`: they
+    /// are part of a mistake that is reported as a whole.
+    pub fn retract(&mut self, first: usize, last: usize) {
+        let whole = self.span(first, last);
+        self.diagnostics.retain_since(self.first_diagnostic, |one| {
+            let at = one.span;
+            at.source != whole.source || at.start < whole.start || at.end > whole.end
+        });
+    }
+
+    /// Goes on with other tokens.
+    pub fn set_tokens(&mut self, tokens: Vec<TokenAt<'t>>) {
+        self.delimiters = Delimiters::new(&tokens);
+        self.tokens = tokens;
+    }
+
+    /// The token before, as far as it counts.
+    pub fn before(&self) -> Option<Token<'t>> {
+        self.out.last().map(|at| at.token)
+    }
+
+    /// True where an operand has to follow what was read so far.
+    pub fn operand_is_due(&self) -> bool {
+        self.out.last().is_none_or(|at| wants_operand(at.token))
+    }
+
     pub fn push(&mut self, token: Token<'t>, first: usize, last: usize) {
         let (start, end) = (self.tokens[first].start, self.tokens[last].end);
+        match token {
+            Token::Question => self.choices += 1,
+            Token::Colon => self.choices = self.choices.saturating_sub(1),
+            _ => {}
+        }
         self.out.push(TokenAt { token, start, end });
     }
 
@@ -133,7 +140,8 @@ impl<'t> Repair<'_, 't> {
         matches!(self.out.last().map(|at| at.token), Some(Token::Invalid(_)))
     }
 
-    fn at(&self, index: usize) -> Option<Token<'t>> {
+    /// The token at an index.
+    pub fn at(&self, index: usize) -> Option<Token<'t>> {
         self.tokens.get(index).map(|at| at.token)
     }
 
@@ -228,9 +236,18 @@ impl<'t> Repair<'_, 't> {
             Token::Assign => self.assign(index),
             Token::Instance(_) => self.instance(index),
             Token::Keyword(_) | Token::MetaKeyword => self.keyword(index),
-            Token::Name(name) if self.at(index + 1) == Some(Token::LeftParen) => {
-                self.unknown_function(index, name)
+            Token::Name(name) => {
+                if let Some(next) = habits::words::operator(self, index, name) {
+                    return next;
+                }
+                if self.at(index + 1) == Some(Token::LeftParen) {
+                    return self.unknown_function(index, name);
+                }
+                self.name(index, name)
             }
+            Token::LeftParen => self.parenthesis(index),
+            Token::Colon => self.colon(index),
+            Token::Str(text) => self.text(index, text),
             Token::By => by::check(self, index),
             token if token.is_function() => calls::check(self, index, token),
             Token::Less
@@ -246,6 +263,17 @@ impl<'t> Repair<'_, 't> {
         }
     }
 
+    /// Index of the next token if nothing stands between.
+    pub fn touching(&self, index: usize) -> Option<usize> {
+        let next = self.tokens.get(index + 1)?;
+        (next.start == self.tokens[index].end).then_some(index + 1)
+    }
+
+    /// True between a `?` and its `:`, which is still to come.
+    pub fn is_in_choice(&self) -> bool {
+        self.choices > 0
+    }
+
     /// `=` outside the keywords of a call.
     fn assign(&mut self, index: usize) -> usize {
         let touching = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
@@ -255,6 +283,11 @@ impl<'t> Repair<'_, 't> {
             _ => ("==", Token::Equal, index),
         };
         let span = self.span(index, last);
+        if index == 0 && last == 0 {
+            let message = "an expression begins with no `=`";
+            self.report(Diagnostic::error(Code::UnexpectedToken, span, message).fix(span, ""));
+            return 1;
+        }
         let message = format!("`{}` is no operator", self.slice(index, last));
         self.report(
             Diagnostic::error(Code::UnexpectedToken, span, message)
@@ -324,6 +357,19 @@ impl<'t> Repair<'_, 't> {
                 if let Some(function) = function {
                     let call = self.slice(function, before);
                     let span = self.span(index, index);
+                    if habits::calls::is_window(self.tokens[index].token) {
+                        self.report(
+                            Diagnostic::error(
+                                Code::UnexpectedToken,
+                                span,
+                                "there are no windows of time in brackets",
+                            )
+                            .label(span, "brackets choose an instance by its name")
+                            .help(WINDOWS)
+                            .guess(span, ""),
+                        );
+                        return index + 1;
+                    }
                     let mut diagnostic = Diagnostic::error(
                         Code::UnexpectedToken,
                         span,
@@ -384,72 +430,5 @@ impl<'t> Repair<'_, 't> {
                 .help("libpcp keeps this word for the arguments of `mkconst()` and `novalue()`"),
         );
         self.blot_out(index, index)
-    }
-
-    /// A name with a parenthesis behind it.
-    fn unknown_function(&mut self, index: usize, name: &'t str) -> usize {
-        if name == "by"
-            && let Some(next) = by::before_arguments(self, index)
-        {
-            return next;
-        }
-        let span = self.span(index, index);
-        let open = self.tokens[index + 1];
-        let blank = open.start - self.tokens[index].end;
-        if let Some(function) = lexer::function(name, self.language).filter(|_| blank > 0) {
-            let gap = self.origin.span(self.tokens[index].end, open.start);
-            let message = format!("blanks between `{name}` and `(`");
-            self.report(
-                Diagnostic::error(Code::UnknownFunction, gap, message)
-                    .label(gap, "these blanks")
-                    .label(span, "so this is taken for a metric's name")
-                    .help(format!("write `{name}(`"))
-                    .fix(gap, ""),
-            );
-            return calls::check(self, index, function);
-        }
-        let message = format!("there is no function `{name}`");
-        let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
-        let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        let extended = functions::names().filter(|_| self.language.extensions);
-        let meant = match synonym {
-            Some((_, function)) => Some(*function),
-            // Functions that are at hand come before those that would need a switch.
-            None => nearest(name, FUNCTIONS.into_iter().chain(extended))
-                .filter(|meant| functions::named(name).is_none() || *meant == name)
-                .or_else(|| nearest(name, functions::names())),
-        };
-        let is_extension =
-            |meant: &str| !self.language.extensions && functions::named(meant).is_some();
-        match meant {
-            Some(meant) if is_extension(meant) && meant == name => {
-                diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));
-            }
-            Some(meant) if is_extension(meant) => {
-                diagnostic =
-                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"));
-            }
-            Some("novalue") if name == "novalue" => {
-                diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
-            }
-            Some(meant) => {
-                diagnostic = diagnostic.help(format!("did you mean `{meant}`?")).fix(span, meant);
-            }
-            None if matches!(self.at(index + 2), Some(Token::RightParen)) => {}
-            None => {
-                diagnostic = diagnostic.help(
-                    "`pmRegisterDerived(3)` lists the functions; to multiply, write `*` before `(`",
-                );
-            }
-        }
-        self.report(diagnostic);
-        let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
-        if let Some(function) =
-            same_but_case.and_then(|meant| lexer::function(meant, self.language))
-        {
-            return calls::check(self, index, function);
-        }
-        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
-        self.blot_out(index, close.unwrap_or(self.tokens.len() - 1))
     }
 }

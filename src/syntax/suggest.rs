@@ -31,7 +31,8 @@ const MAX_NAME: usize = 128;
 const MAX_MISSPELT: usize = 2;
 
 /// The metric nearest to an unknown one, if one is near enough to be meant:
-/// with two letters wrong at most, or one that begins and ends with the same
+/// the same but for case and for what stands between its words, or with two
+/// letters wrong at most, or one that begins and ends with the same
 /// components, or one whose name goes on where this one ends. Whatever order
 /// the candidates have, it is the same one.
 pub fn nearest_metric<'c>(
@@ -41,16 +42,23 @@ pub fn nearest_metric<'c>(
     if name.is_empty() || name.len() > MAX_NAME {
         return None;
     }
+    let small = name.to_ascii_lowercase();
+    let name = &*small;
     let (first, last) = (name.split('.').next(), name.rsplit('.').next());
     let own_letters = letters(name);
+    let mut same: Option<&str> = None;
     let mut misspelt: Option<(usize, &str)> = None;
     let mut related: Option<&str> = None;
     let mut below: Option<&str> = None;
     for candidate in candidates {
+        let order = |name: &'c str| (name.len(), name);
+        if has_same_words(candidate, name) && same.is_none_or(|one| order(candidate) < order(one)) {
+            same = Some(candidate);
+        }
         // A wrong letter changes at most two of the letters that there are.
         let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
         if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
-            let wrong = strsim::osa_distance(name, candidate);
+            let wrong = strsim::osa_distance(name, &candidate.to_ascii_lowercase());
             let found = (wrong, candidate);
             if wrong <= MAX_MISSPELT && misspelt.is_none_or(|other| found < other) {
                 misspelt = Some(found);
@@ -59,7 +67,6 @@ pub fn nearest_metric<'c>(
         let is_related = name.contains('.')
             && candidate.split('.').next() == first
             && candidate.rsplit('.').next() == last;
-        let order = |name: &'c str| (name.len(), name);
         if is_related && related.is_none_or(|other| order(candidate) < order(other)) {
             related = Some(candidate);
         }
@@ -68,7 +75,20 @@ pub fn nearest_metric<'c>(
             below = Some(candidate);
         }
     }
-    misspelt.map(|(_, candidate)| candidate).or(related).or(below)
+    same.or(misspelt.map(|(_, candidate)| candidate)).or(related).or(below)
+}
+
+/// True for names that are the same but for case and for points, hyphens and
+/// underscores.
+pub fn has_same_words(one: &str, other: &str) -> bool {
+    let plain = |name: &'_ str| {
+        let letters = name.bytes().filter(|byte| !matches!(byte, b'.' | b'-' | b'_'));
+        letters.map(|byte| byte.to_ascii_lowercase()).collect::<Vec<u8>>()
+    };
+    let begins = |name: &str| name.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    begins(one) == begins(other)
+        && one.len().abs_diff(other.len()) <= 8
+        && plain(one) == plain(other)
 }
 
 /// Which letters a text has, case aside; those beyond ASCII share their bits.
@@ -117,6 +137,10 @@ mod tests {
             ("mem.free", Some("mem.util.free")),
             ("disk.dev", Some("disk.dev.read")),
             ("disk.dev.totla", Some("disk.dev.total")),
+            ("Mem.Util.Free", Some("mem.util.free")),
+            ("mem.util-free", Some("mem.util.free")),
+            ("mem_phys_mem", Some("mem.physmem")),
+            ("Disk.Dev.Totla", Some("disk.dev.total")),
             ("network.total", None),
             ("x", None),
             ("", None),

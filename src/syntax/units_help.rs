@@ -53,6 +53,18 @@ const SYNONYMS: [(&str, &str); 30] = [
     ("request", "count"),
 ];
 
+/// Rates in bits, in small letters, with that of as many bytes.
+const BITS: [(&str, &str); 8] = [
+    ("bps", "byte / sec"),
+    ("kbps", "Kbyte / sec"),
+    ("kbit/s", "Kbyte / sec"),
+    ("mbps", "Mbyte / sec"),
+    ("mbit/s", "Mbyte / sec"),
+    ("gbps", "Gbyte / sec"),
+    ("bit", "byte"),
+    ("bits", "byte"),
+];
+
 /// Words that say that there are no units.
 const NOTHING: [&str; 5] = ["none", "null", "unitless", "dimensionless", "ratio"];
 
@@ -78,6 +90,15 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         _ => return only("exponents are numbers from -8 to 7"),
     }
     let lower = word.to_lowercase();
+    if lower == "%" || lower == "percent" {
+        let help = "a percentage is a plain number, without units".to_owned();
+        let fix = (text.trim() == word).then(|| (range, String::new()));
+        return Advice { help, fix };
+    }
+    if let Some((_, rate)) = BITS.iter().find(|(other, _)| *other == lower) {
+        let help = format!("there are no bits in PCP; `{rate}` is eight times that");
+        return Advice { help, fix: None };
+    }
     if NOTHING.contains(&&*lower) && text.trim() == word {
         let help = "no units are the empty text: `\"\"`".to_owned();
         return Advice { help, fix: Some((range, String::new())) };

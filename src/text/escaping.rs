@@ -1,20 +1,21 @@
-//! What becomes of text of others where a terminal may obey it (see [`escape`]).
+//! Escapes text from others where a terminal may obey it (see [`escape`]).
 
 use std::borrow::Cow;
 
 use crate::escape;
 
-/// Whether text of others is escaped.
+/// Whether text from others is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escaping {
-    /// It stays as it is.
+    /// The text stays unchanged.
     Off,
-    /// It comes out on one line, without anything that a terminal would obey.
+    /// The text is put on one line, without characters that a terminal would
+    /// obey.
     On,
 }
 
 impl Escaping {
-    /// Text of others, for a line of one's own.
+    /// Text from others, as part of a line.
     pub fn text(self, text: &str) -> Cow<'_, str> {
         match self {
             Escaping::Off => text.into(),
@@ -22,7 +23,7 @@ impl Escaping {
         }
     }
 
-    /// Bytes of others, for a line of one's own.
+    /// Bytes from others, as part of a line.
     pub fn bytes(self, text: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Escaping::Off => text.into(),

@@ -1,5 +1,5 @@
-//! Texts: those that definitions come from, places in them, bytes that are not
-//! UTF-8, and text of others that a terminal must not obey.
+//! Texts of definitions, places in them, bytes that are not UTF-8, and text
+//! from others that a terminal must not obey.
 
 mod escaping;
 mod spans;

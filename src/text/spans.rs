@@ -1,5 +1,6 @@
-//! Texts that definitions come from, and places in them.
+//! Texts of definitions, and places in them.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::layers::Layers;
@@ -26,7 +27,7 @@ impl Span {
         Span { source, start, end }
     }
 
-    /// The smallest span over both, which must be of one text.
+    /// The smallest span over both, which must be in the same text.
     pub fn to(self, other: Span) -> Span {
         Span {
             source: self.source,
@@ -36,12 +37,14 @@ impl Span {
     }
 }
 
-/// All texts of one run: definition files and expressions of the command line.
+/// All texts of one run: definition files, and expressions of the command line.
 /// Clones are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     next: u32,
     texts: Layers<SourceId, SourceText>,
+    /// Texts that stand in for files, by the names of these.
+    unsaved: Arc<HashMap<Arc<str>, Arc<str>>>,
 }
 
 /// One text with its name.
@@ -49,11 +52,11 @@ pub struct SourceMap {
 pub struct SourceText {
     /// File name, or `<expression>` and the like.
     pub name: Arc<str>,
-    /// The text itself, with a private character for each byte that is not UTF-8.
+    /// The text, with a private character for each byte that is not UTF-8.
     pub text: Arc<str>,
-    /// Offset of each line's first byte, once somebody has asked for lines.
+    /// Offset of each line's first byte. Computed on demand.
     line_starts: Arc<OnceLock<Box<[u32]>>>,
-    /// Offset after each character that stands for a byte, likewise.
+    /// Offset after each character that stands for a byte. Computed on demand.
     strays: Arc<OnceLock<Box<[u32]>>>,
 }
 
@@ -68,8 +71,8 @@ impl SourceText {
         }
     }
 
-    /// The line that a byte offset is in: its number, from 0, and the offset
-    /// of its first byte.
+    /// The line with a byte offset: its number, from 0, and the offset of its
+    /// first byte.
     pub fn line_of(&self, offset: usize) -> (usize, usize) {
         let starts = self.line_starts.get_or_init(|| {
             let ends = self.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
@@ -79,7 +82,7 @@ impl SourceText {
         (number, starts[number] as usize)
     }
 
-    /// How many characters before a byte offset stand for one byte each.
+    /// Number of characters before a byte offset that stand for one byte each.
     fn strays_before(&self, offset: u32) -> usize {
         let strays = self.strays.get_or_init(|| {
             let strays = self.text.char_indices().filter(|(_, one)| stray::is_stray(*one));
@@ -90,50 +93,62 @@ impl SourceText {
 }
 
 impl SourceMap {
-    /// Adds a text. Spans are 32 bits wide, so texts of 4 GiB or more must be
-    /// refused by whoever reads them.
+    /// An empty map that takes these texts in place of those of the files of the
+    /// same names: what an editor has not saved, or would be written.
+    pub fn with_unsaved(unsaved: HashMap<Arc<str>, Arc<str>>) -> SourceMap {
+        SourceMap { unsaved: Arc::new(unsaved), ..SourceMap::default() }
+    }
+
+    /// Adds a text. Offsets have 32 bits, so the caller must refuse texts of 4
+    /// GiB or more.
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
         let id = self.next_id();
         self.next = self.next.checked_add(1).expect("fewer than 2^32 texts");
+        let name = name.into();
+        let text = match self.unsaved.get(&name) {
+            Some(unsaved) => Arc::clone(unsaved),
+            None => text.into(),
+        };
         self.insert(id, SourceText::new(name, text));
         id
     }
 
-    /// The identifier that the next text gets, above those of all texts so far.
+    /// The identifier of the next text. It is greater than all earlier ones.
     pub fn next_id(&self) -> SourceId {
         SourceId(self.next)
     }
 
-    /// Adds a text under an identifier that is not given by this map.
+    /// Adds a text under an identifier that this map did not give.
     pub fn insert(&mut self, id: SourceId, text: SourceText) {
         self.texts.insert(id, text);
     }
 
-    /// Empties a text that nothing will ask for any more.
+    /// Empties a text that nobody will ask for again.
     pub fn forget(&mut self, id: SourceId) {
         self.insert(id, SourceText::default());
     }
 
-    /// The text of an identifier given by [`SourceMap::add`].
+    /// The text with an identifier from [`SourceMap::add`].
     ///
     /// # Panics
-    /// When no text has that identifier.
+    /// If no text has that identifier.
     pub fn get(&self, id: SourceId) -> &SourceText {
         self.texts.get(&id).expect("a text of this map")
     }
 
-    /// What a span covers.
+    /// The text of a span.
     pub fn slice(&self, span: Span) -> &str {
         &self.get(span.source).text[span.start as usize..span.end as usize]
     }
 
-    /// The offset in the bytes that were read, of an offset in their text.
+    /// The offset in the original bytes for an offset in the text.
     pub fn byte_offset(&self, source: SourceId, offset: u32) -> u32 {
         let extra = self.get(source).strays_before(offset) * stray::EXTRA_BYTES;
         offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX))
     }
 
-    /// Line and column of a byte offset, both from 1, the column in characters.
+    /// Line and column of a byte offset, both from 1. The column counts
+    /// characters.
     pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {
         let source = self.get(source);
         let offset = source.text.floor_char_boundary(offset as usize);

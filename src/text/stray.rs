@@ -1,19 +1,20 @@
-//! Bytes of a text that are not UTF-8, each as one character that stands for it.
+//! Represents each byte that is not UTF-8 by a character.
 //!
-//! libpcp reads definitions as bytes, and repeats them as they are. The
+//! libpcp reads definitions as bytes and repeats them unchanged, but the
 //! compiler reads text. [`decoded`] loses nothing: a stray byte becomes a
-//! private character of Unicode's last plane, and so does each byte of such a
-//! character that is really there, so that [`encoded`] gives every text back. A
-//! text that goes anywhere but into a message is [`replaced`] first.
+//! private character of Unicode's last plane. If a text already has such a
+//! character, each of its bytes becomes one too, so [`encoded`] restores every
+//! text. A text that goes anywhere except into a message is [`replaced`] first.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// What stands for the bytes 0x80 to 0xff.
+/// The characters that stand for the bytes 0x80 to 0xff.
 const STRAY: RangeInclusive<char> = '\u{10ff80}'..='\u{10ffff}';
-/// Difference of a character and the byte that it stands for.
+/// Difference between such a character and its byte.
 const BASE: u32 = 0x10_ff00;
-/// Bytes in UTF-8 of a character that stands for one byte, more than that one.
+/// Number of bytes in UTF-8 that such a character needs beyond the one that it
+/// stands for.
 pub const EXTRA_BYTES: usize = 3;
 
 /// True for a character that stands for a byte.
@@ -21,7 +22,7 @@ pub fn is_stray(character: char) -> bool {
     STRAY.contains(&character)
 }
 
-/// The byte that a character stands for, if it does.
+/// The byte that a character stands for, if it is such a character.
 pub fn byte(character: char) -> Option<u8> {
     is_stray(character).then(|| u8::try_from(u32::from(character) - BASE).ok()).flatten()
 }
@@ -34,7 +35,7 @@ pub const fn character(byte: u8) -> char {
     }
 }
 
-/// Bytes as text.
+/// Decodes bytes as text.
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !text.contains(is_stray)
@@ -54,7 +55,7 @@ pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// The bytes that [`decoded`] had.
+/// The bytes that [`decoded`] was given.
 pub fn encoded(text: &str) -> Cow<'_, [u8]> {
     if !text.contains(is_stray) {
         return text.as_bytes().into();
@@ -69,7 +70,8 @@ pub fn encoded(text: &str) -> Cow<'_, [u8]> {
     out.into()
 }
 
-/// The text with U+FFFD for each stray byte, for whoever takes UTF-8 only.
+/// The text with U+FFFD for each stray byte, for readers that accept only
+/// UTF-8.
 pub fn replaced(text: &str) -> Cow<'_, str> {
     match text.contains(is_stray) {
         true => text.replace(is_stray, "\u{fffd}").into(),

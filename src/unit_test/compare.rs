@@ -1,6 +1,8 @@
-//! Compares what is expected of a metric at a step with what it has.
+//! Compares the expected values of a metric at a step with the actual ones.
 
-use pmderive_runtime::eval::{Value, Values};
+use std::borrow::Cow;
+
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Reason;
 
@@ -9,31 +11,31 @@ use crate::report::plain::{text, write_value};
 use super::file::Expected;
 use super::timeline::{Item, Number, Tolerance};
 
-/// What a metric has at a step.
-#[derive(Clone, Copy, Debug)]
+/// The actual result of a metric at a step.
+#[derive(Clone, Debug)]
 pub enum Got<'g> {
-    /// Values, and the names of the instances by identifier.
-    Values(Values<'g>, &'g [Box<str>]),
-    /// None, for a reason.
+    /// Values, with the names of the instances. A single value has no name.
+    Values(Vec<(Option<Cow<'g, str>>, Value<'g>)>),
+    /// No values, for a reason.
     Empty(Reason),
-    /// A status instead; for a definition that cannot be used, what is wrong.
+    /// A status. For a definition that cannot be used, also the mistake.
     Failed(PmStatus, Option<&'g str>),
 }
 
-/// A difference.
+/// A difference between expected and actual values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
-    /// The instance; of the metric as a whole without one.
+    /// The instance. `None` for the metric as a whole.
     pub instance: Option<Box<str>>,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
-    /// What there is.
+    /// The actual value.
     pub got: String,
-    /// Why there is no value.
+    /// The reason why there is no value.
     pub why: Option<Why>,
 }
 
-/// Why there is no value: a word that does not change, and a text.
+/// The reason why there is no value: a word that does not change, and a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     /// The word.
@@ -43,9 +45,9 @@ pub struct Why {
 }
 
 /// All differences at a step.
-pub fn compare(expected: &Expected, step: usize, got: Got<'_>) -> Vec<Mismatch> {
+pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();
-    // Instances that something is said of.
+    // Instances with an expectation.
     let mut named: Vec<&str> = Vec::new();
     let mut anything = false;
     for (instance, timeline) in &expected.timelines {
@@ -67,32 +69,34 @@ pub fn compare(expected: &Expected, step: usize, got: Got<'_>) -> Vec<Mismatch> 
             });
         }
     }
-    if let Got::Values(values, names) = got
+    if let Got::Values(values) = got
         && !anything
     {
-        for (id, value) in values.iter() {
-            let Some(name) = name(names, id) else { continue };
-            if !named.contains(&&*name) {
+        for (name, value) in values {
+            let Some(name) = name else { continue };
+            if !named.contains(&&**name) {
                 mismatches.push(Mismatch {
-                    instance: Some(name),
+                    instance: Some(Box::from(&**name)),
                     expected: Item::Absent.to_string(),
-                    got: show(value),
+                    got: show(*value),
                     why: None,
                 });
             }
         }
     }
-    // A failure is of the metric as a whole: where it is expected of one
-    // instance, or missed for one, others without a value add nothing.
+    // A failure concerns the metric as a whole. If it is expected of one
+    // instance, or reported for one, instances that should be absent add
+    // nothing.
     if let Got::Failed(status, _) = got {
         let is_expected =
-            expected.timelines.iter().any(|(_, line)| line.at(step) == Item::Failed(status));
+            expected.timelines.iter().any(|(_, line)| line.at(step) == Item::Failed(*status));
         let says_nothing = |one: &Mismatch| one.expected == Item::Absent.to_string();
         if is_expected || !mismatches.iter().all(says_nothing) {
             mismatches.retain(|one| !says_nothing(one));
         }
     }
-    // Whatever else is said of a metric as a whole, its instances need not be listed.
+    // If a difference concerns the metric as a whole, its instances are not
+    // listed.
     let is_whole = expected.timelines.iter().any(|(instance, _)| instance.is_none());
     if is_whole && mismatches.iter().any(|mismatch| mismatch.instance.is_none()) {
         mismatches.retain(|mismatch| mismatch.instance.is_none());
@@ -100,45 +104,34 @@ pub fn compare(expected: &Expected, step: usize, got: Got<'_>) -> Vec<Mismatch> 
     mismatches
 }
 
-fn is_met(item: &Item, instance: Option<&str>, got: Got<'_>) -> bool {
+fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>) -> bool {
     match (item, got) {
         (Item::Any, _) => true,
-        (Item::Failed(expected), Got::Failed(status, _)) => *expected == status,
+        (Item::Failed(expected), Got::Failed(status, _)) => expected == status,
         (Item::Failed(_), _) | (_, Got::Failed(..)) => false,
         (Item::NoValues(Some(word)), Got::Empty(reason)) => *word == reason.word(),
         (Item::NoValues(None) | Item::Absent, Got::Empty(_)) => true,
-        (Item::NoValues(_), Got::Values(values, _)) => values.is_empty(),
-        (Item::Absent, Got::Values(values, names)) => match instance {
-            Some(_) => value_of(values, names, instance).is_none(),
+        (Item::NoValues(_), Got::Values(values)) => values.is_empty(),
+        (Item::Absent, Got::Values(values)) => match instance {
+            Some(_) => value_of(values, instance).is_none(),
             None => values.is_empty(),
         },
-        (Item::Number { start, tolerance, .. }, Got::Values(values, names)) => {
-            value_of(values, names, instance)
-                .is_some_and(|value| is_near(value, *start, *tolerance))
+        (Item::Number { start, tolerance, .. }, Got::Values(values)) => {
+            value_of(values, instance).is_some_and(|value| is_near(value, *start, *tolerance))
         }
-        (Item::Text(text), Got::Values(values, names)) => {
-            value_of(values, names, instance) == Some(Value::Text(text.as_bytes()))
+        (Item::Text(text), Got::Values(values)) => {
+            value_of(values, instance) == Some(Value::Text(text.as_bytes()))
         }
         (Item::Number { .. } | Item::Text(_), Got::Empty(_)) => false,
     }
 }
 
-/// Name of an instance; none of a metric with a single value.
-fn name(names: &[Box<str>], id: i32) -> Option<Box<str>> {
-    if id == -1 {
-        return None;
-    }
-    let known = usize::try_from(id).ok().and_then(|id| names.get(id)).cloned();
-    Some(known.unwrap_or_else(|| id.to_string().into()))
-}
-
-/// The value of an instance, or the single value of a metric without instances.
-fn value_of<'v>(values: Values<'v>, names: &[Box<str>], wanted: Option<&str>) -> Option<Value<'v>> {
-    let lane = (0..values.len()).find(|lane| {
-        let name = name(names, values.instances[*lane]);
-        name.as_deref() == wanted
-    })?;
-    Some(values.get(lane))
+/// The value of an instance, or a metric's single value.
+fn value_of<'v>(
+    values: &[(Option<Cow<'_, str>>, Value<'v>)],
+    wanted: Option<&str>,
+) -> Option<Value<'v>> {
+    values.iter().find(|(name, _)| name.as_deref() == wanted).map(|(_, value)| *value)
 }
 
 fn is_near(value: Value<'_>, expected: Number, tolerance: Option<Tolerance>) -> bool {
@@ -157,7 +150,8 @@ fn is_near(value: Value<'_>, expected: Number, tolerance: Option<Tolerance>) -> 
             Tolerance::Absolute(distance) => distance,
             Tolerance::Relative(part) => (wanted * part).abs(),
         };
-        // Infinities are near themselves only, as any number is.
+        // An infinity is near only itself; the comparison with `wanted` covers
+        // it.
         return (real - wanted).abs() <= distance
             || real == wanted
             || real.is_nan() && wanted.is_nan();
@@ -169,7 +163,7 @@ fn is_near(value: Value<'_>, expected: Number, tolerance: Option<Tolerance>) -> 
     }
 }
 
-/// A value as a timeline has it.
+/// A value in the form of a timeline.
 fn show(value: Value<'_>) -> String {
     match value {
         Value::Text(bytes) => return format!("'{}'", text(bytes)),
@@ -178,7 +172,7 @@ fn show(value: Value<'_>) -> String {
     }
     let mut out = String::new();
     write_value(&mut out, value);
-    // Whole numbers are written as whole numbers.
+    // A whole number is written without a fraction.
     match out.strip_suffix(".0") {
         Some(whole) if matches!(value, Value::F32(_) | Value::F64(_)) => whole.to_owned(),
         _ => out,
@@ -186,21 +180,20 @@ fn show(value: Value<'_>) -> String {
 }
 
 impl Got<'_> {
-    /// What there is of an instance, or of the metric as a whole.
-    fn describe(self, instance: Option<&str>) -> String {
+    /// Describes the actual result of an instance, or of the metric as a whole.
+    fn describe(&self, instance: Option<&str>) -> String {
         match self {
-            Got::Failed(status, _) => Item::Failed(status).to_string(),
+            Got::Failed(status, _) => Item::Failed(*status).to_string(),
             Got::Empty(reason) => Item::NoValues(Some(reason.word())).to_string(),
-            Got::Values(values, names) => match value_of(values, names, instance) {
+            Got::Values(values) => match value_of(values, instance) {
                 Some(value) => show(value),
                 None if instance.is_some() => Item::Absent.to_string(),
                 None => {
                     let shown: Vec<String> = values
                         .iter()
                         .take(3)
-                        .map(|(id, value)| {
-                            let name = name(names, id).unwrap_or_default();
-                            format!("{name} = {}", show(value))
+                        .map(|(name, value)| {
+                            format!("{} = {}", name.as_deref().unwrap_or_default(), show(*value))
                         })
                         .collect();
                     let more = if values.len() > shown.len() { ", ..." } else { "" };
@@ -210,24 +203,26 @@ impl Got<'_> {
         }
     }
 
-    /// Why there is no value.
-    fn why(self) -> Option<Why> {
+    /// The reason why there is no value.
+    fn why(&self) -> Option<Why> {
         match self {
             Got::Values(..) => None,
             Got::Empty(reason) => Some(Why { reason: reason.word(), text: reason.to_string() }),
             Got::Failed(_, Some(mistake)) => {
-                Some(Why { reason: "definition", text: mistake.to_owned() })
+                Some(Why { reason: "definition", text: (*mistake).to_owned() })
             }
             Got::Failed(status, None) => Some(Why { reason: "failed", text: status.to_string() }),
         }
     }
 
-    /// Everything about it, so that two can be compared.
-    pub fn digest(self) -> String {
+    /// A text with the whole result, so that two results can be compared.
+    pub fn digest(&self) -> String {
         match self {
-            Got::Values(values, _) => {
-                let values: Vec<String> =
-                    values.iter().map(|(id, value)| format!("[{id}] {}", show(value))).collect();
+            Got::Values(values) => {
+                let shown = |(name, value): &(Option<Cow<'_, str>>, Value<'_>)| {
+                    format!("[{}] {}", name.as_deref().unwrap_or_default(), show(*value))
+                };
+                let values: Vec<String> = values.iter().map(shown).collect();
                 values.join(", ")
             }
             _ => self.describe(None),

@@ -1,12 +1,12 @@
-//! A file of unit tests as data: what [`super::read()`] makes and
-//! [`super::run()`] runs.
+//! A file of unit tests as data: [`super::read()`] makes it, and
+//! [`super::run()`] runs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pmderive_runtime::memory::MemoryMetadata;
-use pmderive_runtime::model::{InDom, InstId, PmStatus, Pmid};
+use pmderive_runtime::model::{InDom, InstId, MetricDesc, PmStatus, Pmid};
 
 use crate::diag::Code;
 use crate::dialect::Language;
@@ -18,82 +18,111 @@ use super::timeline::{Timeline, Tolerance};
 /// A file of unit tests.
 #[derive(Debug)]
 pub struct TestFile {
-    /// The file's text among the sources.
+    /// The file's text in the source map.
     pub source: SourceId,
     /// Language of the definitions.
     pub language: Language,
     /// Definition files and directories.
     pub files: Vec<Spanned<PathBuf>>,
     /// Definitions in the file itself.
-    pub definitions: Option<Written>,
+    pub definitions: Option<FileText>,
+    /// Files of definitions over a fleet.
+    pub fleet_files: Vec<Spanned<PathBuf>>,
+    /// Definitions over a fleet in the file itself.
+    pub fleet_definitions: Option<FileText>,
     /// Names, descriptors and all instances of the metrics.
     pub metadata: MemoryMetadata,
-    /// Names of instances by domain; the position is the identifier.
+    /// Names of instances by domain. An instance's position is its identifier.
     pub instances: BTreeMap<InDom, Vec<Box<str>>>,
     /// The cases, in their order.
     pub cases: Vec<Case>,
-    /// Definitions that have to be refused.
+    /// Definitions that must be refused.
     pub rejected: Vec<Rejected>,
 }
 
-/// One test: samples, and what is to come of them.
+/// One test: samples, and the expected results.
 #[derive(Debug)]
 pub struct Case {
-    /// What it is called.
-    pub name: Written,
+    /// Name of the test.
+    pub name: FileText,
     /// Time from one step to the next.
     pub interval: Duration,
     /// Number of steps.
     pub steps: usize,
-    /// Steps before which continuity ended.
-    pub gaps: BTreeSet<usize>,
-    /// Steps at which the fetch as a whole fails.
-    pub failures: BTreeMap<usize, PmStatus>,
-    /// Samples by metric.
-    pub samples: BTreeMap<Pmid, Vec<(InstId, Timeline)>>,
-    /// What is expected, by metric or expression.
+    /// The samples of a single host.
+    pub samples: Samples,
+    /// The hosts of a fleet. If there are any, the expected results are over them.
+    pub hosts: Vec<Host>,
+    /// The expected results, by metric or expression.
     pub expected: Vec<Expected>,
 }
 
-/// What is expected of one metric or expression.
+/// The samples of one host.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Steps before which there is a gap.
+    pub gaps: BTreeSet<usize>,
+    /// Steps at which the whole fetch fails.
+    pub failures: BTreeMap<usize, PmStatus>,
+    /// Samples by metric.
+    pub of_metrics: BTreeMap<Pmid, Vec<(InstId, Timeline)>>,
+    /// Metrics whose metadata differ from those of the other hosts.
+    pub metadata: Vec<(Box<str>, MetricDesc)>,
+}
+
+/// A host of a fleet.
+#[derive(Debug)]
+pub struct Host {
+    /// Name of the host.
+    pub name: Box<str>,
+    /// Labels of the host.
+    pub labels: Vec<(Box<str>, Box<str>)>,
+    /// Steps at which the host is not asked.
+    pub missed: BTreeSet<usize>,
+    /// Samples of the host.
+    pub samples: Samples,
+}
+
+/// The expected results of one metric or expression.
 #[derive(Debug)]
 pub struct Expected {
     /// The name or expression.
-    pub subject: Written,
-    /// Timelines by the names of instances; without a name for the metric as
-    /// a whole.
+    pub subject: FileText,
+    /// Timelines by instance name. A timeline without a name is for the metric
+    /// as a whole.
     pub timelines: Vec<(Option<Box<str>>, Timeline)>,
-    /// How near numbers have to be that say nothing of it themselves.
+    /// Tolerance for numbers without one of their own.
     pub tolerance: Option<Tolerance>,
 }
 
-/// A definition or expression that has to be refused.
+/// A definition or expression that must be refused.
 #[derive(Debug)]
 pub struct Rejected {
-    /// What the test is called.
-    pub name: Written,
-    /// Name of a definition, or an expression.
+    /// Name of the test.
+    pub name: FileText,
+    /// The definition or expression.
     pub subject: Subject,
-    /// Code of an error that it has to have.
+    /// Code of the expected error.
     pub code: Code,
 }
 
-/// What has to be refused.
+/// The subject of a refusal.
 #[derive(Debug)]
 pub enum Subject {
-    /// The definition of this name.
-    Definition(Written),
+    /// The definition with this name.
+    Definition(FileText),
     /// An expression.
-    Expression(Written),
+    Expression(FileText),
 }
 
 /// A text of the file.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct FileText {
     /// The text.
     pub text: Box<str>,
-    /// Where it stands, quotes included.
+    /// Place of the text, including its quotes.
     pub span: Span,
-    /// Offset in the file of its first byte, if it stands there as it is.
+    /// Offset in the file of the text's first byte, if the text is there
+    /// without escapes.
     pub content: Option<u32>,
 }

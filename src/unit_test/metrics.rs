@@ -1,4 +1,4 @@
-//! Reads what a file of unit tests says of its metrics.
+//! Reads the metrics in a file of unit tests.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::text::Span;
 use super::read::{QUOTES, Reader, in_order};
 use crate::document::{Table, Value};
 
-/// Domain of the metrics and instance domains that have no number of their own.
+/// Domain for metrics and instance domains without a number of their own.
 const OWN_DOMAIN: u32 = 509;
 
 /// The word for a type that `mkconst()` does not have.
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.metadata.add_metric(name, MetricDesc { pmid, value_type, indom, semantics, units });
     }
 
-    /// An identifier that no metric has.
+    /// Finds an identifier that no metric has.
     fn free_pmid(&mut self) -> Option<Pmid> {
         while self.given < 1 << 22 {
             let pmid = Pmid::new(OWN_DOMAIN, self.given >> 10, self.given & 0x3ff);
@@ -95,7 +95,7 @@ impl Reader<'_> {
         None
     }
 
-    fn value_type(&mut self, value: &Value<'_>) -> Option<ValueType> {
+    pub(super) fn value_type(&mut self, value: &Value<'_>) -> Option<ValueType> {
         let (text, span) = self.document.string(value)?;
         if text.eq_ignore_ascii_case(STRING) {
             return Some(ValueType::String);
@@ -108,7 +108,7 @@ impl Reader<'_> {
         found
     }
 
-    fn semantics(&mut self, value: &Value<'_>) -> Option<Semantics> {
+    pub(super) fn semantics(&mut self, value: &Value<'_>) -> Option<Semantics> {
         let (text, span) = self.document.string(value)?;
         let found = semantics_word(text);
         if found.is_none() {
@@ -117,7 +117,7 @@ impl Reader<'_> {
         found
     }
 
-    fn units(&mut self, value: &Value<'_>) -> Option<Units> {
+    pub(super) fn units(&mut self, value: &Value<'_>) -> Option<Units> {
         let (text, span) = self.document.string(value)?;
         if text.trim().is_empty() || text == "none" {
             return Some(Units::NONE);
@@ -125,12 +125,12 @@ impl Reader<'_> {
         match Units::parse(text) {
             Ok(parsed) if parsed.multiplier == 1.0 => return Some(parsed.units),
             Ok(_) => self.document.error(span, "units of a metric have no multiplier"),
-            Err(error) => self.document.error(span, format!("these are no units: {error}")),
+            Err(error) => self.document.error(span, format!("these are not units: {error}")),
         }
         None
     }
 
-    /// An instance domain: its number, or a word that stands for one.
+    /// Reads an instance domain: its number, or a word that stands for one.
     fn indom(&mut self, value: &Value<'_>) -> Option<Option<InDom>> {
         let (text, span) = self.document.string(value)?;
         if text.is_empty() {

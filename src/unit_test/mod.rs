@@ -1,41 +1,67 @@
 //! Unit tests of definitions.
 //!
-//! A test gives samples of metrics step by step, with gaps, counters that start again, instances
-//! that come and go, and fetches that fail; and it says what comes of them. Input: the TOML text of
-//! a file of tests. Output: for each test what differs. The command prints that.
+//! A test gives samples of metrics step by step, with gaps, counters that start
+//! again, instances that come and go, and fetches that fail. It also gives the
+//! expected results. Input: the TOML text of a test file. Output: the
+//! differences for each test. The command prints them.
 //!
 //! | key                 | meaning                                                       |
 //! |---------------------|---------------------------------------------------------------|
-//! | `files`             | list of definition files and directories, from where the file is |
+//! | `files`             | list of definition files and directories, relative to this file |
 //! | `definitions`       | text of further definitions                                   |
+//! | `fleet`             | list of files of definitions over a fleet                      |
+//! | `fleet-definitions` | text of further definitions over a fleet                       |
 //! | `compat`            | `"6.0"`, `"7.2"` or `"off"`, as on the command line            |
 //! | `extensions`        | `true` for functions and forms that libpcp does not have       |
 //! | `metadata`          | file of metrics, as `pmderive deps --metadata` writes it       |
-//! | `interval`          | time between steps, for cases that say nothing else            |
-//! | `tolerance`         | how near numbers have to be: `0.01` or `"0.1%"`                |
+//! | `interval`          | time between steps, for cases without their own                |
+//! | `tolerance`         | allowed difference of numbers: `0.01` or `"0.1%"`              |
 //! | `[metrics]`         | by name: `{ type, semantics, units, indom }`                   |
 //! | `[[case]]`          | one test                                                      |
-//! | `name`              | what it is called                                             |
-//! | `interval`, `tolerance` | as above, of this case                                    |
-//! | `steps`             | number of steps, if no timeline tells it                       |
-//! | `gaps`              | steps, from 0, before which a mark or a new connection lies    |
+//! | `name`              | name of the test                                              |
+//! | `interval`, `tolerance` | as above, for this case                                   |
+//! | `steps`             | number of steps, if no timeline shows it                       |
+//! | `gaps`              | steps, from 0, with a mark or a new connection before them     |
 //! | `failures`          | fetches that fail: `[{ step = 2, error = "PM_ERR_IPC" }]`      |
-//! | `[case.samples]`    | by metric: a timeline, or by instance timelines                |
-//! | `[case.expect]`     | by definition or expression: as above                          |
+//! | `[case.samples]`    | by metric: a timeline, or timelines by instance                |
+//! | `[case.expect]`     | by definition or expression, as above                          |
+//! | `[case.hosts.NAME]` | a host of a fleet; the case is over all of them, see below      |
 //! | `[[rejected]]`      | a `definition` or `expression` that has an error, and its `code` |
 //!
-//! What a metric or an instance has at each step is a [`Timeline`], all of a
-//! case with as many steps. An instance that is not mentioned has no value,
-//! and a metric without samples has none at all. Where a metric with instances
-//! fails or has no values, one of its instances says so (`PM_ERR_AGAIN`,
-//! `none(gap)`), or a timeline without instances. An example:
+//! The result of a metric or an instance at each step is in a [`Timeline`]. All
+//! timelines of a case have the same number of steps. An instance without a
+//! timeline has no value, and a metric without samples has none at all. If a
+//! metric with instances fails or has no values, the timeline of one of its
+//! instances says so (`PM_ERR_AGAIN`, `none(gap)`), or a timeline without
+//! instances. An example:
 //!
 //! ```toml
 #![doc = include_str!("../../tests/unit_tests/shop.toml")]
 //! ```
+//!
+//! A case with hosts tests definitions over a fleet: what is expected is of groups of
+//! hosts, by their names. Each host has
+//!
+//! | key                 | meaning                                                       |
+//! |---------------------|---------------------------------------------------------------|
+//! | `labels`            | by which hosts are grouped: `{ rack = "a" }`                   |
+//! | `samples`           | as those of a case, which hold for metrics that it has not     |
+//! | `metrics`           | metrics that are others here: `{ "mem.free" = { type, units } }` |
+//! | `missed`            | steps at which nobody asks it                                 |
+//! | `gaps`, `failures`  | as those of a case                                            |
+//!
+//! The first host decides about type and units of what is aggregated. An example:
+//!
+//! ```toml
+#![doc = include_str!("../../tests/unit_tests/fleet.toml")]
+//! ```
 
 mod compare;
+mod coverage;
 mod file;
+#[cfg(feature = "fleet")]
+mod fleet;
+mod hosts;
 mod metrics;
 mod read;
 mod run;
@@ -43,17 +69,18 @@ mod series;
 mod timeline;
 
 pub use compare::Why;
-pub use file::{Case, Expected, Rejected, Subject, TestFile, Written};
+pub use coverage::{Coverage, Covered};
+pub use file::{Case, Expected, FileText, Host, Rejected, Samples, Subject, TestFile};
 pub use read::read;
-pub use run::{Failure, NamedBackend, Outcome, Report, run};
+pub use run::{Failure, NamedBackend, Outcome, Report, run, run_with_coverage};
 #[cfg(any(test, feature = "fuzz"))]
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
 
-/// Reads any text as a file of tests, and runs those that are short.
+/// Reads any text as a test file, and runs short ones.
 ///
 /// # Panics
-/// When a place of a mistake is not in the text, or running fails.
+/// If the place of a mistake is not in the text, or running fails.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_test_file(data: &[u8]) {
     use std::path::Path;
@@ -63,7 +90,7 @@ pub fn fuzz_test_file(data: &[u8]) {
     use crate::text::SourceMap;
 
     let Ok(text) = std::str::from_utf8(data) else { return };
-    // Whatever files there are on this machine, they are not read.
+    // The fuzzer must not read files of this machine.
     if text.contains("/dev") || text.contains("/proc") {
         return;
     }
@@ -74,6 +101,8 @@ pub fn fuzz_test_file(data: &[u8]) {
     assert!(file.is_some() || diagnostics.errors() > 0, "{text:?}");
     if let Some(mut file) = file.filter(|_| diagnostics.errors() == 0) {
         file.files.clear();
+        file.fleet_files.clear();
+        file.cases.iter_mut().for_each(|case| case.hosts.truncate(4));
         file.cases.retain(|case| case.steps <= 20 && case.expected.len() <= 20);
         let tests = file.cases.len() + file.rejected.len();
         let backends = [("interp", Backend::Interp), ("auto", Backend::Auto)];

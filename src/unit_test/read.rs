@@ -1,8 +1,8 @@
 //! Reads a file of unit tests.
 //!
-//! From TOML to [`TestFile`]: everything is checked that the text alone and
-//! the metadata of its metrics tell, and every mistake has its place. The
-//! definitions under test are not looked at.
+//! It turns TOML into a [`TestFile`]. It checks everything that the text and
+//! the metadata of its metrics allow, and reports each mistake at its place. It
+//! does not read the definitions under test.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,17 +22,17 @@ use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
 
-use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};
+use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
-/// What to do about a name that TOML takes for tables within tables.
-pub(super) const QUOTES: &str = "names with points stand in quotes: \"disk.dev.read\"";
+/// Advice for a name that TOML reads as nested tables.
+pub(super) const QUOTES: &str = "put names with dots in quotes: \"disk.dev.read\"";
 
-/// Reads the text of a file, which is among the sources. `directory` is where
-/// the paths in it begin.
+/// Reads the text of a file, which is in the source map. Paths in it are
+/// relative to `directory`.
 ///
-/// Everything that is wrong is reported; what could be understood of the rest
-/// is the result, of which nothing should be run then.
+/// All mistakes are reported. If there are any, the result contains what could
+/// be understood, and must not be run.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -55,15 +55,15 @@ pub fn read(
     Some(reader.file(source, &table))
 }
 
-/// Reading, with what the file says of all cases.
+/// A reader, with the settings for all cases of the file.
 pub(super) struct Reader<'r> {
     pub(super) document: Document<'r>,
     directory: &'r Path,
     pub(super) metadata: MemoryMetadata,
-    /// Instance domains by the words that stand for them.
+    /// Instance domains, by the words that stand for them.
     pub(super) labels: BTreeMap<Box<str>, InDom>,
     instances: BTreeMap<InDom, Vec<Box<str>>>,
-    /// Identifiers given to metrics so far.
+    /// Number of identifiers that were given to metrics so far.
     pub(super) given: u32,
     interval: Duration,
     tolerance: Option<Tolerance>,
@@ -76,6 +76,8 @@ impl Reader<'_> {
             &[
                 "files",
                 "definitions",
+                "fleet",
+                "fleet-definitions",
                 "compat",
                 "extensions",
                 "interval",
@@ -86,13 +88,16 @@ impl Reader<'_> {
                 "rejected",
             ],
         );
-        let language = self.language(table);
-        let files = table.get("files").map_or(&[][..], |files| self.document.array(files));
-        let files = files.iter().filter_map(|file| self.path(file)).collect();
+        let mut language = self.language(table);
+        let files = self.files(table, "files");
         let definitions = table.get("definitions").and_then(|text| self.text(text));
+        let fleet_files = self.files(table, "fleet");
+        let fleet_definitions = table.get("fleet-definitions").and_then(|text| self.text(text));
         self.interval =
             table.get("interval").and_then(|v| self.interval(v)).unwrap_or(self.interval);
         self.tolerance = table.get("tolerance").and_then(|v| self.tolerance(v));
+        // As in `serve`.
+        language.extensions |= !fleet_files.is_empty() || fleet_definitions.is_some();
         if let Some(path) = table.get("metadata").and_then(|path| self.path(path)) {
             self.recorded(&path);
         }
@@ -119,6 +124,8 @@ impl Reader<'_> {
             language,
             files,
             definitions,
+            fleet_files,
+            fleet_definitions,
             metadata: std::mem::take(&mut self.metadata),
             instances: std::mem::take(&mut self.instances),
             cases,
@@ -142,13 +149,19 @@ impl Reader<'_> {
         language
     }
 
-    fn text(&mut self, value: &Value<'_>) -> Option<Written> {
+    fn text(&mut self, value: &Value<'_>) -> Option<FileText> {
         let (text, span) = self.document.string(value)?;
         Some(self.written(text, span))
     }
 
-    fn written(&self, text: &str, span: Span) -> Written {
-        Written { text: text.into(), span, content: self.document.content(span, text) }
+    fn written(&self, text: &str, span: Span) -> FileText {
+        FileText { text: text.into(), span, content: self.document.content(span, text) }
+    }
+
+    /// A list of paths.
+    fn files(&mut self, table: &Table<'_>, key: &str) -> Vec<Spanned<PathBuf>> {
+        let files = table.get(key).map_or(&[][..], |files| self.document.array(files));
+        files.iter().filter_map(|file| self.path(file)).collect()
     }
 
     fn path(&mut self, value: &Value<'_>) -> Option<Spanned<PathBuf>> {
@@ -168,14 +181,14 @@ impl Reader<'_> {
             }
             Ok(_) => self.document.error(span, "an interval is from 1 nsec to 30 years"),
             Err(error) => {
-                let message = format!("this is no interval: {}", error.problem);
+                let message = format!("this is not an interval: {}", error.problem);
                 self.document.error_with_help(span, message, "such as \"10 sec\" or \"1min\"");
             }
         }
         None
     }
 
-    /// A tolerance as in a timeline, but without the `~`.
+    /// Reads a tolerance, as in a timeline but without the `~`.
     fn tolerance(&mut self, value: &Value<'_>) -> Option<Tolerance> {
         let span = self.document.span(value.span());
         let text = match number(value) {
@@ -196,8 +209,17 @@ impl Reader<'_> {
     }
 
     fn case(&mut self, table: &Table<'_>, span: Span) -> Option<Case> {
-        let known =
-            ["name", "interval", "steps", "gaps", "failures", "samples", "expect", "tolerance"];
+        let known = [
+            "name",
+            "interval",
+            "steps",
+            "gaps",
+            "failures",
+            "hosts",
+            "samples",
+            "expect",
+            "tolerance",
+        ];
         self.document.only(table, &known);
         let name = self.name(table, span)?;
         let interval = table.get("interval").and_then(|value| self.interval(value));
@@ -209,11 +231,13 @@ impl Reader<'_> {
             let span = self.document.span(value.span());
             match (1..=MAX_STEPS).contains(&steps) {
                 true => lengths.note(steps, span),
-                false => self.document.error(span, format!("there are 1 to {MAX_STEPS} steps")),
+                false => self.document.error(span, format!("a case has 1 to {MAX_STEPS} steps")),
             }
         }
         let samples = table.get("samples").and_then(|value| self.document.table(value));
         let samples = samples.map(|table| self.samples(table, &mut lengths));
+        let hosts = table.get("hosts").and_then(|value| self.document.table(value));
+        let hosts = hosts.map_or_else(Vec::new, |table| self.hosts(table, &mut lengths));
         let expected = table.get("expect").and_then(|value| self.document.table(value));
         let tolerance = tolerance.or(self.tolerance);
         let expected =
@@ -233,6 +257,15 @@ impl Reader<'_> {
             let help = "`_` is a step without a value, and `x*` repeats to the end";
             self.document.error_with_help(span, message, help);
         }
+        let mut own = self.events(table, steps);
+        own.of_metrics = samples.unwrap_or_default();
+        let hosts = hosts.into_iter().map(|host| self.host(host, &own, steps)).collect();
+        let interval = interval.unwrap_or(self.interval);
+        Some(Case { name, interval, steps, samples: own, hosts, expected })
+    }
+
+    /// What happens to the fetches of a host, without samples.
+    pub(super) fn events(&mut self, table: &Table<'_>, steps: usize) -> Samples {
         let gaps = table.get("gaps").map_or(&[][..], |value| self.document.array(value));
         let gaps = gaps.iter().filter_map(|gap| self.step(gap, steps)).collect();
         let failures = table.get("failures").map_or_else(Vec::new, |v| self.document.tables(v));
@@ -240,18 +273,10 @@ impl Reader<'_> {
             .into_iter()
             .filter_map(|(failure, span)| self.failure(failure, span, steps))
             .collect();
-        Some(Case {
-            name,
-            interval: interval.unwrap_or(self.interval),
-            steps,
-            gaps,
-            failures,
-            samples: samples.unwrap_or_default(),
-            expected,
-        })
+        Samples { gaps, failures, ..Samples::default() }
     }
 
-    fn name(&mut self, table: &Table<'_>, span: Span) -> Option<Written> {
+    fn name(&mut self, table: &Table<'_>, span: Span) -> Option<FileText> {
         let Some(name) = table.get("name") else {
             self.document.error(span, "this test has no name");
             return None;
@@ -259,8 +284,8 @@ impl Reader<'_> {
         self.text(name)
     }
 
-    /// The number of a step of a case.
-    fn step(&mut self, value: &Value<'_>, steps: usize) -> Option<usize> {
+    /// Reads the number of a step of a case.
+    pub(super) fn step(&mut self, value: &Value<'_>, steps: usize) -> Option<usize> {
         let step = self.document.count(value)?;
         if step >= steps {
             let span = self.document.span(value.span());
@@ -287,12 +312,12 @@ impl Reader<'_> {
         let (name, span) = self.document.string(error)?;
         let status = PmStatus::from_name(name);
         if status.is_none() {
-            self.document.error(span, format!("`{name}` is no error of PMAPI(3)"));
+            self.document.error(span, format!("`{name}` is not an error of PMAPI(3)"));
         }
         Some((step?, status?))
     }
 
-    fn samples(
+    pub(super) fn samples(
         &mut self,
         table: &Table<'_>,
         lengths: &mut Lengths,
@@ -327,14 +352,14 @@ impl Reader<'_> {
                 }
             }
             if samples.insert(desc.pmid, timelines).is_some() {
-                self.document.error(span, format!("`{name}` has other samples as well"));
+                self.document.error(span, format!("`{name}` has samples twice"));
             }
         }
         samples
     }
 
-    fn unknown_metric(&mut self, name: &str, span: Span) {
-        let message = format!("there is no metric `{name}` among `[metrics]`");
+    pub(super) fn unknown_metric(&mut self, name: &str, span: Span) {
+        let message = format!("`[metrics]` has no metric `{name}`");
         let help = match nearest(name, self.metadata.names_at("")) {
             _ if self.metadata.names_at(name).next().is_some() => QUOTES.to_owned(),
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -343,7 +368,7 @@ impl Reader<'_> {
         self.document.error_with_help(span, message, help);
     }
 
-    /// Identifier of an instance, which may be a new one.
+    /// Identifier of an instance. Adds the instance if it is new.
     fn instance(&mut self, indom: InDom, name: &str) -> InstId {
         let names = self.instances.entry(indom).or_default();
         let position = names.iter().position(|known| **known == *name).unwrap_or_else(|| {
@@ -353,7 +378,7 @@ impl Reader<'_> {
         InstId::try_from(position).unwrap_or(InstId::MAX)
     }
 
-    /// The samples of an instance (of a domain), or of all the metric.
+    /// Reads the samples of an instance (of a domain), or of a whole metric.
     fn sampled(
         &mut self,
         value: &Value<'_>,
@@ -381,7 +406,7 @@ impl Reader<'_> {
             let mut numbers = timeline.numbers();
             let (number, place) = numbers.find(|(number, _)| !fits(*number, desc.value_type))?;
             let value_type = desc.value_type;
-            Some((place.clone(), format!("{number} is no value of type {value_type}")))
+            Some((place.clone(), format!("{number} is not a value of type {value_type}")))
         });
         let Some((place, message)) = wrong else { return Some(timeline) };
         let span = self.inside(value, place);
@@ -389,7 +414,7 @@ impl Reader<'_> {
         None
     }
 
-    /// A timeline, whose length is taken note of.
+    /// Reads a timeline and notes its length.
     fn timeline(&mut self, value: &Value<'_>, lengths: &mut Lengths) -> Option<Timeline> {
         if let Some(number) = number(value) {
             return Some(Timeline::constant(number));
@@ -410,7 +435,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Bytes of a text's content.
+    /// The place of a range in a text's content.
     fn inside(&self, value: &Value<'_>, place: Range<usize>) -> Span {
         let span = self.document.span(value.span());
         match value.get_ref().as_str() {
@@ -453,7 +478,7 @@ impl Reader<'_> {
             (Some(name), None) => Subject::Definition(self.text(name)?),
             (None, Some(expression)) => Subject::Expression(self.text(expression)?),
             _ => {
-                let message = "what is to be refused is a `definition` or an `expression`";
+                let message = "name the `definition` or the `expression` that must be refused";
                 self.document.error(span, message);
                 return None;
             }
@@ -465,8 +490,8 @@ impl Reader<'_> {
             },
         };
         let Some(code) = table.get("code") else {
-            let help = "add the code of its error: code = \"PMD0203\"";
-            self.document.error_with_help(span, "why it is to be refused is not said", help);
+            let help = "add it: code = \"PMD0203\"";
+            self.document.error_with_help(span, "the code of the expected error is missing", help);
             return None;
         };
         let (text, span) = self.document.string(code)?;
@@ -480,12 +505,12 @@ impl Reader<'_> {
     }
 }
 
-/// The lengths of the timelines of a case.
+/// The lengths of a case's timelines.
 #[derive(Default)]
-struct Lengths {
-    /// That of the first one, which all others are to have.
+pub(super) struct Lengths {
+    /// Length of the first timeline, which all others must have.
     steps: Option<(usize, Span)>,
-    /// Those that differ.
+    /// Other lengths.
     others: Vec<(usize, Span)>,
 }
 
@@ -513,7 +538,7 @@ pub(super) fn in_order<'v, 't>(
     entries
 }
 
-/// A number that is written without quotes.
+/// A number without quotes.
 fn number(value: &Value<'_>) -> Option<Number> {
     match value.get_ref() {
         DeValue::Integer(integer) => {
@@ -524,7 +549,7 @@ fn number(value: &Value<'_>) -> Option<Number> {
     }
 }
 
-/// True if a number is a value of a numeric type.
+/// True if a number is a valid value of a numeric type.
 fn fits(number: Number, value_type: ValueType) -> bool {
     let Number::Integer(value) = number else {
         return matches!(value_type, ValueType::F32 | ValueType::F64);

@@ -1,91 +1,137 @@
 //! Runs the tests of a file.
 //!
-//! Each case has a source and sessions of its own, one for each way to compute;
-//! what the first gives is compared with what is expected, and what the others
-//! give with the first. It does not read the definitions of this machine, so
-//! that a test has the same outcome everywhere.
+//! Each case has its own source, and a session for each way to compute. The
+//! results of the first session are compared with the expected ones, and the
+//! results of the others with the first. The definitions of this machine are
+//! not read, so a test has the same outcome everywhere.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::memory::MemorySource;
-use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::model::{InstId, PmStatus};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::engine::{
-    Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space,
+    Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space, needed,
 };
 use crate::escape;
+use crate::syntax::ast::Spanned;
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
 use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
-use super::file::{Case, Rejected, Subject, TestFile, Written};
+use super::coverage::{BranchProbes, Coverage, Probes};
+use super::file::{Case, FileText, Rejected, Subject, TestFile};
+#[cfg(feature = "fleet")]
+use super::fleet::Fleet;
 use super::series::{self, Source};
 
-/// Most differences of one case that are kept.
+/// Most differences that are kept for one case.
 const MAX_FAILURES: usize = 20;
 
-/// A way to compute, with its name.
+/// A backend with its name.
 pub type NamedBackend = (&'static str, Backend);
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Name of the test, and where it stands.
-    pub name: Written,
-    /// Differences, the first ones. Without any, the test has passed.
+    /// Name of the test, and its place.
+    pub name: FileText,
+    /// The first differences. Without any, the test has passed.
     pub failures: Vec<Failure>,
-    /// How many differences there are besides.
+    /// Number of further differences.
     pub omitted: usize,
 }
 
-/// A difference between what is expected and what there is.
+/// A difference between expected and actual results.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The metric or expression.
     pub metric: Box<str>,
     /// The step, and its time since the first.
     pub step: Option<(usize, Duration)>,
-    /// The instance; of the metric as a whole without one.
+    /// The instance. `None` for the metric as a whole.
     pub instance: Option<Box<str>>,
-    /// What was expected.
+    /// The expected result.
     pub expected: String,
-    /// What there is.
+    /// The actual result.
     pub got: String,
-    /// Why there is no value.
+    /// The reason why there is no value.
     pub why: Option<Why>,
 }
 
-/// What came of all tests of a file.
+/// The results of all tests in a file.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Of each test, in the order of the file.
+    /// The result of each test, in the order of the file.
     pub reports: Vec<Report>,
-    /// What was not done as asked for, such as native code where there is none.
+    /// Warnings about requests that could not be met, such as native code where
+    /// there is none.
     pub warnings: Vec<String>,
+    /// What the tests exercise, if that was asked for.
+    pub coverage: Option<Coverage>,
 }
 
-/// Runs all tests of a file. What is wrong with its definitions is reported,
-/// unless that is what a test is about.
+/// Runs all tests in a file. Mistakes in its definitions are reported, unless a
+/// test expects them.
 pub fn run(
     file: &TestFile,
     backends: &[NamedBackend],
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Outcome {
+    run_all(file, backends, false, sources, diagnostics)
+}
+
+/// Runs all tests of a file as [`run`] does, and finds out what they exercise.
+pub fn run_with_coverage(
+    file: &TestFile,
+    backends: &[NamedBackend],
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Outcome {
+    run_all(file, backends, true, sources, diagnostics)
+}
+
+fn run_all(
+    file: &TestFile,
+    backends: &[NamedBackend],
+    covers: bool,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Outcome {
     let mut registry = Registry::new(file.language);
     let mut found = Diagnostics::default();
-    add_definitions(file, &mut registry, sources, &mut found);
-    let mut tester = Tester { file, registry, sources, engines: Vec::new(), found: found.clone() };
+    add_definitions(
+        &file.files,
+        file.definitions.as_ref(),
+        file,
+        &mut registry,
+        sources,
+        &mut found,
+    );
+    #[cfg(feature = "fleet")]
+    let fleet = Fleet::read(file, &registry, sources, &mut found);
+    let probes = covers.then(|| Probes::new(&registry, sources));
+    let (engines, found_before) = (Vec::new(), found.clone());
+    let mut tester = Tester { file, registry, sources, engines, found: found_before, probes };
     for (name, backend) in backends {
         tester.engines.push((name, Arc::new(Engine::new(file.language, *backend))));
     }
     let mut reports = Vec::new();
     for case in &file.cases {
+        #[cfg(feature = "fleet")]
+        if !case.hosts.is_empty() {
+            reports.push(fleet.run(case, &tester.registry, &tester.engines));
+            continue;
+        }
         let report = tester.case(case, diagnostics);
         reports.push(report);
     }
@@ -94,7 +140,7 @@ pub fn run(
         reports.push(report);
     }
     let warnings = tester.engines.iter().filter_map(|(_, engine)| engine.take_warning()).collect();
-    // Mistakes that a test asks for are none of the file's.
+    // A mistake that a test expects is not reported.
     let wanted: HashSet<&str> = file
         .rejected
         .iter()
@@ -106,16 +152,19 @@ pub fn run(
     let is_wanted =
         |one: &Diagnostic| one.metric.as_deref().is_some_and(|name| wanted.contains(name));
     diagnostics.extend(found.into_iter().filter(|one| !is_wanted(one)));
-    Outcome { reports, warnings }
+    Outcome { reports, warnings, coverage: tester.probes.map(|probes| probes.coverage) }
 }
 
-fn add_definitions(
+/// Registers the definitions of files, and those that stand in the file itself.
+pub(super) fn add_definitions(
+    paths: &[Spanned<PathBuf>],
+    written: Option<&FileText>,
     file: &TestFile,
     registry: &mut Registry,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
-    for path in &file.files {
+    for path in paths {
         let mut unreadable = |Unreadable { path: at, reason }: Unreadable| {
             let message = format!("cannot read {}: {reason}", escape::path(&at));
             diagnostics.push(Diagnostic::error(Code::BadTestFile, path.span, message));
@@ -138,7 +187,7 @@ fn add_definitions(
             registry.add_text(text, sources, diagnostics);
         }
     }
-    if let Some(definitions) = &file.definitions {
+    if let Some(definitions) = written {
         let name = Arc::clone(&sources.get(file.source).name);
         let before = definitions.content.map_or_else(String::new, |content| {
             let before = &sources.get(file.source).text[..content as usize];
@@ -149,9 +198,9 @@ fn add_definitions(
     }
 }
 
-/// A line of a definition file as long as this one that says nothing: before
-/// definitions within a file of tests such lines give all places in them their
-/// numbers in that file.
+/// A line for a definition file that has the same length but no contents. Such
+/// lines stand before definitions inside a test file, so that places in these
+/// definitions have the line numbers of the test file.
 fn filler(line: &str) -> String {
     match line.strip_suffix('\n') {
         Some(line) => "#".repeat(line.len()) + "\n",
@@ -159,22 +208,24 @@ fn filler(line: &str) -> String {
     }
 }
 
-/// What the tests of a file have in common.
+/// The parts that all tests of a file share.
 struct Tester<'t> {
     file: &'t TestFile,
     registry: Registry,
     sources: &'t mut SourceMap,
     engines: Vec<(&'static str, Arc<Engine>)>,
-    /// What is wrong with the texts of the definitions.
+    /// Mistakes in the texts of the definitions.
     found: Diagnostics,
+    /// What tests exercise, if that is wanted.
+    probes: Option<Probes>,
 }
 
-/// A session of a case.
+/// A session while a case runs.
 struct Running<'c> {
     backend: &'static str,
     session: Session<Source<'c>>,
     space: Space,
-    /// What is wrong with each metric that cannot be used.
+    /// Parallel to the metrics: the mistake, if the metric cannot be used.
     mistakes: Vec<Option<String>>,
 }
 
@@ -191,7 +242,9 @@ impl<'t> Tester<'t> {
                 }
             }
         }
-        let selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
+        let mut selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
+        let probes = self.probes(&selection);
+        selection.extend(probes.iter().map(|(_, probe)| &**probe));
         let mut running = match self.start(case, &selection) {
             Ok(running) => running,
             Err(error) => {
@@ -199,21 +252,27 @@ impl<'t> Tester<'t> {
                 return report;
             }
         };
-        // Metrics that cannot be used, which is said once.
+        // Metrics that cannot be used; each is reported once.
         let mut unusable = HashSet::new();
         for step in 0..case.steps {
             let at = Some((step, series::time_of(case, step)));
             let mut first: Vec<String> = Vec::new();
             for one in &mut running {
                 let sample = one.session.sample(&mut one.space);
-                let is_first = first.len() < subjects.len();
+                let is_first = first.len() < subjects.len() || subjects.is_empty();
+                if let (true, Some(covered), Ok(sample)) = (is_first, &mut self.probes, &sample) {
+                    for (index, (branch, _)) in probes.iter().enumerate() {
+                        let is_chosen = holds(sample, subjects.len() + index);
+                        covered.coverage.branches[*branch].is_exercised |= is_chosen;
+                    }
+                }
                 for (index, (expected, _)) in subjects.iter().enumerate() {
                     let metric = &expected.subject.text;
                     let mistake = one.mistakes[index].as_deref();
                     let got = got(&sample, index, self.file, mistake);
                     if is_first {
                         first.push(got.digest());
-                        let mismatches = compare(expected, step, got);
+                        let mismatches = compare(expected, step, &got);
                         let is_told =
                             mistake.is_some() && !mismatches.is_empty() && !unusable.insert(index);
                         for mismatch in mismatches.into_iter().filter(|_| !is_told) {
@@ -235,7 +294,19 @@ impl<'t> Tester<'t> {
         report
     }
 
-    /// A session for each way to compute.
+    /// The probes of all that these definitions and expressions need.
+    fn probes(&mut self, selection: &[&Registered]) -> BranchProbes {
+        let Some(probes) = &mut self.probes else { return Vec::new() };
+        let needed = match self.file.language.extensions {
+            true => needed(&self.registry, selection),
+            false => selection.to_vec(),
+        };
+        let names: Vec<Arc<str>> =
+            needed.iter().filter(|one| one.is_named).map(|one| one.name.clone()).collect();
+        probes.exercise(&names)
+    }
+
+    /// Starts a session for each way to compute.
     fn start(
         &self,
         case: &'t Case,
@@ -243,7 +314,7 @@ impl<'t> Tester<'t> {
     ) -> Result<Vec<Running<'t>>, SourceError> {
         let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
             let mut found = Diagnostics::default();
-            let source = series::source(self.file, case);
+            let source = series::source(self.file, case, &case.samples);
             let shared = SharedRegistry::from(self.registry.clone());
             let mut session = Session::new(Arc::clone(engine), shared.into(), source);
             session.choose(selection, &mut found)?;
@@ -253,10 +324,10 @@ impl<'t> Tester<'t> {
         self.engines.iter().map(start).collect()
     }
 
-    /// The definition of a name, or an expression.
+    /// The definition with a name, or a parsed expression.
     fn registered(
         &mut self,
-        subject: &Written,
+        subject: &FileText,
         diagnostics: &mut Diagnostics,
     ) -> Option<Arc<Registered>> {
         if let Some(definition) = self.registry.definition(subject.text.trim()) {
@@ -321,16 +392,21 @@ impl<'t> Tester<'t> {
 }
 
 impl Report {
-    fn new(name: &Written) -> Report {
+    pub(super) fn new(name: &FileText) -> Report {
         Report { name: name.clone(), failures: Vec::new(), omitted: 0 }
     }
 
-    /// True if nothing differs.
+    /// True if there are no differences.
     pub fn has_passed(&self) -> bool {
         self.failures.is_empty()
     }
 
-    fn add(&mut self, metric: &str, step: Option<(usize, Duration)>, mismatch: Mismatch) {
+    pub(super) fn add(
+        &mut self,
+        metric: &str,
+        step: Option<(usize, Duration)>,
+        mismatch: Mismatch,
+    ) {
         if self.failures.len() == MAX_FAILURES {
             self.omitted += 1;
             return;
@@ -340,7 +416,16 @@ impl Report {
     }
 }
 
-/// What a metric has in a sample, or in a fetch that failed.
+/// True if some value of a metric in a sample is not 0.
+fn holds(sample: &Sample<'_, Source<'_>>, index: usize) -> bool {
+    let metric = &sample.metrics[index];
+    let (Ok(_), Some(output)) = (metric.desc, metric.output) else { return false };
+    let values = sample.values.get(output);
+    matches!(values.status, Status::Values)
+        && (0..values.len()).any(|at| matches!(values.get(at), Value::U32(1..) | Value::I32(1..)))
+}
+
+/// The result of a metric in a sample, or in a failed fetch.
 fn got<'g>(
     sample: &'g Result<Sample<'_, Source<'_>>, SourceError>,
     index: usize,
@@ -361,19 +446,29 @@ fn got<'g>(
     match values.status {
         Status::Values => {
             let names = desc.indom.and_then(|indom| file.instances.get(&indom));
-            Got::Values(values, names.map_or(&[][..], |names| names))
+            let named = |(id, value)| (name_of(names.map_or(&[][..], |names| names), id), value);
+            Got::Values(values.iter().map(named).collect())
         }
         Status::Empty(reason) => Got::Empty(reason),
         Status::Failed(status) => Got::Failed(status, None),
     }
 }
 
-fn unusable(why: &str) -> Mismatch {
+/// Name of an instance; none of a metric with a single value.
+pub(super) fn name_of(names: &[Box<str>], id: InstId) -> Option<Cow<'_, str>> {
+    if id == -1 {
+        return None;
+    }
+    let known = usize::try_from(id).ok().and_then(|id| names.get(id));
+    Some(known.map_or_else(|| id.to_string().into(), |name| Cow::from(&**name)))
+}
+
+pub(super) fn unusable(why: &str) -> Mismatch {
     Mismatch { instance: None, expected: "values".to_owned(), got: why.to_owned(), why: None }
 }
 
-/// What is wrong with a definition or expression, if anything is.
-fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
+/// The mistake in a definition or expression, if there is one.
+pub(super) fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
     let concerns = |diagnostic: &&Diagnostic| match (&diagnostic.metric, one.is_named) {
         (Some(name), true) => **name == *one.name,
         (None, false) => {

@@ -1,7 +1,7 @@
 //! The samples of a case, as a source of metrics.
 //!
-//! One fetch is one step. A fetch that fails as a whole is followed by a gap,
-//! as with a host that was away.
+//! One fetch is one step. After a fetch that fails there is a gap, as after the
+//! absence of a host.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use pmderive_runtime::model::{InDom, InstId, PmStatus, Timestamp, ValueType};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
-use super::file::{Case, TestFile};
+use super::file::{Case, Samples, TestFile};
 use super::timeline::{Item, Number};
 
-/// When the first step is, in seconds since the epoch.
+/// Time of the first step, in seconds since the epoch.
 const START: i64 = 1_700_000_000;
 
 /// Name of the source in messages.
@@ -28,15 +28,27 @@ pub type Source<'c> = MemorySource<Series<'c>>;
 pub struct Series<'c> {
     file: &'c TestFile,
     case: &'c Case,
+    samples: &'c Samples,
     step: usize,
-    /// The fetch before has failed.
+    /// True if the previous fetch failed.
     has_failed: bool,
 }
 
-/// The source of a case, before its first step.
-pub fn source<'c>(file: &'c TestFile, case: &'c Case) -> Source<'c> {
-    let feed = Series { file, case, step: 0, has_failed: false };
-    MemorySource::new(NAME, file.metadata.clone(), feed)
+/// The samples of one host in a case as a source, before its first step.
+pub fn source<'c>(file: &'c TestFile, case: &'c Case, samples: &'c Samples) -> Source<'c> {
+    let feed = Series { file, case, samples, step: 0, has_failed: false };
+    let mut metadata = file.metadata.clone();
+    for (name, desc) in &samples.metadata {
+        metadata.add_metric(name.clone(), *desc);
+    }
+    MemorySource::new(NAME, metadata, feed)
+}
+
+/// The time of a step.
+pub fn stamp_of(case: &Case, step: usize) -> Timestamp {
+    let time = time_of(case, step);
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::new(START.saturating_add(seconds), i64::from(time.subsec_nanos()))
 }
 
 /// Time from the first step to another.
@@ -45,11 +57,18 @@ pub fn time_of(case: &Case, step: usize) -> Duration {
 }
 
 impl Series<'_> {
-    /// Instances that have a value of some metric now are those that there
-    /// are; where metrics fail, nothing is known and nothing changes.
+    /// Skips a step at which the host is not asked.
+    #[cfg(feature = "fleet")]
+    pub fn pass(&mut self) {
+        self.step += 1;
+    }
+
+    /// Sets the instances of each domain to those that have a value of some
+    /// metric at this step. A metric that fails says nothing: if all metrics of
+    /// a domain fail, the domain stays the same.
     fn instances(&self, step: usize, metadata: &mut MemoryMetadata) {
         let mut present: BTreeMap<InDom, Vec<(InstId, Box<str>)>> = BTreeMap::new();
-        for (pmid, timelines) in &self.case.samples {
+        for (pmid, timelines) in &self.samples.of_metrics {
             let Some(indom) = metadata.desc(*pmid).and_then(|desc| desc.indom) else { continue };
             let names = self.file.instances.get(&indom).map_or(&[][..], |names| names);
             let items: Vec<Item> = timelines.iter().map(|(_, line)| line.at(step)).collect();
@@ -85,22 +104,19 @@ impl Feed for Series<'_> {
         if step >= self.case.steps {
             return Err(fail(PmStatus::EOL));
         }
-        if let Some(status) = self.case.failures.get(&step) {
+        if let Some(status) = self.samples.failures.get(&step) {
             self.has_failed = true;
             return Err(fail(*status));
         }
         self.instances(step, metadata);
-        let time = time_of(self.case, step);
-        let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        let stamp = Timestamp::new(START.saturating_add(seconds), i64::from(time.subsec_nanos()));
-        let mut writer = ResultWriter::new(batch.add_part(), stamp);
+        let mut writer = ResultWriter::new(batch.add_part(), stamp_of(self.case, step));
         for pmid in list.pmids() {
             writer.set(*pmid);
             let Some(desc) = metadata.desc(*pmid) else {
                 writer.fail(PmStatus::PMID);
                 continue;
             };
-            for (id, timeline) in self.case.samples.get(pmid).into_iter().flatten() {
+            for (id, timeline) in self.samples.of_metrics.get(pmid).into_iter().flatten() {
                 match timeline.at(step) {
                     Item::Failed(status) => {
                         writer.fail(status);
@@ -112,13 +128,13 @@ impl Feed for Series<'_> {
                 }
             }
         }
-        let gap = self.case.gaps.contains(&step) || self.has_failed;
+        let gap = self.samples.gaps.contains(&step) || self.has_failed;
         self.has_failed = false;
         Ok(FetchEvents { gap, ..FetchEvents::default() })
     }
 }
 
-/// Writes a number, which was found to be a value of the type.
+/// Writes a number that is valid for the type.
 fn write(writer: &mut ResultWriter<'_>, id: InstId, value_type: ValueType, number: Number) {
     let integer = match number {
         Number::Integer(integer) => integer,

@@ -1,4 +1,4 @@
-//! Timelines: what one instance has at each step of a test, in a compact
+//! Timelines: the results of one instance at each step of a test, in a compact
 //! notation.
 //!
 //! ```text
@@ -10,11 +10,11 @@
 //!          | "_"                                 no value
 //!          | PM_ERR_NAME                         the metric fails
 //!          | "none" [ "(" REASON ")" ]           the metric has no values at all
-//!          | "*"                                 whatever it is
+//!          | "*"                                 any result
 //! ```
 //!
-//! Runs stay as they are written, so that a timeline takes no more memory than
-//! its text. This module does not know which items make sense where.
+//! Runs are kept as written, so a timeline takes no more memory than its text.
+//! This module does not know which items make sense where.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,78 +25,78 @@ use pmderive_runtime::program::Reason;
 /// Most steps of a test.
 pub const MAX_STEPS: usize = 100_000;
 
-/// What one instance, or a metric as a whole, has at each step.
+/// The results of one instance, or of a metric as a whole, at each step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     runs: Vec<Run>,
-    /// Number of steps before the end of each run; `None` for a last run that
-    /// goes on to the end of the test.
+    /// Number of steps up to the end of each run. `None` for a last run that
+    /// continues to the end of the test.
     ends: Vec<Option<usize>>,
 }
 
-/// An item and how often it is repeated.
+/// An item. The timeline's `ends` tell how often it is repeated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The item.
     pub item: Item,
-    /// Bytes of the text that it comes from.
+    /// Bytes of the text from which it was read.
     pub place: Range<usize>,
 }
 
-/// What there is at a step.
+/// The result at a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A number.
     Number {
-        /// At the first step of the run.
+        /// The number at the first step of the run.
         start: Number,
-        /// What each further step adds.
+        /// The number to add at each further step.
         step: Option<Number>,
-        /// How far from it a value may be.
+        /// Largest allowed difference of a value.
         tolerance: Option<Tolerance>,
     },
     /// A text.
     Text(Box<str>),
     /// No value of this instance.
     Absent,
-    /// No values of the metric, perhaps for the reason of this word.
+    /// No values of the metric, perhaps for the reason with this word.
     NoValues(Option<&'static str>),
     /// The metric fails.
     Failed(PmStatus),
-    /// Anything.
+    /// Any result.
     Any,
 }
 
-/// A number. Whole ones are exact, unless they are written with a point or
-/// exponent and too large for that.
+/// A number. Whole numbers are exact, unless they are too large and written
+/// with a point or an exponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// A whole number.
     Integer(i128),
-    /// Any other.
+    /// Any other number.
     Real(f64),
 }
 
-/// How far a value may be from the number expected.
+/// Largest allowed difference between a value and the expected number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// As far as this.
+    /// An absolute difference.
     Absolute(f64),
-    /// As far as this part of the number expected, a hundredth for 1 %.
+    /// A fraction of the expected number, such as 0.01 for 1 %.
     Relative(f64),
 }
 
-/// Text that is no timeline.
+/// The error for a text that is not a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineError {
-    /// The bytes that are wrong.
+    /// The bytes at fault.
     pub place: Range<usize>,
-    /// What is wrong with them.
+    /// The mistake.
     pub message: String,
 }
 
 impl Number {
-    /// As a number of double precision.
+    /// The number in double precision.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::Integer(value) => value as f64,
@@ -104,7 +104,7 @@ impl Number {
         }
     }
 
-    /// This number and `count` times a step.
+    /// This number plus `count` times `step`.
     fn plus(self, step: Number, count: usize) -> Option<Number> {
         match (self, step, i128::try_from(count)) {
             (Number::Integer(start), Number::Integer(step), Ok(count)) => {
@@ -165,7 +165,7 @@ impl Timeline {
     /// Reads a timeline.
     ///
     /// # Errors
-    /// The first thing in it that is wrong.
+    /// The first mistake in the text.
     pub fn parse(text: &str) -> Result<Timeline, TimelineError> {
         let mut reader = Reader { text, at: 0 };
         let mut timeline = Timeline { runs: Vec::new(), ends: Vec::new() };
@@ -182,7 +182,7 @@ impl Timeline {
             if let Some(character) = reader.peek()
                 && !character.is_whitespace()
             {
-                return Err(reader.wrong_word(start, "is no value of a timeline"));
+                return Err(reader.wrong_word(start, "is not a value of a timeline"));
             }
             if let Item::Number { start: first, step: Some(step), .. } = &item {
                 if count == Some(1) {
@@ -214,7 +214,7 @@ impl Timeline {
         Timeline { runs: vec![Run { item, place: 0..0 }], ends: vec![None] }
     }
 
-    /// Number of steps; `None` if it has as many as there are.
+    /// Number of steps. `None` if it continues to the end of the test.
     pub fn steps(&self) -> Option<usize> {
         self.ends.last().copied().flatten()
     }
@@ -224,7 +224,7 @@ impl Timeline {
         &self.runs
     }
 
-    /// What there is at a step, counted from 0; nothing behind the end.
+    /// The result at a step, counted from 0. After the end there is no value.
     pub fn at(&self, step: usize) -> Item {
         let position = self.ends.partition_point(|end| end.is_some_and(|end| end <= step));
         let Some(run) = self.runs.get(position) else { return Item::Absent };
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Passes these characters if they are next.
+    /// Takes these characters if they come next.
     fn take(&mut self, characters: &str) -> bool {
         let found = self.rest().starts_with(characters);
         self.at += if found { characters.len() } else { 0 };
@@ -294,7 +294,7 @@ impl<'t> Reader<'t> {
         TimelineError { place, message: message.to_owned() }
     }
 
-    /// Everything from `start` to the next blank is wrong.
+    /// The error for the word that begins at `start`.
     fn wrong_word(&self, start: usize, what: &str) -> TimelineError {
         let rest = &self.text[start..];
         let word = rest.split(char::is_whitespace).next().unwrap_or(rest);
@@ -324,10 +324,10 @@ impl<'t> Reader<'t> {
         if self.rest().starts_with("PM_ERR_") {
             let name = self.take_while(|c| c.is_ascii_uppercase() || c == '_');
             let status = PmStatus::from_name(name).map(Item::Failed);
-            return status.ok_or_else(|| self.wrong_word(start, "is no error of PMAPI(3)"));
+            return status.ok_or_else(|| self.wrong_word(start, "is not an error of PMAPI(3)"));
         }
         let Some(number) = self.signed_number() else {
-            return Err(self.wrong_word(start, "is no value of a timeline"));
+            return Err(self.wrong_word(start, "is not a value of a timeline"));
         };
         let step = match self.peek() {
             Some(sign @ ('+' | '-')) => {
@@ -350,7 +350,7 @@ impl<'t> Reader<'t> {
         let known = Reason::words().find(|known| *known == word);
         if known.is_none() || !self.take(")") {
             let words: Vec<&str> = Reason::words().collect();
-            let message = format!("`{word}` is no reason; one of {}", words.join(", "));
+            let message = format!("`{word}` is not a reason; the reasons are {}", words.join(", "));
             return Err(self.wrong(start..self.at, &message));
         }
         Ok(Item::NoValues(known))
@@ -375,7 +375,7 @@ impl<'t> Reader<'t> {
         number.map(|number| if is_negative { number.negated() } else { number })
     }
 
-    /// A number without a sign.
+    /// Takes a number without a sign.
     fn number(&mut self) -> Option<Number> {
         if self.take("inf") {
             return Some(Number::Real(f64::INFINITY));
@@ -401,12 +401,12 @@ impl<'t> Reader<'t> {
             return Some(Number::Integer(integer));
         }
         let real: f64 = text.parse().ok()?;
-        // Below 2^53 every whole number is exact.
+        // Below 2^53, every whole number is exact.
         let is_whole = real.fract() == 0.0 && real < 9_007_199_254_740_992.0;
         Some(if is_whole { Number::Integer(real as i128) } else { Number::Real(real) })
     }
 
-    /// How often an item is repeated; `None` to the end.
+    /// Takes the number of repetitions; `None` to the end.
     fn count(&mut self) -> Result<Option<usize>, TimelineError> {
         let start = self.at;
         if !self.take("x") {
@@ -417,15 +417,15 @@ impl<'t> Reader<'t> {
         }
         let digits = self.take_while(|character| character.is_ascii_digit());
         let count = digits.parse().ok().filter(|count| (1..=MAX_STEPS).contains(count));
-        let message = format!("a count is from 1 to {MAX_STEPS}, or `*` for all that is left");
+        let message = format!("a count is from 1 to {MAX_STEPS}, or `*` for the rest");
         count.map(Some).ok_or_else(|| self.wrong(start..self.at.max(start + 1), &message))
     }
 }
 
-/// Reads any text as a timeline, and all that it says.
+/// Reads any text as a timeline, and looks at all of its steps.
 ///
 /// # Panics
-/// When a place is not in the text, or a step is lost.
+/// If a place is not in the text, or a step is lost.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_timeline(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -481,16 +481,16 @@ mod tests {
     fn mistakes_have_their_place() {
         for (text, place, message) in [
             ("", 0..0, "a timeline without steps"),
-            ("1 2, 3", 2..4, "`2,` is no value of a timeline"),
-            ("1 up", 2..4, "`up` is no value of a timeline"),
+            ("1 2, 3", 2..4, "`2,` is not a value of a timeline"),
+            ("1 up", 2..4, "`up` is not a value of a timeline"),
             ("1x0", 1..3, "a count is from 1"),
             ("1x100001", 1..8, "a count is from 1"),
             ("1x60000 2x60000", 8..15, "more than 100000 steps"),
             ("1+5", 0..3, "a step needs a count"),
             ("1x* 2", 4..5, "nothing can follow `x*`"),
             ("'up", 0..3, "this text has no end"),
-            ("PM_ERR_NONE", 0..11, "`PM_ERR_NONE` is no error of PMAPI(3)"),
-            ("none(why)", 0..8, "`why` is no reason"),
+            ("PM_ERR_NONE", 0..11, "`PM_ERR_NONE` is not an error of PMAPI(3)"),
+            ("none(why)", 0..8, "`why` is not a reason"),
             ("1~", 0..2, "`1~` has no number after `~`"),
             ("1+1e38x2 170141183460469231731687303715884105727+1x2", 9..52, "the numbers become"),
         ] {

@@ -164,5 +164,5 @@ fn bytes_at_the_end_of_one_hide_no_other(folder: &Path) {
     assert!(ours.out.starts_with(&theirs.out) && ours.out.len() > theirs.out.len(), "{}", ours.out);
     let told = pmderive(&[&["val"], &arguments[..]].concat());
     assert_eq!(told.status, Some(1), "{}", told.err);
-    assert!(told.err.contains("but the file ends before that, behind 2 of them"), "{}", told.err);
+    assert!(told.err.contains("but the file ends after 2 of them"), "{}", told.err);
 }

@@ -328,6 +328,34 @@ fn an_output_that_is_full() {
     assert!(run.err.starts_with("pmderive: cannot write the output: "), "{}", run.err);
 }
 
+/// `eval` prints the fewest digits that give a number back; with `--compat`,
+/// and by the commands called after PCP's tools, numbers have PCP's form.
+#[test]
+fn digits_of_floating_point() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("digits.conf");
+    let definitions = "t.float = mkconst(3.42, type=float)\n\
+                       t.double = mkconst(0.1, type=double) + mkconst(0.2, type=double)\n\
+                       t.whole = mkconst(104, type=double)\n";
+    std::fs::write(&file, definitions).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let values = |command: &[&str]| -> Vec<String> {
+        let names = ["t.float", "t.double", "t.whole"];
+        let run = run(&[command, &["-a", FLEET, "-c", file], &names].concat());
+        assert_eq!((run.status, &*run.err), (Some(0), ""), "{command:?}");
+        let values = run.out.lines().filter_map(|line| line.strip_prefix("    value "));
+        values.map(str::to_owned).collect()
+    };
+    let shortest = ["3.42", "0.30000000000000004", "104"];
+    let of_pcp = ["3.4200001", "0.3", "104"];
+    assert_eq!(values(&["eval", "-s", "1"]), shortest);
+    for compat in ["6.0", "7.2"] {
+        assert_eq!(values(&["eval", "-s", "1", "--compat", compat]), of_pcp, "{compat}");
+    }
+    assert_eq!(values(&["info", "-f"]), of_pcp);
+    assert_eq!(values(&["info", "-f", "--compat", "6.0"]), of_pcp);
+}
+
 /// Metrics whose values stand still, in many shapes.
 const STEADY: &str = r#"
 steady.memory = hinv.physmem * 1024

@@ -233,7 +233,7 @@ fn a_volume_that_is_missing_is_told_by_who_passes_it() {
         "{}",
         scanned.out
     );
-    assert!(scanned.err.contains("d.3: at byte 0: the volume before it is 1"), "{}", scanned.err);
+    assert!(scanned.err.contains("d.3: at byte 0: the previous volume is 1"), "{}", scanned.err);
     assert!(scanned.err.contains("d.index: "), "{}", scanned.err);
 }
 
@@ -331,9 +331,9 @@ const TIME: usize = 14_372;
 fn a_record_with_a_wrong_time_is_left_out_and_told() {
     let whole = Damaged::new(TYPES, "0", Damage::Append(&[]));
     for (time, why) in [
-        (0x6553_ff14_u32, "is after 2023-11-14T22:13:25.000000000Z, that of the record behind it"),
-        (0x7fff_ffff, "is after 2023-11-14T22:13:25.000000000Z, that of the record behind it"),
-        (0, "is before 2023-11-14T22:13:20.000000000Z, the start by its label"),
+        (0x6553_ff14_u32, "is after 2023-11-14T22:13:25.000000000Z, the time of the next record"),
+        (0x7fff_ffff, "is after 2023-11-14T22:13:25.000000000Z, the time of the next record"),
+        (0, "is before 2023-11-14T22:13:20.000000000Z, the start in the label"),
     ] {
         let damaged = Damaged::new(TYPES, "0", Damage::Write(TIME, &time.to_be_bytes()));
         for arguments in ["eval --format csv s.i.u32", "eval --format csv -t 1 s.i.u32"] {
@@ -370,12 +370,12 @@ fn a_scan_sees_damage_of_metadata_and_index() {
         ("0", Damage::Append(&[0]), "d.0: at byte 297392: data record: its length"),
         ("0", Damage::Append(&[0, 0, 1]), "d.0: at byte 297392: data record: its length"),
         ("index", Damage::Append(&[1, 2, 3]), "d.index: at byte 1000: index: 3 bytes"),
-        ("index", Damage::Cut(index.len() - 5), "27 bytes are no entry"),
+        ("index", Damage::Cut(index.len() - 5), "27 bytes are left, too few for an entry"),
         ("index", Damage::Write(first + 28, &word(811)), "no record begins at byte 811 of its"),
         ("index", Damage::Write(last + 28, &word(7_000_000)), "which has 297392 bytes"),
         ("index", Damage::Write(last + 20, &word(60_000)), "which have 42111 bytes"),
         ("index", Damage::Write(last + 12, &word(9)), "there is no volume 9"),
-        ("index", Damage::Write(last, &word(1_600_000_000)), "that of the entry before it"),
+        ("index", Damage::Write(last, &word(1_600_000_000)), "the time of the previous entry"),
         ("index", Damage::Write(last - 32, &word(1_800_000_000)), "is not that of the records"),
         ("index", Damage::Write(4, &word(0)), "d.index: at byte 4: label.magic"),
         ("index", Damage::Cut(5), "too short for a label"),

@@ -5,6 +5,7 @@
 //! `INSTA_UPDATE=always` and read the difference.
 
 mod fleet;
+mod mistakes;
 mod pages;
 
 use std::path::Path;
@@ -144,6 +145,11 @@ fn what_is_hardly_meant() {
             "delta.falls",
             "counter.zero",
             "counter.rate",
+            "factor.other",
+            "shadow.below",
+            "allowed.change",
+            "allowed.nothing",
+            "allowed.other",
         ]
     );
 }
@@ -166,9 +172,11 @@ fn every_code_has_an_example() {
     let of_other_files = [
         Code::BadTestFile,
         Code::BadServeFile,
+        Code::BadConfigFile,
         Code::MisplacedBy,
         Code::ByWithoutFleet,
         Code::FleetOperand,
+        Code::UnknownLabel,
     ];
     let is_missing = |code: &&Code| !of_other_files.contains(code) && !codes.contains(code);
     let missing: Vec<&Code> = Code::ALL.iter().filter(is_missing).collect();

@@ -62,7 +62,7 @@ fn no_folder_for_temporary_files() {
     command.env("PCP_TMPFILE_DIR", "/none/pcp").env("TMPDIR", "/none/other");
     let run = evaluated(command);
     assert_eq!(run.status, Some(3), "{}", run.out);
-    let expected = "no temporary file can be made in /none/pcp, which PCP_TMPFILE_DIR names, nor in \
+    let expected = "no temporary file can be made in /none/pcp (from PCP_TMPFILE_DIR) or in \
                     /none/other: No such file or directory";
     assert!(run.err.contains(expected), "{}", run.err);
 }

@@ -1,430 +1,477 @@
-//! The fleet engine in virtual time, over fake pmcds to which things happen by a
-//! seed: every frame and every stale mark against a model that knows what each host
-//! answered. A seed gives the same run again.
+//! The whole fleet engine in virtual time, over fake pmcds to which things happen by a
+//! seed, with a receiver and a disk that fail, and plans that change: every emitted
+//! value and every mark of an end against models that know what each host answered. A
+//! seed gives the same run again.
 //!
-//! `PMDERIVE_SIMULATE=100-199 PMDERIVE_SIMULATE_SECONDS=3600 cargo test --release
-//! --test it fleet_simulation` runs those seeds, an hour of each.
+//! ```text
+//!           fake pmcds ──► engine ──► lines of JSON ──► hosts, across: the models
+//! seed ──►  names, plans              remote write ───► samples: as the lines say
+//!           receiver, disk
+//! ```
+//!
+//! `PMDERIVE_SIMULATE=100-199 PMDERIVE_SIMULATE_SECONDS=3600 PMDERIVE_SIMULATE_HOSTS=200
+//! cargo test --release --test it fleet_simulation::whatever -- --nocapture` runs those
+//! seeds, an hour of 200 hosts each.
 
-use std::cell::Cell;
+mod across;
+mod definitions;
+mod history;
+mod hosts;
+mod lines;
+mod samples;
+mod world;
+
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
-use pmderive::engine::{Backend, Engine};
-use pmderive::fleet::engine::Fleet;
-use pmderive::fleet::frame::{Event, Frame, Instances, Schema, Stale, StaleReason};
-use pmderive::fleet::outlets::{Outlet, Outlets};
 use pmderive::fleet::plan::{Origin, Plan, load};
-use pmderive::fleet::slot::{Due, Nanos, Slot, hash_of};
-use pmderive::fleet::world::World;
-use pmderive_runtime::eval::Value;
-use pmderive_runtime::model;
-use pmderive_runtime::program::Status;
+use pmderive::fleet::server::InForce;
 use pmderive_testkit::fleet;
-use pmderive_testkit::sim::{self, Script, Socket, What};
+use pmderive_testkit::mix::mix;
+use pmderive_testkit::sim::{self, Disk, Receiver, Script};
 use tokio::task::LocalSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
+
+use definitions::Definitions;
+use history::{History, Told};
+use world::{Parts, Simulated};
 
 const INTERVAL: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(8);
+/// How long hosts are waited for after a slot.
+const GRACE: Duration = DEADLINE;
+/// How long sinks may deliver at the end.
+const DRAIN: Duration = Duration::from_secs(600);
 
-/// When the engine's clock begins: 2026.
-const BEGINNING: u64 = 1_767_225_600_000_000_000;
+/// Derived metrics.
+const METRICS: u32 = 50;
 
-thread_local! {
-    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+/// What a run is like.
+#[derive(Clone)]
+struct Case {
+    seed: u64,
+    hosts: u32,
+    length: Duration,
+    script: Script,
+    /// How often the receiver is ill, the disk is full, and the plan changes: in an hour.
+    ill: f64,
+    full: f64,
+    reloads: f64,
+    /// Bytes that may wait for each sink.
+    buffer: usize,
+    /// When the engine's clock is set forward, and by how much.
+    set_forward: Option<(Duration, Duration)>,
 }
 
-/// A machine whose clock is tokio's, and whose network is the simulated fleet.
-struct Simulated;
-
-impl World for Simulated {
-    type Transport = Socket;
-
-    fn now() -> Nanos {
-        let began = BEGAN.get().unwrap_or_else(Instant::now);
-        Nanos(BEGINNING + u64::try_from(began.elapsed().as_nanos()).expect("some hours"))
+impl Case {
+    /// Nothing goes wrong.
+    fn calm(seed: u64, hosts: u32, seconds: u64) -> Case {
+        let length = Duration::from_secs(seconds);
+        let script = Script::calm(length);
+        let (buffer, set_forward) = (256 << 20, None);
+        Case { seed, hosts, length, script, ill: 0.0, full: 0.0, reloads: 0.0, buffer, set_forward }
     }
-}
 
-/// A sink that keeps everything.
-#[derive(Default)]
-struct Kept(Mutex<Vec<Arc<Event>>>);
-
-impl Outlet for Kept {
-    fn push(&self, event: Arc<Event>) {
-        self.0.lock().expect("no panic").push(event);
-    }
-}
-
-/// Definitions whose values are known from what hosts answered.
-const DEFINITIONS: &str = "
-sim.gauge = fleet.g0
-sim.each = fleet.d0.g0
-sim.sum = sum(fleet.d1.g0)
-sim.delta = delta(fleet.c1)
-sim.rates = rate(fleet.d0.c0)
-sim.never = no.such.metric
-";
-
-/// Everything happens to each host so many times an hour.
-fn script(length: Duration, times: f64) -> Script {
-    Script {
-        length,
-        kills: times,
-        refusals: times,
-        stops: times,
-        absences: times,
-        resets: times,
-        cuts: times,
-        drips: times,
-        delays: times,
-        changes: times,
-        notices: times,
-        jumps: times,
+    /// Everything goes wrong so many times an hour, with each host by itself.
+    fn rough(seed: u64, hosts: u32, seconds: u64, times: f64) -> Case {
+        let calm = Case::calm(seed, hosts, seconds);
+        let script = Script {
+            kills: times,
+            refusals: times,
+            stops: times,
+            absences: times,
+            resets: times,
+            cuts: times,
+            drips: times,
+            delays: times,
+            changes: times,
+            notices: times,
+            jumps: times,
+            oblivions: times,
+            length: calm.length,
+        };
+        Case { script, ill: 12.0, full: 6.0, reloads: 6.0, ..calm }
     }
 }
 
 /// What a run came to.
 struct Run {
-    events: Vec<Arc<Event>>,
+    lines: String,
     hosts: sim::Fleet,
-    log: sim::Log,
+    history: History,
+    receiver: Receiver,
+    numbers: Numbers,
+    refusals: u64,
+}
+
+/// What the engine has counted.
+#[derive(Debug, PartialEq, Eq)]
+struct Numbers {
     started: u64,
     answered: u64,
     failed: u64,
     missed: u64,
+    /// Events dropped, by sink.
+    dropped: Vec<u64>,
+    /// Samples dropped, for they were refused.
+    refused: u64,
 }
 
-fn run(seed: u64, hosts: u32, seconds: u64, script: &Script) -> Run {
-    run_and(seed, hosts, seconds, script, |_| None)
+fn name(host: u32) -> String {
+    format!("host{host:05}")
 }
 
-/// A run that goes over to another plan after half of its time.
-fn run_and(
-    seed: u64,
-    hosts: u32,
-    seconds: u64,
-    script: &Script,
-    next: impl FnOnce(&fleet::Plan) -> Option<(Plan, tempfile::TempDir)>,
-) -> Run {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
-    let local = LocalSet::new();
-    local.block_on(&runtime, async {
-        BEGAN.set(Some(Instant::now()));
-        let fake = fleet::Plan {
-            hosts,
-            classes: 3,
-            singles: 10,
-            domains: 2,
-            per_domain: 5,
-            ..fleet::Plan::default()
-        };
-        let sim = sim::Fleet::new(seed, fake, script);
-        let (plan, _directory) = plan(sim.plan(), hosts, DEFINITIONS);
-        let engine = Engine::new(plan.config.language, Backend::Interp).without_threads();
-        let kept = Arc::new(Kept::default());
-        let outlets = Outlets::new(vec![Arc::clone(&kept) as Arc<dyn Outlet>]);
-        let limits = plan.limits();
-        let (mut fleet, work) =
-            Fleet::in_this_thread::<Simulated>(&Arc::new(engine), limits, &outlets);
-        let work = tokio::task::spawn_local(work);
-        fleet.follow(&plan, &outlets);
-        tokio::time::sleep(Duration::from_secs(seconds / 2)).await;
-        if let Some((plan, _directory)) = next(sim.plan()) {
-            fleet.follow(&plan, &outlets);
-        }
-        tokio::time::sleep(Duration::from_secs(seconds - seconds / 2)).await;
-        let numbers = Arc::clone(fleet.numbers());
-        fleet.stop();
-        work.await.expect("no panic");
-        let events = std::mem::take(&mut *kept.0.lock().expect("no panic"));
-        Run {
-            events,
-            log: sim.log(),
-            hosts: sim,
-            started: numbers.started.get(),
-            answered: numbers.answered.get(),
-            failed: numbers.failed.iter().map(|count| count.get()).sum(),
-            missed: numbers.missed.get(),
-        }
-    })
+/// The labels of a host, by the file of targets.
+fn labels(host: u32) -> BTreeMap<&'static str, String> {
+    [("rack", format!("r{}", host / 8)), ("dc", format!("dc{}", host % 2))].into()
 }
 
-/// The plan for the first hosts, read from files as `serve` reads it.
-fn plan(fake: &fleet::Plan, hosts: u32, definitions: &str) -> (Plan, tempfile::TempDir) {
-    let directory = tempfile::tempdir().expect("a folder");
-    let names: Vec<String> = (0..hosts).map(|host| fake.name(host)).collect();
-    let targets = serde_json::json!([{ "targets": names, "labels": { "rack": "a" } }]);
-    let write = |name: &str, text: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).expect("written");
-        path
-    };
-    write("hosts.json", &targets.to_string());
-    write("sim.conf", definitions);
-    let config = "
-        interval = 10
+fn config(buffer: usize) -> String {
+    format!(
+        "
+        interval = {}
+        deadline = {}
+        threads = 2
         [[group]]
         name = 'sim'
         targets = ['hosts.json']
         definitions = ['sim.conf']
-        export = ['sim.*']
+        export = ['fleet.derived.*']
+        [fleet]
+        definitions = ['racks.conf']
         [[sink]]
         kind = 'json-lines'
-    ";
-    let mut loaded = load(&Origin::File(write("serve.toml", config)));
-    let report = loaded.report();
-    (loaded.plan.unwrap_or_else(|| panic!("{report}")), directory)
+        path = 'lines'
+        buffer = {buffer}
+        [[sink]]
+        kind = 'remote-write'
+        url = 'http://receiver/api/v1/write'
+        max-age = 7200
+        buffer = {buffer}
+        export = ['fleet.derived.m*[035]', 'racks.*', 'fleet.hosts.*']
+        ",
+        INTERVAL.as_secs(),
+        DEADLINE.as_secs(),
+    )
 }
 
-/// A series of a host.
-type Series = (Arc<str>, i32, Option<Arc<str>>);
-
-fn series(schema: &Schema, metric: usize, instances: &Instances) -> Vec<Series> {
-    let name = &schema.metrics[metric].name;
-    let lanes = 0..instances.ids.len();
-    lanes
-        .map(|lane| (Arc::clone(name), instances.ids[lane], instances.names.get(lane).cloned()))
-        .collect()
+/// Writes the files that a plan is made of.
+fn write_files(folder: &Path, case: &Case, fake: &fleet::Plan, told: &Told) {
+    let entry =
+        |host: &u32| serde_json::json!({ "targets": [name(*host)], "labels": labels(*host) });
+    let targets: Vec<_> = told.hosts.iter().map(entry).collect();
+    let text: Vec<String> = (0..)
+        .zip(&told.constants)
+        .map(|(index, constant)| fleet::definition(fake, index, *constant) + "\n")
+        .collect();
+    for (name, text) in [
+        ("hosts.json", serde_json::Value::from(targets).to_string()),
+        ("sim.conf", text.concat()),
+        ("racks.conf", across::DEFINITIONS.to_owned()),
+        ("serve.toml", config(case.buffer)),
+    ] {
+        std::fs::write(folder.join(name), text).expect("written");
+    }
 }
 
-/// What is known of a host while its events are gone through.
-#[derive(Default)]
-struct Model {
-    live: BTreeSet<Series>,
-    /// The latest frame, unless a slot has failed since.
-    before: Option<Arc<Event>>,
-    latest: Option<Slot>,
+fn load_plan(folder: &Path) -> Result<Plan, String> {
+    let mut loaded = load(&Origin::File(folder.join("serve.toml")));
+    loaded.plan.take().ok_or_else(|| loaded.report())
 }
 
-/// Checks every event of a run. Gives how many values were compared.
-fn check(run: &Run) -> usize {
-    let mut models: BTreeMap<u32, Model> = BTreeMap::new();
-    let (mut frames, mut failures, mut values) = (0, 0, 0);
-    for event in &run.events {
-        let name = &event.target().name;
-        let host = name.strip_prefix("host").and_then(|rest| rest.split(':').next()?.parse().ok());
-        let host: u32 = host.expect("the name of a host");
-        let model = models.entry(host).or_default();
-        match &**event {
-            Event::Frame(frame) => {
-                frames += 1;
-                values += check_frame(run, host, model, frame);
-                model.before = Some(Arc::clone(event));
-            }
-            Event::Stale(stale) => {
-                failures += u64::from(matches!(stale.reason, StaleReason::Failed(_)));
-                check_stale(host, model, stale);
-            }
+/// Runs a case in a thread of its own, which has nothing left of runs before.
+fn run(case: &Case) -> Run {
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+            LocalSet::new().block_on(&runtime, simulate(case))
+        });
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+async fn simulate(case: &Case) -> Run {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = fleet::Plan {
+        hosts: case.hosts,
+        classes: 3,
+        singles: 10,
+        domains: 2,
+        per_domain: 5,
+        instances: 1..=3,
+        shares: fleet::Shares { churning: 0.1, ..fleet::Shares::NONE },
+        churn_seconds: 25,
+        ..fleet::Plan::default()
+    };
+    let parts = Parts {
+        receiver: Rc::new(RefCell::new(Receiver::new(case.seed, case.length, case.ill))),
+        disk: Disk::new(case.seed, case.length, case.full),
+    };
+    Simulated::begin(case.seed, parts.clone());
+    let sim = sim::Fleet::new(case.seed, fake, &case.script);
+    let first = Told {
+        at: Duration::ZERO,
+        hosts: (0..case.hosts).collect(),
+        constants: (0..METRICS).collect(),
+    };
+    write_files(folder.path(), case, sim.plan(), &first);
+    let plan = load_plan(folder.path()).unwrap_or_else(|report| panic!("{report}"));
+    let mut in_force = InForce::<Simulated>::start(plan).expect("it starts");
+    if let Some((at, by)) = case.set_forward {
+        tokio::task::spawn_local(async move {
+            sleep(at).await;
+            Simulated::set_forward(by);
+        });
+    }
+    let mut told = vec![first];
+    let count = (case.reloads * case.length.as_secs_f64() / 3600.0).ceil() as u32;
+    for at in 1..=count {
+        let pause = case.length / (count + 1);
+        sleep(pause.saturating_sub(Duration::from_secs(2))).await;
+        let next = next_plan(case, at, told.last().expect("the first"));
+        write_files(folder.path(), case, sim.plan(), &next);
+        if mix(&[case.seed, at.into(), 4]).is_multiple_of(4) {
+            // A mistake: everything stays as it is.
+            std::fs::write(folder.path().join("sim.conf"), "fleet.derived.m0 = 1 +\n")
+                .expect("written");
         }
-    }
-    assert_eq!(frames, run.answered);
-    assert!(failures <= run.failed);
-    // The last slots may be under way when all ends.
-    assert!(run.started - run.answered - run.failed <= models.len() as u64);
-    assert_eq!(run.missed, 0);
-    values
-}
-
-fn check_stale(host: u32, model: &mut Model, stale: &Stale) {
-    for (metric, instances) in &stale.series {
-        for one in series(&stale.schema, *metric, instances) {
-            assert!(model.live.remove(&one), "host {host}: {one:?} ended twice");
+        Simulated::pause(500).await;
+        let Ok(plan) = load_plan(folder.path()) else { continue };
+        Simulated::pause(500).await;
+        // Which plan holds for a slot that begins at this very moment would be open.
+        let is_due =
+            |host| history::is_near(&format!("{}:44321", name(host)), Simulated::elapsed());
+        while (0..case.hosts).any(is_due) {
+            sleep(Duration::from_millis(1)).await;
         }
+        in_force.follow(plan).expect("nothing that takes a restart");
+        told.push(Told { at: Simulated::elapsed(), ..next });
     }
-    if let StaleReason::Failed(_) = stale.reason {
-        assert!(model.live.is_empty(), "host {host}: {:?} outlive a failure", model.live);
-        model.before = None;
+    sleep(case.length.saturating_sub(Simulated::elapsed())).await;
+    let end = Simulated::elapsed();
+    let (numbers, of_sinks) = (in_force.numbers().clone(), in_force.of_sinks());
+    in_force.stop(Instant::now() + DRAIN);
+    sleep(DRAIN).await;
+    let lines = String::from_utf8(parts.disk.take()).expect("UTF-8");
+    let refusals = parts.disk.failures();
+    let Parts { receiver, .. } = parts;
+    let empty = Receiver::new(0, Duration::ZERO, 0.0);
+    let receiver = receiver.replace(empty);
+    let dropped = |numbers: &pmderive::fleet::sinks::numbers::Numbers| {
+        numbers.dropped_overflow.get() + numbers.dropped_closed.get()
+    };
+    let history = History::new(&sim.log(), case.hosts, told, end);
+    Run {
+        lines,
+        history,
+        receiver,
+        refusals,
+        numbers: Numbers {
+            started: numbers.started.get(),
+            answered: numbers.answered.get(),
+            failed: numbers.failed.iter().map(|count| count.get()).sum(),
+            missed: numbers.missed.get(),
+            dropped: of_sinks.iter().map(|(_, numbers)| dropped(numbers)).collect(),
+            refused: of_sinks[1].1.dropped_refused.get(),
+        },
+        hosts: sim,
     }
 }
 
-fn check_frame(run: &Run, host: u32, model: &mut Model, frame: &Frame) -> usize {
-    let due = Due::new(INTERVAL, hash_of(&frame.target.name)).at(frame.slot);
-    assert!(frame.at >= due && frame.at.since(due) < INTERVAL * 4 / 5, "host {host}");
-    assert!(model.latest.is_none_or(|latest| latest < frame.slot), "host {host}");
-    model.latest = Some(frame.slot);
-
-    let mut now = BTreeSet::new();
-    for (metric, column) in frame.columns.iter().enumerate() {
-        now.extend(series(&frame.schema, metric, &column.instances));
-        assert_eq!(column.status == Status::Values, !column.instances.ids.is_empty());
-    }
-    let ended: Vec<_> = model.live.difference(&now).collect();
-    assert!(ended.is_empty(), "host {host}: {ended:?} are not there, and were not said to end");
-    model.live = now;
-
-    let answer = run.hosts.answer(host, frame.stamp).expect("the host has answered that");
-    let truth = run.hosts.truth(&answer);
-    let base = |name: &str| {
-        let metrics = run.hosts.plan().metrics(answer.class);
-        metrics.into_iter().find(|metric| metric.name == name).expect("a metric of the fleet")
+/// The next plan: some hosts go or come, and some definitions are others.
+fn next_plan(case: &Case, at: u32, before: &Told) -> Told {
+    let draw = |what: u64, of: u32| mix(&[case.seed, at.into(), what, of.into()]);
+    let stays = |host: &u32| draw(5, *host) % 8 > 0;
+    let hosts: BTreeSet<u32> = (0..case.hosts).filter(stays).collect();
+    let constant = |(index, constant): (u32, &u32)| match draw(6, index) % 8 {
+        0 => constant + 1000,
+        _ => *constant,
     };
-    let mut compared = 0;
-    let column = |name: &str| {
-        let at = frame.schema.metrics.iter().position(|metric| &*metric.name == name)?;
-        Some((&frame.schema.metrics[at], &frame.columns[at]))
-    };
-    for (derived, metric) in [("sim.gauge", "fleet.g0"), ("sim.each", "fleet.d0.g0")] {
-        let (exported, column) = column(derived).expect("it is exported");
-        let found: Vec<(i32, f64)> = (0..column.instances.ids.len())
-            .map(|lane| {
-                let value = number(column.value(exported.value_type, lane));
-                (column.instances.ids[lane], value)
-            })
-            .collect();
-        let expected: Vec<(i32, f64)> = truth
-            .values(&base(metric))
-            .into_iter()
-            .map(|(instance, value)| (instance, number_of(&value)))
-            .collect();
-        assert_eq!(found, expected, "host {host}: {derived} at {}", frame.stamp);
-        compared += found.len();
-    }
-    let (exported, sum) = column("sim.sum").expect("it is exported");
-    let expected: f64 =
-        truth.values(&base("fleet.d1.g0")).iter().map(|(_, value)| number_of(value)).sum();
-    assert_eq!(number(sum.value(exported.value_type, 0)), expected, "host {host}");
-    compared += 1 + check_delta(run, host, model, frame, &truth);
-    assert!(column("sim.never").is_none());
-    compared
+    let constants = (0..).zip(&before.constants).map(constant).collect();
+    Told { at: Duration::ZERO, hosts, constants }
 }
 
-/// A difference is there if and only if the frame before is of the same connection,
-/// and it is the one to that frame.
-fn check_delta(
-    run: &Run,
-    host: u32,
-    model: &Model,
-    frame: &Frame,
-    truth: &sim::Truth<'_>,
-) -> usize {
-    let at = frame.schema.metrics.iter().position(|metric| &*metric.name == "sim.delta");
-    let at = at.expect("it is exported");
-    let delta = &frame.columns[at];
-    let before = model.before.as_deref().and_then(|event| match event {
-        Event::Frame(before) => Some(before),
-        Event::Stale(_) => None,
-    });
-    let before = before.and_then(|before| run.hosts.answer(host, before.stamp));
-    let now = truth.answer;
-    let Some(before) = before else {
-        assert_ne!(delta.status, Status::Values, "host {host}: a difference to nothing");
-        return 0;
-    };
-    // What happened between the two answers may have ended the connection.
-    let mut between = run
-        .log
-        .0
-        .iter()
-        .filter(|entry| entry.host == host && entry.at >= before.at && entry.at <= now.at);
-    let is_quiet = between.all(|entry| matches!(entry.what, What::Answered { .. }));
-    if is_quiet {
-        assert_eq!(delta.status, Status::Values, "host {host}: no difference at {}", frame.stamp);
-    }
-    if delta.status != Status::Values {
-        return 0;
-    }
-    assert_eq!(before.class, now.class, "host {host}: a difference of two metrics");
-    let metrics = run.hosts.plan().metrics(now.class);
-    let counter = metrics.into_iter().find(|metric| metric.name == "fleet.c1");
-    let counter = counter.expect("a metric of the fleet");
-    let value = |answer: &sim::Answer| match run.hosts.truth(answer).values(&counter)[..] {
-        [(_, model::Value::U32(value))] => i128::from(value),
-        [(_, model::Value::U64(value))] => i128::from(value),
-        ref other => panic!("{other:?}"),
-    };
-    let expected = value(&now) - value(&before);
-    let found = number(delta.value(frame.schema.metrics[at].value_type, 0));
-    assert_eq!(found, expected as f64, "host {host} at {}", frame.stamp);
-    1
+/// What checking a run came to.
+#[derive(Debug)]
+struct Checked {
+    frames: u64,
+    marks: u64,
+    values: u64,
+    slots: u64,
+    of_fleet: u64,
+    samples: samples::Found,
 }
 
-fn number(value: Value<'_>) -> f64 {
-    match value {
-        Value::I32(value) => value.into(),
-        Value::U32(value) => value.into(),
-        Value::I64(value) => value as f64,
-        Value::U64(value) => value as f64,
-        Value::F32(value) => value.into(),
-        Value::F64(value) => value,
-        Value::Text(_) | Value::Bytes(_) => panic!("no number"),
+/// Checks all that a run has emitted.
+fn check(run: &Run) -> Checked {
+    let definitions = Definitions::new(run.hosts.plan(), METRICS);
+    let mut hosts = hosts::Checker {
+        fleet: &run.hosts,
+        history: &run.history,
+        definitions: &definitions,
+        hosts: BTreeMap::new(),
+        frames: 0,
+        marks: 0,
+        values: 0,
+    };
+    let mut across = across::Checker::new(&run.history);
+    let mut expected = samples::Expected::default();
+    for text in run.lines.lines() {
+        let line: lines::Line<'_> =
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        match line.number() {
+            Some(host) => {
+                hosts.line(host, &line);
+                across.note(host, &line);
+            }
+            None => across.line(&line),
+        }
+        expected.note(&line);
     }
-}
-
-fn number_of(value: &model::Value) -> f64 {
-    match value {
-        model::Value::I32(value) => (*value).into(),
-        model::Value::U32(value) => (*value).into(),
-        model::Value::I64(value) => *value as f64,
-        model::Value::U64(value) => *value as f64,
-        model::Value::F32(value) => (*value).into(),
-        model::Value::F64(value) => *value,
-        other => panic!("{other:?} is no number"),
+    hosts.finish(|host| format!("{}:44321", name(host)));
+    let numbers = &run.numbers;
+    assert_eq!(hosts.frames, numbers.answered);
+    // The last slots are under way when all ends.
+    let under_way = numbers.started - numbers.answered - numbers.failed;
+    assert!(
+        under_way <= run.history.told.iter().map(|told| told.hosts.len() as u64).max().unwrap_or(0)
+    );
+    assert_eq!(numbers.missed, 0);
+    let samples = expected.compare(&run.receiver);
+    Checked {
+        frames: hosts.frames,
+        marks: hosts.marks,
+        values: hosts.values,
+        slots: across.slots,
+        of_fleet: across.values,
+        samples,
     }
 }
 
 #[test]
 fn a_calm_fleet_answers_every_slot() {
-    let run = run(1, 20, 300, &Script::calm(Duration::from_secs(300)));
-    assert_eq!((run.failed, run.missed), (0, 0));
-    assert!(run.answered >= 20 * 29);
-    assert!(check(&run) > 20 * 29 * 5);
+    let run = run(&Case::calm(1, 20, 300));
+    assert_eq!(run.numbers.failed, 0);
+    let checked = check(&run);
+    assert!(checked.frames >= 20 * 29 && checked.slots >= 28, "{checked:?}");
+    assert!(checked.values > 20 * 29 * u64::from(METRICS), "{checked:?}");
+    assert_eq!((checked.samples.refused, checked.samples.missing), (0, 0));
+    assert_eq!(run.numbers.dropped, [0, 0]);
 }
 
+/// Seeds, with a number of hosts, that once found a mistake: a mark that a series
+/// ends in the millisecond of its last sample.
+const FOUND: [(u64, u32); 1] = [(4012, 10)];
+
 #[test]
-fn whatever_happens_values_and_marks_are_those_of_the_model() {
-    let (seeds, seconds) = match std::env::var("PMDERIVE_SIMULATE") {
-        Ok(seeds) => {
-            let (first, last) = seeds.split_once('-').expect("FIRST-LAST");
-            let seconds = std::env::var("PMDERIVE_SIMULATE_SECONDS").unwrap_or("3600".into());
-            let number = |text: &str| text.parse::<u64>().expect("a number");
-            (number(first)..=number(last), number(&seconds))
-        }
-        Err(_) => (1..=4, 600),
+fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
+    let number = |name: &str, otherwise: u64| match std::env::var(name) {
+        Ok(text) => text.parse::<u64>().expect("a number"),
+        Err(_) => otherwise,
     };
-    for seed in seeds {
+    let is_asked = std::env::var("PMDERIVE_SIMULATE").ok();
+    let seconds = number("PMDERIVE_SIMULATE_SECONDS", 600);
+    let hosts = number("PMDERIVE_SIMULATE_HOSTS", 30) as u32;
+    let cases: Vec<(u64, u32)> = match &is_asked {
+        Some(seeds) => {
+            let (first, last) = seeds.split_once('-').expect("FIRST-LAST");
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            (number(first)..=number(last)).map(|seed| (seed, hosts)).collect()
+        }
+        None => (1..=20).map(|seed| (seed, hosts)).chain(FOUND).collect(),
+    };
+    let mut wrong = Vec::new();
+    for (seed, hosts) in cases {
         // Six times an hour each, so that ten minutes have one of each kind.
-        let script = script(Duration::from_secs(seconds), 6.0);
-        let run = run(seed, 30, seconds, &script);
-        assert!(run.failed > 0, "seed {seed}: nothing happened");
-        let values = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&run)));
-        let values = values.unwrap_or_else(|_| panic!("seed {seed} is wrong, see above"));
-        assert!(values > 1000, "seed {seed}");
+        let case = Case::rough(seed, hosts, seconds, 6.0);
+        let right = || {
+            let run = run(&case);
+            assert!(run.numbers.failed > 0, "nothing happened");
+            let checked = check(&run);
+            assert_eq!(run.numbers.dropped, [0, 0]);
+            let samples = &checked.samples;
+            // What was refused may have been taken before, with another answer.
+            assert!(samples.missing == 0 && samples.refused <= run.numbers.refused, "{checked:?}");
+            let numbers = [checked.values, checked.marks, checked.slots, checked.of_fleet];
+            assert!(numbers.iter().all(|number| *number > 20), "{checked:?}");
+            if is_asked.is_some() {
+                println!("seed {seed}: {checked:?}, the disk was full {} times", run.refusals);
+            }
+        };
+        // What is wrong has been said.
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(right)).is_err() {
+            wrong.push(seed);
+        }
     }
-}
-
-#[test]
-fn another_plan_keeps_what_did_not_change() {
-    let changed = DEFINITIONS.replace("rate(fleet.d0.c0)", "2 * rate(fleet.d0.c0)");
-    let next = |fake: &fleet::Plan| Some(plan(fake, 9, &changed));
-    let run = run_and(3, 10, 300, &Script::calm(Duration::from_secs(300)), next);
-    // Differences go on: the model wants one in every slot but the first.
-    check(&run);
-    let of_last = |event: &&Arc<Event>| event.target().name.starts_with("host00009");
-    let last: Vec<&Arc<Event>> = run.events.iter().filter(of_last).collect();
-    let (end, before) = last.split_last().expect("it had frames");
-    assert!(matches!(&***end, Event::Stale(stale) if stale.reason == StaleReason::TargetRemoved));
-    assert!((14..=15).contains(&before.len()));
-    let others = run.events.iter().filter(|event| !of_last(event));
-    let (frames, marks): (Vec<_>, Vec<_>) =
-        others.partition(|event| matches!(***event, Event::Frame(_)));
-    assert!(frames.len() >= 9 * 29);
-    // What changed has no rate at first; nothing else ends.
-    assert!(!marks.is_empty());
-    for mark in marks {
-        let Event::Stale(Stale { schema, series, .. }) = &**mark else { continue };
-        let mut names = series.iter().map(|(metric, _)| &*schema.metrics[*metric].name);
-        assert!(names.all(|name| name == "sim.rates"));
-    }
+    assert_eq!(wrong, [] as [u64; 0], "these seeds are wrong, see above");
 }
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
-    let lines = || {
-        let run = run(7, 10, 300, &Script::rough(Duration::from_secs(300)));
-        let events: Vec<String> = run.events.iter().map(|event| format!("{event:?}")).collect();
-        (events, run.log.to_string())
+    let all = || {
+        let run = run(&Case::rough(7, 10, 300, 1.0));
+        (run.lines, run.receiver.stored, run.hosts.log().to_string(), run.numbers)
     };
-    assert_eq!(lines(), lines());
+    assert!(all() == all());
+}
+
+#[test]
+fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
+    let seconds = Duration::from_secs;
+    let set_forward = Some((seconds(55), seconds(35)));
+    let run = run(&Case { set_forward, ..Case::calm(1, 5, 120) });
+    assert_eq!(run.numbers.failed, 0);
+    assert!((3 * 5..=4 * 5).contains(&run.numbers.missed), "{:?}", run.numbers);
+    let definitions = Definitions::new(run.hosts.plan(), METRICS);
+    let differences: BTreeSet<String> = (0..definitions.count())
+        .filter(|index| definitions.is_difference(*index))
+        .map(|index| format!("fleet.derived.m{index}"))
+        .collect();
+    for host in 0..5 {
+        // Marks, and frames by whether they have all of the differences, or none.
+        let mut found = Vec::new();
+        for text in run.lines.lines() {
+            let line: lines::Line<'_> = serde_json::from_str(text).expect("JSON");
+            if line.number() != Some(host) {
+                continue;
+            }
+            found.push(match (&line.metrics, line.reason.as_deref()) {
+                (Some(metrics), _) => {
+                    match differences.iter().filter(|name| metrics.contains_key(&***name)).count() {
+                        0 => "values",
+                        count if count == differences.len() => "differences",
+                        count => panic!("{count} differences: {text}"),
+                    }
+                }
+                // Of a host whose instances come and go.
+                (None, Some("without values")) => continue,
+                (None, reason) => {
+                    assert_eq!(reason, Some("the slot was never begun"), "{text}");
+                    "mark"
+                }
+            });
+        }
+        found.dedup();
+        assert_eq!(
+            found,
+            ["values", "differences", "mark", "values", "differences"],
+            "host {host}"
+        );
+    }
+}
+
+#[test]
+fn what_a_ring_has_no_room_for_is_counted_and_the_rest_is_there() {
+    // Nobody is there for minutes, and there is room for a part of that.
+    let case = Case { buffer: 300_000, ill: 20.0, ..Case::calm(5, 20, 900) };
+    let run = run(&case);
+    let checked = check(&run);
+    assert!(run.numbers.dropped[0] == 0 && run.numbers.dropped[1] > 0, "{:?}", run.numbers);
+    assert!(checked.samples.refused <= run.numbers.refused, "{checked:?}");
+    // An event that was dropped has at least one sample.
+    assert!(checked.samples.missing >= run.numbers.dropped[1], "{checked:?}");
 }

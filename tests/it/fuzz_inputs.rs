@@ -6,9 +6,11 @@
 use pmderive::fuzz::fuzz_kernel_diff;
 use pmderive::fuzz::{
     fuzz_cached, fuzz_compile, fuzz_definitions, fuzz_equivalent_domains, fuzz_eval, fuzz_format,
-    fuzz_hosts, fuzz_metadata, fuzz_parse, fuzz_test_file, fuzz_timeline,
+    fuzz_metadata, fuzz_parse, fuzz_project, fuzz_test_file, fuzz_timeline,
 };
 use pmderive_testkit::replays;
+
+use crate::fuzz_hosts::fuzz_hosts;
 
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 
@@ -22,6 +24,7 @@ replays! {
     hosts: fuzz_hosts;
     metadata: fuzz_metadata;
     parse: fuzz_parse;
+    project: fuzz_project;
     test_file: fuzz_test_file;
     timeline: fuzz_timeline;
 }
@@ -33,7 +36,13 @@ replays! {
 
 #[cfg(feature = "fleet")]
 replays! {
+    partials: pmderive::fuzz::fuzz_partials;
     serve_config: pmderive::fuzz::fuzz_serve_config;
     sinks: pmderive::fuzz::fuzz_sinks;
     targets: pmderive::fuzz::fuzz_targets;
+}
+
+#[cfg(feature = "lsp")]
+replays! {
+    lsp: pmderive::fuzz::fuzz_lsp;
 }

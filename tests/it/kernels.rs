@@ -43,7 +43,7 @@ fn runs<'t>(lines: &[&'t str]) -> Vec<Run<'t>> {
 
 /// What a kernel makes of the data, as text, and whether a flag was set.
 fn outcome(kernel: &Kernel, ir: &KernelIr, run: &Run<'_>) -> (Vec<String>, bool) {
-    const COLUMN: usize = 8 * LANE_GROUP * 4;
+    const COLUMN: usize = 8 * LANE_GROUP * 8;
     let count = ir.operands.iter().enumerate().filter(|(_, o)| o.access == Access::Column);
     let count = count.map(|(at, _)| run.lanes[&*format!("o{at}")].len()).max().expect("a column");
     let mut work = vec![0; (ir.operands.len() + 1) * COLUMN];

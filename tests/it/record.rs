@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
-use pmderive::record::{Origin, Recorder, RecorderError, Recording, Step};
+use pmderive::record::{Origin, Recorder, RecorderError, Recording, Sampled};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::model::{
@@ -427,7 +427,7 @@ impl Rig {
 
     fn sample(&mut self) {
         let step = self.recorder.sample().expect("a sample");
-        assert!(matches!(step, Step::Recorded(_)), "{step:?}");
+        assert!(matches!(step, Sampled::Recorded(_)), "{step:?}");
     }
 
     fn notices(&mut self) -> Vec<String> {
@@ -472,9 +472,9 @@ fn metrics_change_under_way() {
         session.notices(),
         [
             "d.twice is left out: it had type U32, and has type DOUBLE now; it had no units, and \
-             has units byte now; an archive can have but one of them",
+             has units byte now; an archive can hold only one of them",
             "n.size is left out: it had type U32, and has type DOUBLE now; it had no units, and \
-             has units byte now; an archive can have but one of them",
+             has units byte now; an archive can hold only one of them",
         ]
     );
     session.sample();

@@ -2,9 +2,11 @@
 //! lines, its listener, signals and files that change. Every value is one that the
 //! fake hosts have at that moment.
 
+mod trouble;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -292,6 +294,24 @@ fn the_listener_shows_metrics_hosts_and_health() {
     };
     assert!(own.contains("pmderive_config_is_good 1\n"), "{own}");
     assert!(own.contains("\npmderive_slots_answered_total "), "{own}");
+    for line in [
+        "# TYPE pmderive_slot_lateness_seconds histogram",
+        "# TYPE pmderive_fetch_seconds histogram",
+        "# TYPE pmderive_evaluate_seconds histogram",
+        "# TYPE pmderive_clock_skew_seconds histogram",
+        "# TYPE pmderive_sink_request_duration_seconds histogram",
+        // The classes differ in a type that no definition reads.
+        "pmderive_kinds 1",
+    ] {
+        assert!(own.lines().any(|found| found == line), "{line} in {own}");
+    }
+    for part in ["programs", "layouts", "targets", "newest", "rings", "labels"] {
+        let (_, bytes) =
+            own.split_once(&format!("pmderive_memory_bytes{{part=\"{part}\"}} ")).expect(part);
+        let bytes: u64 = bytes.split('\n').next().and_then(|text| text.parse().ok()).expect(part);
+        let is_empty = ["rings", "labels"].contains(&part);
+        assert_eq!(bytes == 0, is_empty, "{part}: {own}");
+    }
     let target = site.fleet.address(1);
     let (status, text) = get(&format!("/metrics?target={target}"));
     assert_eq!(status, 200, "{text}");
@@ -318,12 +338,49 @@ fn the_listener_shows_metrics_hosts_and_health() {
 }
 
 #[test]
+fn what_splits_the_kinds_of_hosts_is_told() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("json-lines", "prometheus");
+    let site = Site::new(6, &config);
+    // Of the two classes the second has a counter of 32 bits.
+    site.write("s.conf", "# pmderive: export\ns.count = fleet.c0\n");
+    let targets: Json = serde_json::from_str(&site.fleet.targets()).expect("JSON");
+    let most: Vec<&Json> = targets.as_array().expect("a list").iter().take(5).collect();
+    site.write("hosts.json", &serde_json::to_string(&most).expect("JSON"));
+    let mut serving = site.start();
+    let address = serving.address();
+    let split = "pmderive_kinds_split{metric=\"fleet.c0\",by=\"type\"} 1\n";
+    let own = loop {
+        let (_, own) = request(address, "GET /metrics HTTP/1.1");
+        if own.contains("pmderive_hosts{state=\"up\"} 5\n") && own.contains(split) {
+            break own;
+        }
+    };
+    let of_kinds: Vec<&str> = own
+        .lines()
+        .filter(|line| line.starts_with("pmderive_kind_hosts{"))
+        .filter_map(|line| line.split(' ').next_back())
+        .collect();
+    assert_eq!(of_kinds, ["3", "2"], "{own}");
+    let (_, json) = request(address, "GET /-/targets HTTP/1.1\r\nAccept: application/json");
+    let json: Json = serde_json::from_str(&json).expect("JSON");
+    let kinds = json["kinds"].as_array().expect("a list");
+    let words = "`fleet.c0` has type U32, not U64";
+    assert_eq!((kinds.len(), &kinds[0]["differs"]), (2, &Json::Null), "{json}");
+    assert_eq!((&kinds[1]["by"], &kinds[1]["metric"]), (&"type".into(), &"fleet.c0".into()));
+    assert_eq!(kinds[1]["differs"], words);
+    let (_, log) = serving.end();
+    assert!(log.contains(&format!("unlike most: {words}")) || log.contains("not U32"), "{log}");
+}
+
+#[test]
 fn racks_have_the_sums_of_their_hosts() {
     let config = "listen = '127.0.0.1:0'\n".to_owned()
         + LINES
-        + "[[sink]]\nkind = 'prometheus'\nexport = ['racks.*']\n[fleet]\ndefinitions = ['fleet.conf']\n";
+        + "[[sink]]\nkind = 'prometheus'\nexport = ['racks.*']\n[fleet]\ndefinitions = ['fleet.conf']\nexport = ['racks.*', '*.present']\n";
     let site = Site::new(4, &config);
-    let racks = "racks.hosts = count(s.hidden) by (dc)\nracks.sum = sum(s.each) by (dc, rack)\n";
+    // An operand may be an expression, which is computed on each host.
+    let racks = "racks.hosts = count(s.hidden) by (dc)\nracks.sum = sum(s.each) by (dc, rack)\n\
+                 racks.twice = sum(s.each * 2) by (dc, rack)\nnobody.wants = sum(s.each)\n";
     site.write("fleet.conf", racks);
     let mut serving = site.start();
     let address = serving.address();
@@ -334,7 +391,10 @@ fn racks_have_the_sums_of_their_hosts() {
     while compared < 2 {
         let line = serving.line_like(is_frame);
         let slot = line["slot"].as_u64().expect("a number");
+        let has = line["metrics"].as_object().expect("metrics").keys();
+        let has: Vec<&str> = has.map(String::as_str).collect();
         if line["target"] != "fleet" {
+            assert_eq!(has, ["s.each", "s.gauge"]);
             let each = line["metrics"]["s.each"].as_array().expect("a list");
             let sum: f64 = each.iter().map(|one| one[2].as_f64().expect("a number")).sum();
             let (dc, rack) = (&line["labels"]["dc"], &line["labels"]["rack"]);
@@ -345,13 +405,14 @@ fn racks_have_the_sums_of_their_hosts() {
                 .or_default() += sum;
             *counts.entry(slot).or_default() += 1;
         } else if counts.get(&slot) == Some(&4) {
-            let found = line["metrics"]["racks.sum"].as_array().expect("a list");
-            let found: BTreeMap<String, f64> = found
-                .iter()
-                .map(|one| {
-                    (one[1].as_str().expect("a name").into(), one[2].as_f64().expect("a number"))
-                })
-                .collect();
+            assert_eq!(has, ["fleet.hosts.present", "racks.hosts", "racks.sum", "racks.twice"]);
+            let of = |name: &str| -> BTreeMap<String, f64> {
+                let values = line["metrics"][name].as_array().expect("a list").iter();
+                let of = |one: &Json| Some((one[1].as_str()?.to_owned(), one[2].as_f64()?));
+                values.map(|one| of(one).expect("a name and a number")).collect()
+            };
+            let (found, twice) = (of("racks.sum"), of("racks.twice"));
+            assert!(found.values().zip(twice.values()).all(|(one, two)| one * 2.0 == *two));
             let expected = &sums[&slot];
             assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
             // Here the sum is not in the order of hosts and instances.
@@ -418,66 +479,5 @@ fn a_file_that_was_moved_away_is_opened_anew() {
         let lines: Vec<Json> =
             text.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
         lines.iter().filter(|line| is_frame(line)).for_each(|line| check_values(&site.fleet, line));
-    }
-}
-
-#[test]
-fn an_address_that_is_taken_is_told() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address");
-    let site = Site::new(1, &format!("listen = '{address}'\n{LINES}"));
-    let output = serve(&site.path("serve.toml")).wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    let expected = format!("pmderive: {address} is taken: ");
-    assert!(said.contains(&expected), "{said}");
-}
-
-#[test]
-fn mistakes_are_told_and_nothing_is_started() {
-    let rows: &[(&str, &str)] = &[
-        ("interval = 1\n", "there is no group of hosts to watch"),
-        ("interval = 'soon'\n", "this is no time"),
-        ("intervall = 1\n", "there is no key `intervall` here"),
-        ("deadline = 10\n", "the deadline is not shorter than the interval"),
-        ("listen = 'here:1'\n", "this is no address with a port"),
-        (
-            "listen = '0.0.0.0:9464'\n[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n",
-            "can be reached by others",
-        ),
-        ("[[group]]\nname = 'a'\ntargets = []\n", "a group needs the key `definitions`"),
-        ("[[sink]]\nkind = 'kafka'\n", "there is no kind of sink `kafka`"),
-        (
-            "[[sink]]\nkind = 'prometheus'\npath = 'x'\n",
-            "a sink of kind `prometheus` has no `path`",
-        ),
-        (
-            "[[sink]]\nkind = 'json-lines'\n[[sink]]\nkind = 'json-lines'\n",
-            "two sinks are called `json-lines`",
-        ),
-        (
-            "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
-            "begins with `http://` or `https://`",
-        ),
-        ("[[group]]\nname = 'a'\ntargets = ['no.json']\ndefinitions = ['s.conf']\n", "cannot read"),
-        (
-            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.gauges']\n",
-            "did you mean `s.gauge`?",
-        ),
-        (
-            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n",
-            "1 host in 1 group, 3 definitions, 3 exported, 0 sinks",
-        ),
-    ];
-    let site = Site::new(1, "");
-    for (config, expected) in rows {
-        site.write("serve.toml", config);
-        let mut command: Command = pmderive(&["serve", "--check", "--config"]);
-        let output = command.arg(site.path("serve.toml")).output().expect("it runs");
-        let said =
-            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains(expected), "{config}\n{said}");
-        let is_good = expected.starts_with('1');
-        assert_eq!(output.status.code(), Some(if is_good { 0 } else { 2 }), "{config}\n{said}");
     }
 }

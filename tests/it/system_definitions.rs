@@ -143,7 +143,7 @@ fn options_of_the_environment() {
     assert_eq!((status, out.lines().count()), (Some(1), 3), "{out}{err}");
     assert!(err.contains("unknown metric `no.such`"), "{err}");
     assert!(err.contains("cannot set OPTION_NOVALUE to 1"), "{err}");
-    assert!(err.contains("PCP_DERIVED_CONTROL in the environment prevails"), "{err}");
+    assert!(err.contains("PCP_DERIVED_CONTROL in the environment takes precedence"), "{err}");
 
     // Its own mistakes are warnings: no definition is the worse for them.
     let environment: Environment<'_> = &[("PCP_DERIVED_CONTROL", "nonsense=1,context=5,debug")];

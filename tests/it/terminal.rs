@@ -7,7 +7,7 @@
 
 #[path = "terminal/archive.rs"]
 mod hostile;
-mod pty;
+pub mod pty;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -485,4 +485,22 @@ fn a_pipe_gets_what_pcp_prints() {
         assert!(theirs.contains("evil"), "{theirs:?}");
         assert_eq!(ours, theirs, "{tool} {options}");
     }
+}
+
+/// Long pages go through what `PAGER` says, with headings in bold; without one
+/// they are printed plainly.
+#[test]
+fn help_goes_through_a_pager() {
+    let shown = |pager: &str| {
+        let mut command = pmderive(&["help", "statuses"]);
+        command.env("PAGER", pager);
+        String::from_utf8(pty::run(command)).expect("UTF-8")
+    };
+    let paged = shown("sed 's/^/> /'");
+    assert!(paged.starts_with("> \u{1b}[1mExit statuses\u{1b}[0m\n> \n"), "{paged}");
+    let plain = shown("");
+    assert!(plain.starts_with("Exit statuses\n=============\n\n"), "{plain}");
+    assert_eq!(shown("cat"), plain);
+    // The shell says that there is no such command.
+    assert!(shown("/nowhere/pager").ends_with(&plain));
 }

@@ -47,7 +47,7 @@ fn what_is_said_of_wrong_ones() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        for name in ["failures", "definitions", "mistakes", "no_toml"] {
+        for name in ["failures", "definitions", "fleet", "hosts", "mistakes", "no_toml"] {
             let path = format!("wrong/{name}.toml");
             let (status, out, err) = test(&[&path]);
             insta::assert_snapshot!(

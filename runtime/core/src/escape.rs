@@ -1,22 +1,22 @@
-//! Text of others made safe to show: names, values and files may hold what a
-//! terminal obeys instead of showing it, or what shows other text than there is.
+//! Makes text from others safe to show. Names, values and files may hold
+//! characters that control a terminal, or that show a different text.
 //!
 //! ```text
 //! control characters of ASCII, bytes that are not UTF-8     \xNN
 //! other control and format characters, ends of lines       \u{NNNN}
-//! all else                                                  as it is
+//! everything else                                           unchanged
 //! ```
 //!
-//! A backslash is shown as it is, so what is escaped cannot be read back. Where
-//! text goes, and whether it has to be escaped there, is not known here.
+//! A backslash is not escaped, so an escaped text cannot be read back. This
+//! module does not know where text goes, or whether it must be escaped there.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 
-/// Characters beyond ASCII that are not shown as themselves: those of Unicode's
-/// general categories Cc, Cf, Zl and Zp, ascending.
+/// Characters beyond ASCII that are escaped: Unicode's general categories Cc,
+/// Cf, Zl and Zp, ascending.
 const UNSHOWN: [(char, char); 22] = [
     ('\u{80}', '\u{9f}'),
     ('\u{ad}', '\u{ad}'),
@@ -42,8 +42,8 @@ const UNSHOWN: [(char, char); 22] = [
     ('\u{e0020}', '\u{e007f}'),
 ];
 
-/// True for a character that is not shown as itself: a control or format
-/// character, or one that ends a line or paragraph.
+/// True for a character that is always escaped: a control or format character,
+/// or one that ends a line or paragraph.
 pub fn is_unshown(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -52,30 +52,30 @@ pub fn is_unshown(character: char) -> bool {
     UNSHOWN.get(at).is_some_and(|(first, _)| *first <= character)
 }
 
-/// The text on one line, escaped as the module's description says.
+/// The text on one line, with all escapes.
 pub fn line(text: &[u8]) -> Cow<'_, str> {
     escaped(text, is_unshown)
 }
 
-/// Several lines, escaped but for tabs and the ends of lines.
+/// The text on several lines. Tabs and line ends stay; the rest is escaped.
 pub fn lines(text: &[u8]) -> Cow<'_, str> {
     escaped(text, |character| !matches!(character, '\n' | '\t') && is_unshown(character))
 }
 
-/// The text on one line, without what [`lines`] leaves as it is: whoever writes
-/// the line escapes all else.
+/// The text on one line: escapes only the tabs and line ends that [`lines`]
+/// keeps. The writer of the line escapes the rest.
 pub fn joined(text: &str) -> Cow<'_, str> {
     escaped(text.as_bytes(), |character| matches!(character, '\n' | '\t'))
 }
 
-/// The name of a file as text, which may hold bytes that are not UTF-8: only
-/// these are escaped.
+/// The name of a file as text. Only bytes that are not UTF-8 are escaped.
 pub fn path(name: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, str> {
     escaped(name.as_ref().as_bytes(), |_| false)
 }
 
-/// Text of others in a message of several lines: as it is, and on one line
-/// where the message is shown, which it asks for by the flag `#`.
+/// Text from others in a message of several lines. It is unchanged, except
+/// under the flag `#`, which asks for a form to show: then it is escaped, on
+/// one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign<'t>(pub &'t str);
 
@@ -86,13 +86,14 @@ impl fmt::Display for Foreign<'_> {
 }
 
 impl<'t> Foreign<'t> {
-    /// The text, on one line if it is to be shown.
+    /// The text. If it is to be shown, escaped and on one line.
     pub fn form(self, is_shown: bool) -> Cow<'t, str> {
         if is_shown { line(self.0.as_bytes()) } else { self.0.into() }
     }
 }
 
-/// The text with those characters escaped that are to be, and what is not UTF-8.
+/// The text, with bytes that are not UTF-8 and the characters that `is_escaped`
+/// accepts escaped.
 pub fn escaped(text: &[u8], is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(text)
         && !text.chars().any(&is_escaped)
@@ -161,7 +162,7 @@ mod tests {
         ] {
             assert_eq!(line(text), on_one_line);
             assert_eq!(lines(text), on_lines);
-            // What is escaped stays as it is.
+            // Escaping twice changes nothing.
             assert_eq!(line(line(text).as_bytes()), on_one_line);
         }
         assert_eq!(path(OsStr::from_bytes(b"gr\xc3\xbcn\xff\n")), "gr\u{fc}n\\xff\n");

@@ -2,12 +2,12 @@
 //! Nothing here does input or output.
 //!
 //! ```text
-//!   source     what a source of metrics is asked, and what it delivers: traits
+//!   source     questions to a source of metrics, and its answers: traits
 //!      │  result: a batch of values, as bytes or as columns
 //!      ▼
 //!   eval       layout · workspace · history     one evaluation per fetch
 //!      ▲
-//!   program + kernel                            what to compute, made by the compiler
+//!   program + kernel                            made by the compiler
 //!
 //!   model      descriptors, units, instance domains, values, times
 //! ```

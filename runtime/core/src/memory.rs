@@ -1,10 +1,10 @@
-//! Metrics held in memory, as a source for the engine: for tests, for
-//! benchmarks, and for applications that bring their own values.
+//! A source of metrics in memory: for tests, for benchmarks, and for
+//! applications with values of their own.
 //!
-//! A [`MemorySource`] has its metadata in tables and its values from a
-//! [`Feed`], which answers each fetch and decides about time, gaps and
-//! failures. Agents of `pmderive_local` are the better choice for metrics of
-//! this machine as of now.
+//! A [`MemorySource`] keeps its metadata in tables and takes its values from a
+//! [`Feed`]. The feed answers each fetch and decides about time, gaps and
+//! failures. For current metrics of this machine, agents of `pmderive_local`
+//! are the better choice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -65,10 +65,10 @@ use crate::source::{
 /// assert_eq!(batch.timestamp(), Timestamp::new(1, 0));
 /// ```
 pub trait Feed {
-    /// Fills `batch`, which is empty, as [`FetchSource::fetch`] does. Instances
-    /// of `metadata` are to be those of the moment of the fetch; instance
-    /// domains that the list asks for and `batch` does not have afterwards are
-    /// taken from there.
+    /// Fills the empty `batch` as [`FetchSource::fetch`] does. The feed updates
+    /// the instances in `metadata` to those of this fetch. Instance domains
+    /// that the list asks for and `batch` lacks afterwards are taken from
+    /// there.
     ///
     /// # Errors
     /// The fetch as a whole failed.
@@ -84,7 +84,7 @@ pub trait Feed {
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMetadata {
     names: BTreeMap<Box<str>, Named>,
-    /// How many names were ever added.
+    /// Number of names that were ever added.
     added: usize,
     descs: HashMap<Pmid, MetricDesc>,
     domains: HashMap<InDom, Arc<InstanceDomain>>,
@@ -93,16 +93,16 @@ pub struct MemoryMetadata {
     epoch: u64,
 }
 
-/// What a name stands for.
+/// The metric of a name.
 #[derive(Clone, Copy, Debug)]
 struct Named {
     pmid: Pmid,
-    /// How many names were added before it.
+    /// Number of names that were added before it.
     position: usize,
 }
 
 impl MemoryMetadata {
-    /// Adds a metric, or gives one another descriptor. A metric may have
+    /// Adds a metric, or replaces the descriptor of one. A metric may have
     /// several names. The source lists names in the order in which they were
     /// added.
     pub fn add_metric(&mut self, name: impl Into<Box<str>>, desc: MetricDesc) {
@@ -110,8 +110,8 @@ impl MemoryMetadata {
         self.descs.insert(desc.pmid, desc);
     }
 
-    /// Gives a metric a name, also one without a descriptor: pmcd may have
-    /// names that no agent knows the metric of.
+    /// Gives a metric a name. The metric may have no descriptor: pmcd can have
+    /// names for metrics that no agent knows.
     pub fn add_name(&mut self, name: impl Into<Box<str>>, pmid: Pmid) {
         let named = Named { pmid, position: self.added };
         self.added += 1;
@@ -119,7 +119,7 @@ impl MemoryMetadata {
         self.epoch += 1;
     }
 
-    /// Says which instances a domain has from now on.
+    /// Sets the instances of a domain.
     pub fn set_instances(&mut self, indom: InDom, instances: Vec<(InstId, Box<str>)>) {
         let instances = InstanceDomain::new(instances);
         if self.domains.get(&indom).is_none_or(|known| **known != instances) {
@@ -127,14 +127,13 @@ impl MemoryMetadata {
         }
     }
 
-    /// Gives a metric or an instance domain a help text, in place of the one
-    /// that it has.
+    /// Sets the help text of a metric or an instance domain.
     pub fn set_text(&mut self, of: TextSubject, kind: TextKind, text: impl Into<Box<str>>) {
         self.texts.insert((of, kind), text.into());
     }
 
-    /// Says which labels a level has from now on: one set, or one for each
-    /// instance that has labels. No set takes them away.
+    /// Sets the labels of a level: one set, or one for each instance that has
+    /// labels. An empty list removes the labels.
     pub fn set_labels(&mut self, level: LabelLevel, sets: Vec<LabelSet>) {
         self.labels.insert(level.of_cluster(), sets);
     }
@@ -144,7 +143,7 @@ impl MemoryMetadata {
         self.descs.len()
     }
 
-    /// True without metrics.
+    /// True if there are no metrics.
     pub fn is_empty(&self) -> bool {
         self.descs.is_empty()
     }
@@ -154,8 +153,8 @@ impl MemoryMetadata {
         self.descs.get(&pmid)
     }
 
-    /// Takes a name away, and with its last name the metric. True if there
-    /// was such a name.
+    /// Removes a name. The metric goes with its last name. True if the name
+    /// existed.
     pub fn remove_name(&mut self, name: &str) -> bool {
         let Some(named) = self.names.remove(name) else { return false };
         if self.names.values().all(|other| other.pmid != named.pmid) {
@@ -165,7 +164,7 @@ impl MemoryMetadata {
         true
     }
 
-    /// Identifier of the metric of a name; else `PM_ERR_NONLEAF` or
+    /// Identifier of the metric with a name, or `PM_ERR_NONLEAF` or
     /// `PM_ERR_NAME`.
     pub fn pmid_of(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.names.get(name) {
@@ -182,31 +181,31 @@ impl MemoryMetadata {
         names.into_iter().map(|(name, _)| &**name).collect()
     }
 
-    /// The metric of a name.
+    /// The descriptor of the metric with a name.
     pub fn lookup(&self, name: &str) -> Option<&MetricDesc> {
         self.desc(self.names.get(name)?.pmid)
     }
 
-    /// Instances of a domain; the same `Arc` while nothing changed.
+    /// Instances of a domain. The same `Arc` as long as they do not change.
     pub fn instances(&self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
         self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM)
     }
 
-    /// Help text; where there is only the one line, that is the help as well.
-    /// Without a text, `PM_ERR_TEXT`.
+    /// Help text. If only one line of text is known, it serves as the help text
+    /// too. `PM_ERR_TEXT` if there is no text.
     pub fn text(&self, of: TextSubject, kind: TextKind) -> Result<&str, PmStatus> {
         let text = self.own_text(of, kind).or_else(|| self.own_text(of, TextKind::OneLine));
         text.ok_or(PmStatus::TEXT)
     }
 
-    /// The help text that was set, and no other in its place.
+    /// The help text of exactly this kind.
     pub fn own_text(&self, of: TextSubject, kind: TextKind) -> Option<&str> {
         self.texts.get(&(of, kind)).map(|text| &**text)
     }
 
-    /// Labels of a level. `PM_ERR_NOLABELS` as long as there are no labels at
-    /// all; else what is of a domain without metrics ([`Pmid::domain`]) gives
-    /// `PM_ERR_NOAGENT`, as from pmcd.
+    /// Labels of a level. `PM_ERR_NOLABELS` while the source has no labels at
+    /// all. `PM_ERR_NOAGENT` for a domain without metrics ([`Pmid::domain`]),
+    /// as from pmcd.
     pub fn labels(&self, level: LabelLevel) -> Result<&[LabelSet], PmStatus> {
         if self.labels.is_empty() {
             return Err(PmStatus::NOLABELS);
@@ -228,8 +227,8 @@ impl MemoryMetadata {
         self.descs.keys().any(|pmid| pmid.domain() == domain)
     }
 
-    /// All names at or below one, in the order in which they were added; the
-    /// empty one is above all. `PM_ERR_NAME` where there are none.
+    /// All names at or below `prefix`, in the order in which they were added.
+    /// The empty prefix matches all names. `PM_ERR_NAME` if there are none.
     pub fn traverse(&self, prefix: &str) -> Result<Vec<&str>, PmStatus> {
         let mut names: Vec<(&str, Named)> = self.named_at(prefix).collect();
         if names.is_empty() && !prefix.is_empty() {
@@ -239,8 +238,8 @@ impl MemoryMetadata {
         Ok(names.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// All names at or below one, in order of their bytes; the empty one is
-    /// above all.
+    /// All names at or below `prefix`, in byte order. The empty prefix matches
+    /// all names.
     pub fn names_at<'a>(&'a self, prefix: &str) -> impl Iterator<Item = &'a str> {
         self.named_at(prefix).map(|(name, _)| name)
     }
@@ -256,7 +255,7 @@ impl MemoryMetadata {
     }
 }
 
-/// A source whose metadata is in memory and whose values come from a feed.
+/// A source with metadata in memory and values from a feed.
 #[derive(Clone, Debug)]
 pub struct MemorySource<F> {
     name: Box<str>,
@@ -266,18 +265,18 @@ pub struct MemorySource<F> {
 }
 
 impl<F> MemorySource<F> {
-    /// Makes a source; the name is for messages.
+    /// A new source. Messages call it `name`.
     pub fn new(name: impl Into<Box<str>>, metadata: MemoryMetadata, feed: F) -> MemorySource<F> {
         let profile = InstanceProfile::default();
         MemorySource { name: name.into(), metadata, feed, profile }
     }
 
-    /// What answers its fetches.
+    /// The feed that answers the fetches.
     pub fn feed(&mut self) -> &mut F {
         &mut self.feed
     }
 
-    /// What it knows of its metrics.
+    /// The metadata of the source's metrics.
     pub fn metadata(&mut self) -> &mut MemoryMetadata {
         &mut self.metadata
     }
@@ -338,7 +337,7 @@ impl<F: Feed> FetchSource for MemorySource<F> {
         Ok(events)
     }
 
-    /// What the feed delivers beyond the profile is taken away.
+    /// Removes values of the feed that the profile does not admit.
     fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
         self.profile.clone_from(profile);
         Ok(())
@@ -378,7 +377,7 @@ mod tests {
         metadata.set_instances(DOMAIN, vec![(3, "x".into())]);
         assert!(Arc::ptr_eq(&before, &metadata.instances(DOMAIN).expect("a domain")));
         assert!(metadata.names_at("").is_sorted());
-        // A name keeps its place whatever it stands for.
+        // A name keeps its position, even when it stands for another metric.
         let desc = *metadata.lookup("b").expect("a metric");
         metadata.add_metric("a.b.d", desc);
         let mut source = MemorySource::new("test", metadata, ());
@@ -453,7 +452,7 @@ mod tests {
         assert_eq!(source.labels(level).expect("memory"), none);
     }
 
-    /// Delivers nothing, at one time.
+    /// Delivers no values, always at the same time.
     struct Silent;
 
     impl Feed for Silent {

@@ -1,8 +1,8 @@
-//! Fetching from a source that blocks, and evaluating what it delivers, in one call.
+//! Fetches from a blocking source and evaluates the result, in one call.
 //!
-//! All that evaluating does not do itself: the source is asked for values, and
-//! for what the evaluator wants to know about instances. For a source whose
-//! calls are futures it is in `pmderive_client::context`.
+//! This is the input and output that the evaluator itself does not do: asking
+//! the source for values and for facts about instances. For sources whose calls
+//! are futures, `pmderive_client::context` does it.
 
 use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use crate::source::{FetchEvents, FetchSource, SourceError};
@@ -10,8 +10,8 @@ use crate::source::{FetchEvents, FetchSource, SourceError};
 impl Evaluator {
     /// Fetches from the source and evaluates.
     ///
-    /// # Errors
-    /// The source failed, or what it delivered does not fit together; nothing
+    /// The source failed, or the parts of its answer do not fit together.
+    /// Nothing was evaluated.
     /// was evaluated.
     pub fn fetch<'w>(
         &'w mut self,

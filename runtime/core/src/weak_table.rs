@@ -1,5 +1,5 @@
-//! A table of shared things that are found by what they are, for as long as
-//! someone uses them.
+//! A table that finds shared values by their contents, for as long as someone
+//! uses them.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-/// Shared things by a hash of what they are, as long as someone uses them.
-/// Things with the same hash are told apart by whoever looks for one.
+/// Shared values by a hash of their contents, for as long as someone uses them.
+/// The caller tells apart values with the same hash.
 #[derive(Debug)]
 pub struct WeakTable<T> {
     by_hash: HashMap<u64, Vec<Weak<T>>>,
-    /// Entries at which those that nobody uses are cleared away.
+    /// Number of hashes at which unused entries are removed.
     crowded: usize,
 }
 
-/// Entries that are not worth clearing away.
+/// A table with fewer entries is never cleaned.
 const FEW: usize = 16;
 
 impl<T> Default for WeakTable<T> {
@@ -26,13 +26,14 @@ impl<T> Default for WeakTable<T> {
 }
 
 impl<T> WeakTable<T> {
-    /// The thing that is meant.
+    /// The value that `is_meant` accepts.
     pub fn find(&self, hash: u64, is_meant: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut known = self.by_hash.get(&hash).into_iter().flatten().filter_map(Weak::upgrade);
         known.find(|one| is_meant(one))
     }
 
-    /// The thing that is meant, or the one that `make` gives, which is entered.
+    /// The value that `is_meant` accepts. If there is none, adds the one that
+    /// `make` gives.
     pub fn find_or_insert(
         &mut self,
         hash: u64,
@@ -46,7 +47,7 @@ impl<T> WeakTable<T> {
         })
     }
 
-    /// Enters a thing.
+    /// Adds a value.
     pub fn insert(&mut self, hash: u64, thing: &Arc<T>) {
         if self.by_hash.len() >= self.crowded {
             self.by_hash.retain(|_, list| {
@@ -60,30 +61,31 @@ impl<T> WeakTable<T> {
         list.push(Arc::downgrade(thing));
     }
 
-    /// The things that are in use.
+    /// The values in use.
     pub fn all(&self) -> Vec<Arc<T>> {
         self.by_hash.values().flatten().filter_map(Weak::upgrade).collect()
     }
 
-    /// How many things are in use.
+    /// Number of values in use.
     pub fn count(&self) -> usize {
         self.by_hash.values().flatten().filter(|one| one.strong_count() > 0).count()
     }
 }
 
-/// Things that are found by all that they hold, for any number of threads.
+/// Finds equal values by all of their contents. Any number of threads may use
+/// it.
 #[derive(Debug)]
-pub struct Known<T>(Mutex<WeakTable<T>>);
+pub struct Interner<T>(Mutex<WeakTable<T>>);
 
-impl<T> Default for Known<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Known(Mutex::default())
+        Interner(Mutex::default())
     }
 }
 
-impl<T: Hash + Eq> Known<T> {
-    /// The thing that equals this one, if someone uses one, or else this one.
-    pub fn shared(&self, thing: T) -> Arc<T> {
+impl<T: Hash + Eq> Interner<T> {
+    /// The equal value if one is in use, otherwise this one.
+    pub fn intern(&self, thing: T) -> Arc<T> {
         let mut hasher = FxHasher::default();
         thing.hash(&mut hasher);
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +97,7 @@ impl<T: Hash + Eq> Known<T> {
         thing
     }
 
-    /// How many things are in use.
+    /// Number of values in use.
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).count()
     }

@@ -1,9 +1,9 @@
-//! What an agent inside the process has to offer: names with descriptors,
-//! instance domains, and values on request.
+//! An agent inside the process offers names with descriptors, instance domains,
+//! and values on request.
 //!
-//! An agent writes its values through [`Values`], which checks them against
-//! the metric's type. It knows neither the order of a request nor the form
-//! that results have.
+//! An agent writes its values through [`Values`], which checks them against the
+//! metric's type. The agent knows neither the order of a request nor the form
+//! of a result.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use pmderive_core::model::{
 };
 use pmderive_core::result::{BlockValue, ResultWriter};
 
-/// Most bytes that a value of text or opaque bytes may have: a block's length
+/// Most bytes that a value of text or opaque bytes may have. A block's length
 /// has 24 bits and includes the block's header and a terminating NUL.
 const MAX_VALUE_BYTES: usize = 0xff_ffff - 5;
 
-/// A source of metrics within this process; the part that a PMDA plays for
-/// pmcd (`PMDA(3)`).
+/// A source of metrics within this process. It plays the part that a PMDA plays
+/// for pmcd (`PMDA(3)`).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,32 +52,35 @@ pub trait Agent: Send {
     /// Name for messages.
     fn name(&self) -> &str;
 
-    /// Another agent of the same kind and for the same place, for another
-    /// context; `None` where that cannot be (pmDupContext(3)).
+    /// Another agent of the same kind over the same root, for another context
+    /// (`pmDupContext(3)`). `None` if the agent cannot be duplicated.
     fn duplicate(&self) -> Option<Box<dyn Agent>> {
         None
     }
 
-    /// All metrics of the agent. Asked once, when the agent is attached: an
-    /// agent's metrics do not change while it is in use.
+    /// All metrics of the agent. The context asks once, when it attaches the
+    /// agent: an agent's metrics do not change while it is in use.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// A fetch begins, or current instances are wanted: what was read earlier
-    /// is out of date. Whatever is delivered until the next call is to be of
-    /// one moment, so that the metrics of a fetch belong together.
+    /// Begins a fetch, or a question about current instances: what the agent
+    /// read earlier is now out of date. All answers until the next call must
+    /// describe the same moment, so that the metrics of a fetch belong
+    /// together.
     fn begin_fetch(&mut self) {}
 
-    /// Adds the values that the metric has now, none if it has none.
+    /// Adds the values that the metric has now. A metric without values adds
+    /// none.
     ///
     /// # Errors
-    /// The metric failed: its result is the status, whatever was added.
+    /// The status with which the metric failed. It becomes the metric's result,
+    /// even if values were added before.
     fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus>;
 
-    /// Changes a value (`pmStore(3)`). Nothing can be changed unless an agent
-    /// implements this.
+    /// Changes a value (`pmStore(3)`). By default every change is refused with
+    /// [`PmStatus::PERMISSION`].
     ///
     /// # Errors
-    /// The status that the caller gets, such as [`PmStatus::PERMISSION`].
+    /// The status that the caller gets.
     fn store(
         &mut self,
         pmid: Pmid,
@@ -88,9 +91,9 @@ pub trait Agent: Send {
         Err(PmStatus::PERMISSION)
     }
 
-    /// An instance domain as of the fetch begun last. The same `Arc` while
-    /// nothing changed; [`super::Instances`] helps with that. An agent whose
-    /// metrics all have one value each has nothing to do here.
+    /// The instance domain as of the current fetch. Return the same `Arc` while
+    /// nothing changes; [`super::Instances`] helps with that. An agent whose
+    /// metrics all have a single value need not implement this.
     ///
     /// # Errors
     /// [`PmStatus::INDOM`] for a domain that the agent does not have.
@@ -99,27 +102,28 @@ pub trait Agent: Send {
         Err(PmStatus::INDOM)
     }
 
-    /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`),
-    /// as of the fetch begun last: usually its own, or the first word of it.
+    /// Identifier of the instance that `name` stands for (`pmLookupInDom(3)`),
+    /// as of the current fetch. The name is usually the instance's own, or its
+    /// first word.
     ///
     /// # Errors
-    /// [`PmStatus::INST`] when there is none, and what
-    /// [`Agent::instance_domain`] fails with.
+    /// [`PmStatus::INST`] when no instance has the name, and every error of
+    /// [`Agent::instance_domain`].
     fn lookup_instance(&mut self, indom: InDom, name: &str) -> Result<InstId, PmStatus> {
         self.instance_domain(indom)?.lookup(name).ok_or(PmStatus::INST)
     }
 
     /// One line of help about an instance domain (`pmLookupInDomText(3)`), if
-    /// there is one.
+    /// the agent has one.
     fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
         let _ = indom;
         None
     }
 
-    /// Labels of a level, which is never the context's (`pmdaLabel(3)`): at
-    /// most one set, but for instances one for each with labels, as of the
-    /// fetch begun last. That the metrics are this agent's is a label which
-    /// they have anyway.
+    /// Labels of a level (`pmdaLabel(3)`); never asked for the level of the
+    /// context. At most one set, except for instances: there, one set for each
+    /// instance with labels, as of the current fetch. The context itself adds
+    /// the label that names the agent.
     fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
         let _ = level;
         Vec::new()
@@ -159,7 +163,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The type whose metrics may have this value.
+    /// The type that a metric must have to take this value.
     pub fn value_type(&self) -> ValueType {
         match self {
             Value::I32(_) => ValueType::I32,
@@ -194,7 +198,7 @@ impl<'w, 'p> Values<'w, 'p> {
         Values { writer, desc, profile, rejected: None }
     }
 
-    /// Ends the value set: with a status if the agent failed, or if one of
+    /// Ends the value set. It becomes a status if the agent failed or if one of
     /// its values was not acceptable.
     pub(super) fn finish(self, outcome: Result<(), PmStatus>) {
         if let Some(status) = outcome.err().or(self.rejected) {
@@ -207,18 +211,18 @@ impl<'w, 'p> Values<'w, 'p> {
         &self.desc
     }
 
-    /// The instances that are wanted (`pmAddProfile(3)`). Values of others are
-    /// dropped; where they are expensive, an agent need not find them out.
+    /// The instances that the caller wants (`pmAddProfile(3)`). Values of other
+    /// instances are dropped, so an agent need not compute expensive ones.
     pub fn profile(&self) -> &'w InstanceProfile {
         self.profile
     }
 
-    /// Adds the value of an instance; -1 (`PM_IN_NULL`) stands for the one
-    /// value of a metric without an instance domain.
+    /// Adds the value of an instance. Instance -1 (`PM_IN_NULL`) stands for the
+    /// single value of a metric without an instance domain.
     ///
-    /// A value whose type is not the metric's makes the metric fail with
-    /// [`PmStatus::TYPE`], one longer than a result can carry (16 MiB) with
-    /// [`PmStatus::TRUNC`].
+    /// A value of another type than the metric's makes the metric fail with
+    /// [`PmStatus::TYPE`]. A value longer than a result can carry (16 MiB)
+    /// makes it fail with [`PmStatus::TRUNC`].
     pub fn put(&mut self, instance: InstId, value: Value<'_>) {
         if value.value_type() != self.desc.value_type {
             self.rejected = Some(PmStatus::TYPE);

@@ -1,7 +1,7 @@
 //! A source of metrics over agents inside this process.
 //!
 //! Names, descriptors, instance domains, texts and labels of all agents form
-//! one name space; a fetch asks each agent for its metrics in the order of the
+//! one name space. A fetch asks each agent for its metrics in the order of the
 //! request and writes the answers into one result.
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,15 +24,15 @@ use super::labels::HostLabels;
 use super::linux::LinuxAgent;
 use super::process::ProcessAgent;
 
-/// Metrics of agents in this process, as a source for the engine; what
-/// `PM_CONTEXT_LOCAL` is to `pmNewContext(3)`.
+/// Metrics of agents in this process, as a source for the engine. It
+/// corresponds to `PM_CONTEXT_LOCAL` of `pmNewContext(3)`.
 pub struct LocalContext {
     agents: Vec<Attached>,
     names: BTreeMap<Box<str>, Pmid>,
-    metrics: HashMap<Pmid, Known>,
+    metrics: HashMap<Pmid, Served>,
     domains: HashMap<InDom, usize>,
-    /// Agents by the numbers of their metrics' domains.
-    numbers: HashMap<u32, usize>,
+    /// Agents by the domain numbers of their metrics.
+    agent_numbers: HashMap<u32, usize>,
     host: HostLabels,
     profile: InstanceProfile,
     warnings: Vec<String>,
@@ -41,17 +41,17 @@ pub struct LocalContext {
 
 struct Attached {
     agent: Box<dyn Agent>,
-    /// The fetch it was told to begin last.
+    /// Number of the fetch that the agent was last told to begin.
     begun: u64,
 }
 
 #[derive(Clone)]
-struct Known {
+struct Served {
     agent: usize,
     metric: Arc<Metric>,
 }
 
-/// The list that was fetched last, resolved.
+/// The fetch list of the last fetch, resolved to agents.
 #[derive(Default)]
 struct Prepared {
     list: Option<u64>,
@@ -64,8 +64,8 @@ impl LocalContext {
     /// The metrics of this Linux host and of its processes.
     pub fn new() -> LocalContext {
         let mut context = LocalContext::empty();
-        // Their names begin differently; that no table of theirs holds a name
-        // or identifier twice is tested.
+        // These two agents share no name and no identifier; a test checks their
+        // tables.
         let agents: [Box<dyn Agent>; 2] =
             [Box::new(LinuxAgent::new()), Box::new(ProcessAgent::new())];
         for agent in agents {
@@ -75,11 +75,11 @@ impl LocalContext {
         context
     }
 
-    /// The metrics of the agents given.
+    /// The metrics of the given agents.
     ///
     /// # Errors
     /// [`SourceError::Specification`] when a name or identifier occurs twice,
-    /// or when a name is a prefix of another.
+    /// or when one name is a prefix of another.
     pub fn with_agents(agents: Vec<Box<dyn Agent>>) -> Result<LocalContext, SourceError> {
         let mut context = LocalContext::empty();
         for agent in agents {
@@ -88,8 +88,8 @@ impl LocalContext {
         Ok(context)
     }
 
-    /// Another context of the same agents with the profile of this one
-    /// (pmDupContext(3)).
+    /// Another context of the same agents, with the profile of this one
+    /// (`pmDupContext(3)`).
     ///
     /// # Errors
     /// [`SourceError::Specification`] for an agent that cannot be duplicated.
@@ -113,7 +113,7 @@ impl LocalContext {
             names: BTreeMap::new(),
             metrics: HashMap::new(),
             domains: HashMap::new(),
-            numbers: HashMap::new(),
+            agent_numbers: HashMap::new(),
             host: HostLabels::usual(),
             profile: InstanceProfile::default(),
             warnings: Vec::new(),
@@ -130,7 +130,7 @@ impl LocalContext {
             let (name, pmid) = (metric.name.clone(), metric.desc.pmid);
             let well_formed = name.split('.').all(|component| !component.is_empty());
             if !well_formed {
-                return Err(refuse(format!("\"{name}\" is not a name of a metric")));
+                return Err(refuse(format!("\"{name}\" is not a valid metric name")));
             }
             let ancestor = name.match_indices('.').map(|(end, _)| &name[..end]);
             if self.names.contains_key(&*name)
@@ -144,19 +144,19 @@ impl LocalContext {
             {
                 return Err(refuse(format!("the instance domain {indom} of {name} is in use")));
             }
-            let known = Known { agent: position, metric: Arc::new(metric) };
+            let known = Served { agent: position, metric: Arc::new(metric) };
             if let Some(other) = self.metrics.insert(pmid, known) {
                 let other = &other.metric.name;
                 return Err(refuse(format!("{name} has the identifier {pmid} of {other}")));
             }
             self.names.insert(name.into(), pmid);
-            self.numbers.entry(pmid.domain()).or_insert(position);
+            self.agent_numbers.entry(pmid.domain()).or_insert(position);
         }
         self.agents.push(Attached { agent, begun: 0 });
         Ok(())
     }
 
-    /// Names below `prefix`, which itself is not among them.
+    /// Names below `prefix`, without `prefix` itself.
     fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         let start = format!("{prefix}.");
         self.names
@@ -169,18 +169,19 @@ impl LocalContext {
         self.below(name).next().is_some()
     }
 
-    /// What is wrong with files of labels (`labels.conf(5)`) that were left
-    /// out when the labels of the context were asked for last.
+    /// Problems of label files (`labels.conf(5)`) that were left out when the
+    /// labels of the context were last read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Why a metric or domain that no agent has is unknown.
+    /// The status for a metric or instance domain that no agent has. It is
+    /// `within_agent` if an agent has the domain number, else `NOAGENT`.
     fn unknown(&self, domain: u32, within_agent: PmStatus) -> PmStatus {
-        if self.numbers.contains_key(&domain) { within_agent } else { PmStatus::NOAGENT }
+        if self.agent_numbers.contains_key(&domain) { within_agent } else { PmStatus::NOAGENT }
     }
 
-    fn known(&self, pmid: Pmid) -> Result<&Known, PmStatus> {
+    fn known(&self, pmid: Pmid) -> Result<&Served, PmStatus> {
         self.metrics.get(&pmid).ok_or_else(|| self.unknown(pmid.domain(), PmStatus::PMID))
     }
 
@@ -189,7 +190,7 @@ impl LocalContext {
         agent.ok_or_else(|| self.unknown(indom.domain(), PmStatus::INDOM))
     }
 
-    /// The agent that has the labels of a level.
+    /// The agent that answers for the labels of a level.
     fn agent_of_level(&self, level: LabelLevel) -> Result<usize, PmStatus> {
         let (agent, number) = match level {
             LabelLevel::Context => return Err(PmStatus::NOLABELS),
@@ -201,7 +202,7 @@ impl LocalContext {
                 (self.metrics.get(&pmid).map(|known| known.agent), pmid.domain())
             }
         };
-        agent.or_else(|| self.numbers.get(&number).copied()).ok_or(PmStatus::NOAGENT)
+        agent.or_else(|| self.agent_numbers.get(&number).copied()).ok_or(PmStatus::NOAGENT)
     }
 
     fn labels_of_agent(&mut self, level: LabelLevel) -> Result<Vec<LabelSet>, PmStatus> {
@@ -219,7 +220,7 @@ impl LocalContext {
         Ok(sets)
     }
 
-    /// Resolves a list, unless it is the one that was resolved last.
+    /// Resolves a fetch list, unless it is the list that was resolved last.
     fn prepare(&mut self, list: &FetchList) {
         if self.prepared.list == Some(list.id()) {
             return;
@@ -240,7 +241,7 @@ impl Default for LocalContext {
 }
 
 impl Attached {
-    /// The agent, told that this fetch has begun.
+    /// The agent, after telling it that this fetch has begun.
     fn during(&mut self, fetch: u64) -> &mut dyn Agent {
         if self.begun != fetch {
             self.begun = fetch;
@@ -299,7 +300,8 @@ impl LocalContext {
         if known { Ok(children) } else { Err(PmStatus::NAME) }
     }
 
-    /// Agents have one line about each metric, which is the help as well.
+    /// Agents have one line of text for each metric; it serves as the long help
+    /// too.
     fn help(&self, of: TextSubject) -> Result<Box<str>, PmStatus> {
         let (text, domain) = match of {
             TextSubject::Metric(pmid) => {
@@ -315,8 +317,8 @@ impl LocalContext {
         text.ok_or_else(|| self.unknown(domain, PmStatus::TEXT))
     }
 
-    /// The context has the labels that a pmcd on this host would give to this
-    /// process.
+    /// At the level of the context, the labels that a pmcd on this host would
+    /// give to this process.
     fn labels_at(&mut self, level: LabelLevel) -> Result<Vec<LabelSet>, PmStatus> {
         if level == LabelLevel::Context {
             let (set, warnings) = self.host.read();
@@ -327,7 +329,7 @@ impl LocalContext {
     }
 }
 
-/// Host name and time zone are those of this machine and of this process.
+/// The host name and time zone are those of this machine and this process.
 impl MetadataSource for LocalContext {
     fn ask(
         &mut self,
@@ -409,8 +411,8 @@ impl FetchSource for LocalContext {
         Ok(())
     }
 
-    /// Asks the agents one value after the other, and stops at the first that
-    /// one of them does not take.
+    /// Passes the values to the agents one after the other. The first refusal
+    /// ends it; earlier values stay changed.
     fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
         if values.is_empty() {
             return Ok(Err(PmStatus::TOOSMALL));

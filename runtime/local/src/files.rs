@@ -1,8 +1,8 @@
 //! Access to the files below /proc and /sys, or below a recorded tree.
 //!
-//! One buffer serves all files. The number of the current fetch is kept here
-//! too, so that every reader can tell whether what it has is of this fetch.
-//! This module knows nothing of what the files mean.
+//! One buffer serves all files. This module also numbers the fetches, so that
+//! each reader can tell whether its data is of the current fetch. It knows
+//! nothing of the meaning of the files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,16 +10,16 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a file. The longest real ones, /proc/cpuinfo and
-/// /proc/stat of machines with thousands of processors, stay below it.
+/// Most bytes that are read of a file. The longest real files, /proc/cpuinfo
+/// and /proc/stat of machines with thousands of processors, stay below it.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The root of the tree, and the buffer its files are read into.
+/// The root of the tree, and the buffer that its files are read into.
 pub(super) struct Files {
     root: PathBuf,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// What every file holds, instead of what the tree has.
+    /// Contents that every file has, in place of those in the tree.
     #[cfg(any(test, feature = "fuzz"))]
     substitute: Option<Vec<u8>>,
     fetch: u64,
@@ -43,25 +43,25 @@ impl Files {
         &self.root
     }
 
-    /// From now on every file exists and holds `contents`.
+    /// Makes every file exist and hold `contents` from now on.
     #[cfg(any(test, feature = "fuzz"))]
     pub fn substitute(&mut self, contents: Vec<u8>) {
         self.substitute = Some(contents);
     }
 
-    /// A fetch begins: what was read before is out of date.
+    /// Begins a fetch: what was read before is out of date.
     pub fn begin(&mut self) {
         self.fetch += 1;
     }
 
-    /// The path of something below the root, given as the bytes of an absolute path.
+    /// The path below the root for an absolute path, given as bytes.
     pub fn path(&self, absolute: &[u8]) -> PathBuf {
         let slashes = absolute.iter().take_while(|byte| **byte == b'/').count();
         self.root.join(OsStr::from_bytes(&absolute[slashes..]))
     }
 
-    /// The contents of a file, named relative to the root; `None` when it
-    /// cannot be read.
+    /// The contents of a file, named relative to the root. `None` if it cannot
+    /// be read.
     pub fn read(&mut self, name: &str) -> Option<&[u8]> {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(contents) = &self.substitute {
@@ -77,12 +77,12 @@ impl Files {
     }
 }
 
-/// Remembers in which fetch something was read.
+/// Remembers the fetch in which something was read.
 #[derive(Debug, Default)]
 pub(super) struct ReadMark(u64);
 
 impl ReadMark {
-    /// True once per fetch: what this mark stands for has to be read.
+    /// True once per fetch: the marked data has to be read.
     pub fn is_due(&mut self, files: &Files) -> bool {
         let due = self.0 != files.fetch;
         self.0 = files.fetch;

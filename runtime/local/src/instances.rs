@@ -1,8 +1,9 @@
 //! Numbers for instances that come and go.
 //!
-//! A name keeps the internal instance number it got first for as long as the
-//! process lives (`pmdaCache(3)` does the same for PMDAs), also while it is
-//! away. The domain of those that are present is made anew only when their
+//! A name keeps its first internal instance number for as long as the process
+//! lives, even while the instance is away (`pmdaCache(3)` does the same for
+//! PMDAs). The domain of the present instances is rebuilt only when the set
+//! changes.
 //! set changed.
 
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use pmderive_core::model::{InstId, InstanceDomain};
 
-/// The instances of one domain: numbers by name, and who is present.
+/// The instances of one domain: a number for each name, and which are present.
 #[derive(Debug, Default)]
 pub struct Instances {
     numbers: HashMap<Box<str>, InstId>,
@@ -24,7 +25,7 @@ impl Instances {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        // 2^31 names would not fit into memory.
+        // More than 2^31 names do not fit into memory.
         let number = InstId::try_from(self.names.len()).unwrap_or(InstId::MAX);
         self.numbers.insert(name.into(), number);
         self.names.push(name.into());
@@ -36,7 +37,7 @@ impl Instances {
         self.names.get(usize::try_from(number).ok()?).map(|name| &**name)
     }
 
-    /// Says which numbers are present now, in the order they are to be listed.
+    /// Sets the numbers that are present now, in the order of listing.
     pub fn set_present(&mut self, numbers: impl Iterator<Item = InstId> + Clone) {
         if self.present.instances().map(|(number, _)| number).eq(numbers.clone()) {
             return;

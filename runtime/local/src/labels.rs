@@ -1,9 +1,9 @@
-//! Labels of this host and process: what a pmcd here would say of itself.
+//! Labels of this host and process: those that a pmcd here would give.
 //!
-//! Input: the names of the host, `/etc/machine-id`, and the files with which a
-//! site adds labels of its own. Output: one set of the level of the context
-//! (`pmGetContextLabels(3)`), and a word about each file that is left out.
-//! What agents say of their metrics is not known here.
+//! Input: the names of the host, `/etc/machine-id`, and the files in which a
+//! site adds labels of its own. Output: one label set of the context's level
+//! (`pmGetContextLabels(3)`), and a warning for each file that is left out.
+//! This module knows nothing of the labels that agents give to their metrics.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use pmderive_core::escape;
 use pmderive_core::model::{LabelFlags, LabelMap, LabelSet, json_string};
 use pmderive_system::pcp_conf::PcpConf;
 
-/// Flag of the level.
+/// The flag that marks a label as one of the context's level.
 const CONTEXT: LabelFlags = LabelFlags(1);
 
-/// Most bytes of a file of labels or of settings.
+/// Most bytes of a label file or of `labels.conf`.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
-/// Where the labels of this process's host come from.
+/// The places that the host's labels come from.
 #[derive(Debug)]
 pub(super) struct HostLabels {
-    /// Has `etc/machine-id` below it.
+    /// `etc/machine-id` is below this directory.
     root: PathBuf,
-    /// Has `labels.conf` and `labels/` below it.
+    /// `labels.conf` and `labels/` are below this directory.
     settings: PathBuf,
 }
 
-/// What the kernel says of host and process.
+/// What the kernel reports about host and process.
 struct Facts {
     host: String,
     domain: String,
@@ -42,7 +42,7 @@ impl HostLabels {
         HostLabels { root: PathBuf::from("/"), settings: settings.into() }
     }
 
-    /// The labels as of now, and what is wrong with files that were left out.
+    /// The current labels, and the problems of files that were left out.
     pub(super) fn read(&self) -> (LabelSet, Vec<String>) {
         let names = rustix::system::uname();
         self.with(&Facts {
@@ -59,7 +59,7 @@ impl HostLabels {
         let site = self.settings.join("labels");
         let mut sets = sets_of_folder(&site, CONTEXT, &mut warnings);
         sets.extend(sets_of_folder(&site.join("optional"), optional, &mut warnings));
-        // What the host says of itself outweighs the site's files.
+        // The host's own labels override the labels in the site's files.
         sets.push(LabelSet::from_map(-1, &self.own(facts, optional)));
         (LabelSet::merged(&sets), warnings)
     }
@@ -88,7 +88,8 @@ impl HostLabels {
         labels
     }
 
-    /// True when the machine's identifier is not to be told, only its hash.
+    /// True if `labels.conf` asks for a hash in place of the machine's
+    /// identifier.
     fn hashes_machine(&self) -> bool {
         let Ok(text) = read_file(&self.settings.join("labels.conf")) else { return false };
         let mut global = true;
@@ -107,8 +108,8 @@ impl HostLabels {
     }
 }
 
-/// The labels of each file of a folder, in order of the files' names. A folder
-/// that is not there has none.
+/// The labels of each file in a folder, in the order of file names. A missing
+/// folder has no files.
 fn sets_of_folder(folder: &Path, flags: LabelFlags, warnings: &mut Vec<String>) -> Vec<LabelSet> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(json, expected);
         let file = path("labels/c");
         let warning =
-            format!("{}: at byte 8: a colon is due; its labels are left out", file.display());
+            format!("{}: at byte 8: expected a colon; its labels are left out", file.display());
         assert_eq!(warnings, [warning]);
         let (set, _) = labels.with(&facts("x"));
         let flags: Vec<u8> = set.labels().map(|label| label.flags.0).collect();

@@ -1,11 +1,12 @@
 //! Metrics of this process's own host, without a pmcd: agents inside the
-//! process answer for them.
+//! process deliver them.
 //!
 //! [`LocalContext`] is a source of metrics over a list of [`Agent`]s. The
-//! built-in [`LinuxAgent`] and [`ProcessAgent`] serve what pmdalinux(1) and
-//! pmdaproc(1) serve, under the same names and identifiers; [`SampleAgent`] is
-//! for tests and demonstrations; an application adds agents of its own by
-//! implementing the trait. Nothing here knows pmcd's protocol or archives.
+//! built-in [`LinuxAgent`] and [`ProcessAgent`] serve the metrics of
+//! pmdalinux(1) and pmdaproc(1), under the same names and identifiers.
+//! [`SampleAgent`] is for tests and demonstrations. An application adds agents
+//! of its own by implementing the trait. Nothing here knows pmcd's protocol or
+//! archives.
 //!
 //! ```
 //! use pmderive_local::LocalContext;

@@ -1,8 +1,8 @@
-//! An agent with metrics of every type whose values are known beforehand, for
-//! tests and demonstrations: a part of pmdasample(1)'s metrics.
+//! An agent for tests and demonstrations: a part of pmdasample(1)'s metrics,
+//! with every type. All values are known beforehand.
 //!
-//! What changes does so from fetch to fetch, not with the clock: each fetch is
-//! one second after the one before.
+//! Values change with each fetch, not with the clock: each fetch counts as one
+//! second later than the fetch before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use super::table::{Row, SINGLE, metrics, units::*};
 /// Number of pmdasample's domain.
 const DOMAIN: u32 = 29;
 
-/// Serial number of the three colours.
+/// Serial number of the instance domain of the three colours.
 const COLOURS: u32 = 1;
 
-/// Serial number of the nine bins.
+/// Serial number of the instance domain of the nine bins.
 const BINS: u32 = 2;
 
-/// What value a metric has.
+/// The values of a metric.
 #[derive(Clone, Copy)]
 enum Content {
-    /// Always this one.
+    /// Always this number.
     Always(i64),
-    /// This much more with each fetch, from 0 on.
+    /// A number that starts at 0 and grows by this much with each fetch.
     Grows(i64),
-    /// What was stored last, 13 at first.
+    /// The number that was stored last; 13 at first.
     Stored,
-    /// For each bin its number.
+    /// The number of each bin.
     Bins,
-    /// For every other bin its number.
+    /// The number of every other bin.
     OddBins,
-    /// For each bin its number, times the number of fetches.
+    /// The number of each bin, times the number of fetches.
     GrowingBins,
-    /// For each colour 100, 200 and 300, and the number of fetches modulo 100.
+    /// 100, 200 and 300 for the colours, plus the number of fetches modulo 100.
     Colours,
-    /// One of three colours after the other.
+    /// The names of three colours in turn.
     Lights,
-    /// A text.
+    /// Always this text.
     Text(&'static str),
-    /// Nothing.
+    /// No value.
     Nothing,
 }
 
@@ -61,8 +61,8 @@ const fn row(
     Row::new(name, Pmid::new(DOMAIN, 0, item), (value_type, semantics, units), source, help)
 }
 
-/// The table of metrics. Each type of number has the same seven metrics: five
-/// with the item numbers from the first one on, and two over the bins.
+/// The table of metrics. Each numeric type has the same seven metrics: five
+/// with consecutive item numbers from `$first` on, and two over the bins.
 #[rustfmt::skip]
 macro_rules! table {
     (
@@ -77,7 +77,7 @@ macro_rules! table {
                 row(concat!("sample.", $group, ".ten"), $first + 1, $type, Instant, NONE, Always(10), "Always 10."),
                 row(concat!("sample.", $group, ".hundred"), $first + 2, $type, Instant, NONE, Always(100), "Always 100."),
                 row(concat!("sample.", $group, ".million"), $first + 3, $type, Instant, NONE, Always(1_000_000), "Always 1000000."),
-                row(concat!("sample.", $group, ".write_me"), $first + 4, $type, Instant, NONE, Stored, "What was stored last, 13 at first."),
+                row(concat!("sample.", $group, ".write_me"), $first + 4, $type, Instant, NONE, Stored, "The value that was stored last; 13 at first."),
                 row(concat!("sample.", $group, ".bin"), $bin, $type, Instant, NONE, Bins, "The number of each bin.").over(BINS),
                 row(concat!("sample.", $group, ".bin_ctr"), $bin + 1, $type, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
             )*
@@ -86,7 +86,7 @@ macro_rules! table {
     };
 }
 
-/// The metrics; names, numbers, types, semantics and units are those of
+/// The metrics. Names, numbers, types, semantics and units are those of
 /// pmdasample(1).
 #[rustfmt::skip]
 static TABLE: &[Row<Content>] = table! {
@@ -107,7 +107,7 @@ static TABLE: &[Row<Content>] = table! {
     [
         row("sample.string.null", 30, String, Instant, NONE, Text(""), "Always the empty text."),
         row("sample.string.hullo", 31, String, Instant, NONE, Text("hullo world!"), "Always the same text."),
-        row("sample.string.write_me", 32, String, Instant, NONE, Stored, "What was stored last, 13 at first."),
+        row("sample.string.write_me", 32, String, Instant, NONE, Stored, "The value that was stored last; 13 at first."),
         row("sample.string.bin", 153, String, Instant, NONE, Bins, "The number of each bin, as text.").over(BINS),
         row("sample.aggregate.null", 33, Aggregate, Instant, NONE, Text(""), "Always no bytes."),
         row("sample.aggregate.hullo", 34, Aggregate, Instant, NONE, Text("hullo world!"), "Always the same bytes."),
@@ -119,8 +119,8 @@ static TABLE: &[Row<Content>] = table! {
     ]
 };
 
-/// Metrics whose values are known beforehand; see the names below `sample`.
-/// Those that end with `write_me` can be stored into (`pmStore(3)`).
+/// Metrics below `sample` whose values are known beforehand. Metrics whose
+/// names end in `write_me` accept new values (`pmStore(3)`).
 ///
 /// ```
 /// use pmderive_local::{LocalContext, SampleAgent};
@@ -157,7 +157,7 @@ impl SampleAgent {
     }
 }
 
-/// Numbers of the bins, which are their values as well.
+/// Numbers of the bins. A bin's number is also its value.
 fn bins() -> impl Iterator<Item = InstId> {
     (1..10).map(|bin| 100 * bin)
 }
@@ -168,7 +168,8 @@ impl Default for SampleAgent {
     }
 }
 
-/// Adds a number in the form of the metric's type; it wraps as a counter would.
+/// Adds a number in the form of the metric's type. The number wraps as a
+/// counter would.
 fn put(out: &mut Values<'_, '_>, instance: InstId, number: i64) {
     let text;
     let value = match out.desc().value_type {

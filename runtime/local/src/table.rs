@@ -1,7 +1,7 @@
-//! Rows of the tables of metrics that agents for this machine have.
+//! Rows of the metric tables of this machine's agents.
 //!
-//! A row is a metric's name, descriptor and help together with the agent's
-//! own notion of where its value is.
+//! A row is a metric's name, descriptor and help, together with the agent's own
+//! description of where the value is.
 
 use pmderive_core::model::{InDom, InstId, MetricDesc, Pmid, Semantics, Units, ValueType};
 
@@ -35,7 +35,7 @@ pub(super) mod units {
     pub const MILLISEC: Units = time(2);
     /// Seconds.
     pub const SEC: Units = time(3);
-    /// Events or things.
+    /// A count of events or things.
     pub const COUNT: Units = Units { dim_count: 1, ..Units::NONE };
     /// Events per second.
     pub const COUNT_PER_SEC: Units = Units { dim_time: -1, scale_time: 3, ..COUNT };
@@ -47,7 +47,7 @@ pub(super) mod units {
     pub const PER_MICROSEC: Units = Units { dim_time: -1, scale_time: 1, ..Units::NONE };
 }
 
-/// A metric and where its value is found.
+/// A metric and the place of its value.
 pub(super) struct Row<V> {
     name: &'static str,
     desc: MetricDesc,
@@ -56,7 +56,8 @@ pub(super) struct Row<V> {
 }
 
 impl<V> Row<V> {
-    /// A row of a metric with one value, with its type, semantics and units.
+    /// A row for a metric with a single value and this type, semantics and
+    /// units.
     pub const fn new(
         name: &'static str,
         pmid: Pmid,
@@ -70,7 +71,7 @@ impl<V> Row<V> {
 }
 
 impl<V: Copy> Row<V> {
-    /// The same metric over an instance domain.
+    /// Gives the metric an instance domain.
     pub const fn over(mut self, serial: u32) -> Row<V> {
         self.desc.indom = Some(InDom::new(self.desc.pmid.domain(), serial));
         self
@@ -97,8 +98,8 @@ pub(super) const SINGLE: InstId = -1;
 
 /// Adds a number, if there is one, in the form of the metric's type.
 ///
-/// A counter of 32 bits wraps, as the kernel's own would. Any other number
-/// that its type cannot hold is no value.
+/// A 32-bit counter wraps, as the kernel's own would. Any other number that the
+/// type cannot hold is dropped.
 pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: Option<u64>) {
     let Some(number) = number else { return };
     let desc = values.desc();
@@ -116,7 +117,7 @@ pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: 
             Ok(number) => Value::I32(number),
             Err(_) => return,
         },
-        // A type that is not a table's gives PM_ERR_TYPE.
+        // A type that the tables do not use ends in PM_ERR_TYPE.
         _ => match u32::try_from(number) {
             Ok(number) => Value::U32(number),
             Err(_) => return,

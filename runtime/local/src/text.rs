@@ -1,28 +1,28 @@
 //! Words, numbers and names in the kernel's text files, as bytes.
 //!
-//! Nothing here allocates except for names that are not UTF-8 or that carry
-//! octal escapes.
+//! Only names that are not UTF-8 or that carry octal escapes cause an
+//! allocation.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// The lines, without their ends.
+/// The lines that are not empty, without line ends.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// The words between blanks.
+/// The words between white space.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// A decimal number; `None` for anything else, a value out of range included.
+/// A decimal number. `None` for any other text and for a number out of range.
 pub(super) fn number<T: FromStr>(word: &[u8]) -> Option<T> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// The numbers of a line's words, each by itself; `None` where a word is
-/// missing or no number.
+/// The numbers of a line's words. A number is `None` where the word is missing
+/// or is no number.
 pub(super) fn numbers<'a, const N: usize>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> [Option<u64>; N] {
@@ -33,7 +33,8 @@ pub(super) fn numbers<'a, const N: usize>(
     numbers
 }
 
-/// Text; bytes that are not UTF-8 become the characters of their numbers.
+/// Text of bytes. If they are not UTF-8, each byte becomes the character with
+/// its number.
 pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -47,7 +48,8 @@ pub(super) fn split_once(line: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     Some((&line[..position], &line[position + 1..]))
 }
 
-/// Undoes the octal escapes (`\040` for a blank) of mount tables (`fstab(5)`).
+/// Replaces the octal escapes (`\040` for a blank) of mount tables
+/// (`fstab(5)`).
 pub(super) fn unescape(word: &[u8]) -> Cow<'_, [u8]> {
     if !word.contains(&b'\\') {
         return Cow::Borrowed(word);

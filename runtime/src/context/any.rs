@@ -1,4 +1,4 @@
-//! An open source of any kind, for callers to whom the kind does not matter.
+//! An open source of any kind, for callers that need not know which.
 
 #[cfg(feature = "archive")]
 use std::path::Path;
@@ -16,8 +16,8 @@ use pmderive_core::source::{
 use pmderive_local::LocalContext;
 use pmderive_system::time::TimeBounds;
 
-/// An open context (pmNewContext(3)). There is no current context: whoever
-/// has one passes it on, and dropping it closes it (pmDestroyContext(3)).
+/// An open context (`pmNewContext(3)`). There is no current context: the owner
+/// passes it on, and dropping it closes it (`pmDestroyContext(3)`).
 pub enum Context {
     /// The pmcd of a host (`PM_CONTEXT_HOST`).
     #[cfg(feature = "live")]
@@ -56,12 +56,13 @@ impl Context {
         Context::Local(Box::default())
     }
 
-    /// Another context for the same metrics, with the profile of this one, and
-    /// for an archive with its mode and position (pmDupContext(3)).
+    /// Another context for the same metrics, with the profile of this one. A
+    /// context of an archive also keeps its mode and position
+    /// (`pmDupContext(3)`).
     ///
     /// # Errors
-    /// The host cannot be connected to once more, the archive cannot be opened
-    /// again, or this process has an agent that cannot be duplicated.
+    /// The host refuses another connection, the archive cannot be opened again,
+    /// or an agent of this process cannot be duplicated.
     pub fn duplicate(&self) -> Result<Context, SourceError> {
         Ok(match self {
             #[cfg(feature = "live")]
@@ -73,8 +74,8 @@ impl Context {
         })
     }
 
-    /// Connects anew to the pmcd of a host; an archive and this process are
-    /// never away (pmReconnectContext(3)).
+    /// Connects anew to the pmcd of a host (`pmReconnectContext(3)`). Does
+    /// nothing for an archive and for this process, which are always there.
     ///
     /// # Errors
     /// As for [`HostContext::reconnect`].
@@ -87,8 +88,8 @@ impl Context {
         }
     }
 
-    /// From when to when there are values; of an archive from its label's start
-    /// to its last record.
+    /// The times between which there are values. For an archive: from its
+    /// label's start to its last record.
     ///
     /// # Errors
     /// The end of the archive cannot be found.

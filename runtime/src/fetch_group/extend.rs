@@ -1,4 +1,4 @@
-//! Adding entries to a group: everything is looked up and checked here, in the
+//! Adds entries to a group. Everything is looked up and checked here, in the
 //! order of pmExtendFetchGroup_item(3) and its kin.
 
 use pmderive_core::model::{
@@ -15,7 +15,8 @@ fn refused(metric: &str, problem: impl Into<String>, status: PmStatus) -> Extend
     ExtendError::Refused { metric: metric.into(), problem: problem.into(), status }
 }
 
-/// How the values of a metric become what a target or a specification asks for.
+/// The recipe that turns the values of a metric into those that the target type
+/// or the specification wants.
 fn recipe<T: Target>(spec: &ItemSpec, desc: &MetricDesc) -> Result<Recipe, ExtendError> {
     let wanted = T::VALUE_TYPE.or(spec.value_type).unwrap_or(desc.value_type);
     let recipe = Recipe::new(desc, spec.scale.as_deref(), wanted);
@@ -24,12 +25,12 @@ fn recipe<T: Target>(spec: &ItemSpec, desc: &MetricDesc) -> Result<Recipe, Exten
 
 impl<S: FetchSource> FetchGroup<S> {
     /// Adds one value: that of a metric without an instance domain, or of one
-    /// instance (`pmExtendFetchGroup_item(3)`). An instance that is not there now
-    /// but at some other time of an archive will do.
+    /// instance (`pmExtendFetchGroup_item(3)`). The instance may be absent now
+    /// if it exists at another time of the archive.
     ///
     /// # Errors
-    /// The source failed, does not have the metric or instance, or the value
-    /// cannot be converted as is wanted.
+    /// The source failed, it does not have the metric or the instance, or the
+    /// value cannot be converted as wanted.
     pub fn item<T: Target>(&mut self, spec: &ItemSpec) -> Result<Item<T>, ExtendError> {
         let desc = self.metric(&spec.metric)?;
         let instance = self.instance(spec, &desc)?;
@@ -43,16 +44,16 @@ impl<S: FetchSource> FetchGroup<S> {
         Ok(Item::new(self.place(self.items.len())))
     }
 
-    /// Adds the values of all instances of a metric, those of the moment of
-    /// each fetch (`pmExtendFetchGroup_indom(3)`). A metric without an instance
-    /// domain has one row, of instance -1 without a name.
+    /// Adds the values of all instances of a metric, as they are at each fetch
+    /// (`pmExtendFetchGroup_indom(3)`). A metric without an instance domain has
+    /// one row: instance -1, without a name.
     ///
     /// # Errors
     /// As for [`FetchGroup::item`].
     pub fn indom<T: Target>(&mut self, spec: &ItemSpec) -> Result<Instances<T>, ExtendError> {
         let desc = self.metric(&spec.metric)?;
         if spec.instance.is_some() {
-            let problem = "all instances are wanted, and an instance is given";
+            let problem = "the entry is for all instances, but an instance is given";
             return Err(refused(&spec.metric, problem, PmStatus::INDOM));
         }
         let recipe = recipe::<T>(spec, &desc)?;
@@ -66,9 +67,9 @@ impl<S: FetchSource> FetchGroup<S> {
         Ok(Instances::new(self.place(self.domains.len())))
     }
 
-    /// Adds the values of a field, which is a metric, of all event records of a
-    /// metric or instance (`pmExtendFetchGroup_event(3)`). The scale is that of
-    /// the field; records have no rates.
+    /// Adds the values of a field in all event records of a metric or instance
+    /// (`pmExtendFetchGroup_event(3)`). A field is itself a metric; the scale
+    /// applies to it. Records have no rates.
     ///
     /// # Errors
     /// As for [`FetchGroup::item`].
@@ -81,16 +82,16 @@ impl<S: FetchSource> FetchGroup<S> {
         let instance = self.instance(spec, &desc)?;
         let field_desc = self.field(field)?;
         if field_desc.indom.is_some() {
-            let problem = "a field of an event record has no instances, and this metric does";
+            let problem = "this metric has instances, and a field of an event record has none";
             return Err(refused(field, problem, PmStatus::INDOM));
         }
         if !matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent) {
-            let problem = format!("values of type {} are no event records", desc.value_type);
+            let problem = format!("values of type {} are not event records", desc.value_type);
             return Err(refused(&spec.metric, problem, PmStatus::TYPE));
         }
         let recipe = recipe::<T>(spec, &field_desc)?;
         if recipe.is_rate {
-            let problem = "event records have no rates; the scale `instant` asks for the values";
+            let problem = "event records have no rates; the scale `instant` gives the values";
             return Err(refused(field, problem, PmStatus::CONV));
         }
         if let (Some(indom), Some(instance)) = (desc.indom, instance) {
@@ -115,13 +116,13 @@ impl<S: FetchSource> FetchGroup<S> {
 
     fn metric(&mut self, name: &str) -> Result<MetricDesc, ExtendError> {
         let pmid = self.source.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
-        let pmid = pmid.map_err(|status| refused(name, "this name is no metric's", status))?;
+        let pmid = pmid.map_err(|status| refused(name, "no metric has this name", status))?;
         let desc = self.source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-        desc.map_err(|status| refused(name, "there is no descriptor", status))
+        desc.map_err(|status| refused(name, "the metric has no descriptor", status))
     }
 
-    /// The descriptor of a field. Those that libpcp itself makes of a record are
-    /// known whether or not the source has their names.
+    /// The descriptor of a field. The fields that libpcp itself adds to a
+    /// record are known even if the source lacks their names.
     fn field(&mut self, name: &str) -> Result<MetricDesc, ExtendError> {
         let pmid = match name {
             "event.flags" => EVENT_FLAGS,
@@ -137,7 +138,8 @@ impl<S: FetchSource> FetchGroup<S> {
         })
     }
 
-    /// The instance of a specification; none for a metric that has none.
+    /// The instance that a specification names. `None` for a metric without
+    /// instances.
     fn instance(
         &mut self,
         spec: &ItemSpec,
@@ -147,12 +149,12 @@ impl<S: FetchSource> FetchGroup<S> {
         let (indom, name) = match (desc.indom, spec.instance.as_deref()) {
             (None, None) => return Ok(None),
             (None, Some(_)) => return Err(problem("this metric has no instances")),
-            (Some(_), None) => return Err(problem("an instance is due")),
+            (Some(_), None) => return Err(problem("this metric needs an instance")),
             (Some(indom), Some(name)) => (indom, name),
         };
         let found = match self.source.lookup_instance(indom, name)? {
             Ok(instance) => Ok(instance),
-            // It may come later, or have been before.
+            // The instance may come later, or have existed before.
             Err(status) => match self.source.known_instances(indom)? {
                 Ok(domain) => domain.lookup(name).ok_or(status),
                 Err(_) => Err(status),
@@ -163,7 +165,8 @@ impl<S: FetchSource> FetchGroup<S> {
         })
     }
 
-    /// Position of a metric among those to be fetched.
+    /// Position of a metric among those that are fetched; adds the metric if it
+    /// is new.
     fn position(&mut self, desc: &MetricDesc) -> usize {
         self.is_prepared = false;
         let known = self.metrics.iter().position(|pmid| *pmid == desc.pmid);

@@ -9,7 +9,7 @@
 //!                        get, instances, events: values by handle
 //! ```
 //!
-//! Over any source: with derived metrics, where that has them.
+//! The source may be any. If it has derived metrics, so has the group.
 
 mod extend;
 mod read;
@@ -32,7 +32,7 @@ pub use target::{Events, Instances, Item, Target};
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
 
-/// Values of a source that are fetched together, converted and kept until the
+/// Values of a source that are fetched together, converted, and kept until the
 /// next fetch (`pmCreateFetchGroup(3)`).
 ///
 /// ```
@@ -59,28 +59,30 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Where this is not what libpcp does:
-/// - Of too many instances the first ones can be read; libpcp fills them in but
-///   gives their number as 0. Who sets no limit gets all.
-/// - An entry has the status `PM_ERR_VALUE` until the first fetch, where libpcp
+/// Differences from libpcp:
+/// - With more instances than the limit, the first ones can be read; libpcp
+///   fills them in but gives their number as 0. Without a limit, all can be
+///   read.
+/// - An entry has the status `PM_ERR_VALUE` until the first fetch; libpcp
 ///   leaves the caller's variable as it was.
 /// - After a gap, such as a restart of an agent or a mark in an archive, rates
 ///   begin anew with `PM_ERR_AGAIN`.
-/// - An instance of an archive is found whenever it was there, not only now and
+/// - An instance of an archive is found whenever it existed, not only now and
 ///   at the end.
 /// - NaN is not converted to an integer, nor 2^63 to a 64 or 2^64 to a U64.
-/// - With derived metrics in the group all instances are fetched, because what
-///   such a metric is computed from is not known here.
+/// - A group with derived metrics fetches all instances, because it does not
+///   know which metrics a derived metric reads.
 #[derive(Debug)]
 pub struct FetchGroup<S> {
     source: S,
     options: FetchGroupOptions,
-    /// Which group its handles are of, among all of this process.
+    /// Unique number of this group in the process; its handles carry it.
     identity: u64,
-    /// Each metric once.
+    /// Each metric once, in the order of first use.
     metrics: Vec<Pmid>,
     profile: InstanceProfile,
-    /// False when `list` lacks a metric or the source a profile.
+    /// False when `list` lacks a metric or the source lacks the current
+    /// profile.
     is_prepared: bool,
     list: FetchList,
     items: Vec<ItemSlot>,
@@ -89,17 +91,17 @@ pub struct FetchGroup<S> {
     timestamp: Timestamp,
     latest: Fetched,
     has_latest: bool,
-    /// Where the next result goes.
+    /// Receives the next result.
     spare: Fetched,
 }
 
-/// How a group treats values that fall or stay away.
+/// Options for values that fall or are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchGroupOptions {
-    /// A value of an integer type that falls has wrapped around; otherwise it
-    /// has no rate, `PM_ERR_VALUE`.
+    /// True if a falling value of an integer type has wrapped around. False if
+    /// it has no rate (`PM_ERR_VALUE`).
     pub counter_wraps: bool,
-    /// Values of discrete metrics stay until others come.
+    /// True if the value of a discrete metric stays until another comes.
     pub keep_discrete: bool,
 }
 
@@ -110,8 +112,8 @@ impl Default for FetchGroupOptions {
 }
 
 impl FetchGroupOptions {
-    /// As the environment has it: `PCP_COUNTER_WRAP` set, counters wrap;
-    /// `PCP_DISCRETE_ONCE` set, discrete values do not stay.
+    /// The options in the environment. If `PCP_COUNTER_WRAP` is set, counters
+    /// wrap; if `PCP_DISCRETE_ONCE` is set, discrete values do not stay.
     pub fn from_environment() -> FetchGroupOptions {
         let is_set = |name| std::env::var_os(name).is_some();
         FetchGroupOptions {
@@ -127,13 +129,13 @@ fn new_identity() -> u64 {
 }
 
 impl<S: FetchSource> FetchGroup<S> {
-    /// A group without entries over a source of its own, with the options of
-    /// the environment.
+    /// An empty group that owns its source, with the options in the
+    /// environment.
     pub fn new(source: S) -> FetchGroup<S> {
         FetchGroup::with_options(source, FetchGroupOptions::from_environment())
     }
 
-    /// A group without entries over a source of its own.
+    /// An empty group that owns its source.
     pub fn with_options(source: S, options: FetchGroupOptions) -> FetchGroup<S> {
         FetchGroup {
             source,
@@ -153,20 +155,21 @@ impl<S: FetchSource> FetchGroup<S> {
         }
     }
 
-    /// The source, to look into or to set a time (`pmGetFetchGroupContext(3)`).
-    /// Its instance profile belongs to the group.
+    /// The source, for questions or to set a time
+    /// (`pmGetFetchGroupContext(3)`). The group controls the source's instance
+    /// profile.
     pub fn source(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// The source, without the group (`pmDestroyFetchGroup(3)`).
+    /// Ends the group and returns the source (`pmDestroyFetchGroup(3)`).
     pub fn into_source(self) -> S {
         self.source
     }
 
-    /// Forgets all entries, all values and what was fetched
-    /// (`pmClearFetchGroup(3)`). Handles from before give
-    /// [`PmStatus::ARG`] from now on. The source stays where it is.
+    /// Forgets all entries, values and fetched results
+    /// (`pmClearFetchGroup(3)`). Earlier handles give [`PmStatus::ARG`] from
+    /// now on. The source keeps its position.
     pub fn clear(&mut self) {
         self.identity = new_identity();
         self.metrics.clear();
@@ -182,13 +185,13 @@ impl<S: FetchSource> FetchGroup<S> {
     /// Fetches the metrics of all entries at once and converts their values
     /// (`pmFetchGroup(3)`).
     ///
-    /// Nothing is allocated while the same instances come, but for text, event
-    /// records and by the source.
+    /// While the instances stay the same, only text, event records and the
+    /// source allocate memory.
     ///
     /// # Errors
-    /// The fetch as a whole failed, or there are no metrics,
-    /// `PM_ERR_TOOSMALL`. Then all entries have the status `PM_ERR_VALUE`, and
-    /// rates will be those since the fetch that succeeded last.
+    /// The fetch as a whole failed, or the group has no metrics
+    /// (`PM_ERR_TOOSMALL`). Then all entries have the status `PM_ERR_VALUE`.
+    /// Later rates count from the last successful fetch.
     pub fn fetch(&mut self) -> Result<FetchEvents, SourceError> {
         let fetched = self.fetch_metrics();
         let (events, latest) = match fetched {
@@ -235,7 +238,8 @@ impl<S: FetchSource> FetchGroup<S> {
         let has_derived = self.metrics.iter().any(|pmid| pmid.is_derived());
         let profile = if has_derived { &all } else { &self.profile };
         match self.source.set_profile(profile) {
-            // More instances than are wanted will do as well.
+            // A source without profiles delivers more instances, which does no
+            // harm.
             Err(error) if error.status() == PmStatus::NYI => {}
             outcome => outcome?,
         }
@@ -244,12 +248,12 @@ impl<S: FetchSource> FetchGroup<S> {
         Ok(())
     }
 
-    /// Asks for the names of instances that were not there before.
+    /// Asks for the names of new instances.
     fn name_instances(&mut self) {
         for slot in self.domains.iter_mut().filter(|slot| slot.has_new_instances()) {
             let Some(indom) = slot.indom else { continue };
             for freshness in [Freshness::Cached, Freshness::Current] {
-                // Without names there are still the values.
+                // A failure leaves the values without names.
                 let domain = self.source.instance_domain(indom, freshness);
                 slot.names = domain.ok().and_then(Result::ok);
                 if slot.is_named() {

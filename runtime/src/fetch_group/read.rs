@@ -1,4 +1,4 @@
-//! Reading the values of a group by their handles.
+//! Reads the values of a group by their handles.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,8 @@ use super::FetchGroup;
 use super::slots::{EventsSlot, Held, InstancesSlot};
 use super::target::{Events, Instances, Item, Place, Target};
 
-/// A handle that is not of this group, or from before it was cleared.
+/// The status for a handle of another group, or from before the group was
+/// cleared.
 const FOREIGN: PmStatus = PmStatus::ARG;
 
 impl Held {
@@ -23,9 +24,9 @@ impl Held {
 }
 
 impl<S> FetchGroup<S> {
-    /// When the values were taken that the latest fetch gave
-    /// (`pmExtendFetchGroup_timestamp(3)`); when it failed, the time of that.
-    /// The epoch before the first fetch.
+    /// The time of the values of the latest fetch
+    /// (`pmExtendFetchGroup_timestamp(3)`). After a failed fetch, the time of
+    /// the failure. Before the first fetch, the epoch.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
@@ -33,25 +34,27 @@ impl<S> FetchGroup<S> {
     /// A value.
     ///
     /// # Errors
-    /// Why there is none: [`PmStatus::VALUE`] when the metric or instance is
-    /// missing, before the first fetch and for a rate of a value that falls,
-    /// [`PmStatus::AGAIN`] for a rate after only one fetch, [`PmStatus::TRUNC`],
-    /// [`PmStatus::SIGN`], [`PmStatus::CONV`] and [`PmStatus::TYPE`] when the
-    /// value cannot be converted, `-ERANGE` for a text with a number out of
-    /// range, what the source says of the metric, and [`PmStatus::ARG`] for a
-    /// handle of another group.
+    /// The reason why there is no value:
+    /// - [`PmStatus::VALUE`]: the metric or instance is missing, nothing was
+    ///   fetched yet, or the value fell and has no rate;
+    /// - [`PmStatus::AGAIN`]: a rate needs a second fetch;
+    /// - [`PmStatus::TRUNC`], [`PmStatus::SIGN`], [`PmStatus::CONV`],
+    ///   [`PmStatus::TYPE`]: the value cannot be converted;
+    /// - `-ERANGE`: a text holds a number out of range;
+    /// - [`PmStatus::ARG`]: the handle is of another group;
+    /// - the status that the source gave for the metric.
     pub fn get<T: Target>(&self, item: Item<T>) -> Result<T::Read<'_>, PmStatus> {
         self.item_at(item.place).ok_or(FOREIGN)?.read::<T>()
     }
 
-    /// A value, also that of a discrete metric from an earlier fetch, when the
-    /// latest one has another status.
+    /// A value. A discrete metric's value from an earlier fetch counts, even if
+    /// the latest fetch gave the metric another status.
     pub fn kept<T: Target>(&self, item: Item<T>) -> Option<T::Read<'_>> {
         self.item_at(item.place)?.kept::<T>()
     }
 
-    /// What pmFetchGroup(3) leaves in the caller's variable: a value, or what
-    /// stands for none.
+    /// The content of the caller's variable after pmFetchGroup(3): the value,
+    /// or the sentinel for no value.
     pub fn value_or_sentinel<T: Target>(&self, item: Item<T>) -> T::Read<'_> {
         self.kept(item).unwrap_or_else(T::sentinel)
     }
@@ -95,9 +98,9 @@ pub struct InstanceRow<'g, T: Target> {
 }
 
 impl<'g, T: Target> InstanceRows<'g, T> {
-    /// What became of the metric: [`PmStatus::TOOBIG`] when there are more
-    /// instances than were wanted; otherwise as for [`FetchGroup::get`], and
-    /// there are no rows, unless those of a discrete metric stayed.
+    /// Status of the metric. [`PmStatus::TOOBIG`]: there are more instances
+    /// than wanted. Otherwise as for [`FetchGroup::get`]; then there are no
+    /// rows, except those of a discrete metric that stayed.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
     }
@@ -134,16 +137,16 @@ pub struct EventRows<'g, T> {
 /// The value in one event record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventRow<'g, T: Target> {
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
     /// The value; see [`FetchGroup::get`] for the errors.
     pub value: Result<T::Read<'g>, PmStatus>,
 }
 
 impl<'g, T: Target> EventRows<'g, T> {
-    /// What became of the metric: [`PmStatus::TOOBIG`] when there are more
-    /// values than were wanted; otherwise as for [`FetchGroup::get`], or what
-    /// is wrong with the records. No records are no error.
+    /// Status of the metric. [`PmStatus::TOOBIG`]: there are more values than
+    /// wanted. Otherwise as for [`FetchGroup::get`], or a fault in the records.
+    /// It is no error if there are no records.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
     }

@@ -1,19 +1,20 @@
-//! From values as a source delivers them to values as they are wanted: rates,
-//! scales, types. One [`Recipe`] for each entry of a group, made once.
+//! Turns the source's values into the wanted values: rates, scales, types. Each
+//! entry of a group has one [`Recipe`], built once.
 
 use pmderive_core::model::{
     Conversion, MetricDesc, ParsedUnits, PmStatus, RawValueRef, Semantics, Units, Value, ValueType,
     format_e,
 };
 
-/// How to make the values of an entry.
+/// The conversion of an entry's values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
     value_type: ValueType,
     pub(super) wanted: ValueType,
     pub(super) is_rate: bool,
-    /// Conversion of scale and what is multiplied by afterwards. A conversion
-    /// that is not possible makes the values fail, not the entry, as in libpcp.
+    /// The conversion of scale, and a factor to multiply by afterwards. An
+    /// impossible conversion makes the values fail, not the entry, as in
+    /// libpcp.
     scale: Option<(Result<Conversion, PmStatus>, f64)>,
 }
 
@@ -21,16 +22,17 @@ pub(super) struct Recipe {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<'r> {
     pub(super) value: RawValueRef<'r>,
-    /// Why there is no predecessor, or it and the seconds since then.
+    /// The value before and the seconds since then, or why there is no value
+    /// before.
     pub(super) previous: Result<(RawValueRef<'r>, f64), PmStatus>,
 }
 
-/// What is wrong with a scale, and the status for it.
+/// The problem with a scale, and its status.
 pub(super) type Refusal = (String, PmStatus);
 
 impl Recipe {
-    /// How to make values of type `wanted` out of those of a metric, scaled as
-    /// the text says.
+    /// The recipe that turns values of a metric into values of type `wanted`,
+    /// scaled as the text says.
     pub(super) fn new(
         desc: &MetricDesc,
         scale: Option<&str>,
@@ -57,7 +59,8 @@ impl Recipe {
         if !differs(units) {
             return Ok(recipe(false, Some((Conversion::between(own, units), multiplier))));
         }
-        // What is wanted per time is, without the time, in the metric's dimensions.
+        // Without "per time", the wanted units must have the metric's
+        // dimensions.
         let quantity = Units { dim_time: units.dim_time.saturating_add(1), ..units };
         let per_second = seconds(units.scale_time);
         match per_second {
@@ -67,20 +70,20 @@ impl Recipe {
             }
             _ => {
                 let problem = format!(
-                    "units \"{text}\" are not those of the metric, \"{own}\", nor their rate"
+                    "units \"{text}\" fit neither the metric's units, \"{own}\", nor their rate"
                 );
                 Err((problem, PmStatus::CONV))
             }
         }
     }
 
-    /// True when values pass through without a number being touched.
+    /// True when values pass through without arithmetic.
     pub(super) fn is_direct(&self) -> bool {
         !self.is_rate && self.scale.is_none()
     }
 
-    /// A value as it is wanted. `counter_wraps` says that a value that falls
-    /// has wrapped around, else it has no rate.
+    /// The converted value. A falling value has wrapped around if
+    /// `counter_wraps`; otherwise it has no rate.
     pub(super) fn value(&self, sample: Sample<'_>, counter_wraps: bool) -> Result<Value, PmStatus> {
         if self.is_direct() {
             return self.direct(sample.value);
@@ -95,7 +98,7 @@ impl Recipe {
                 }
                 delta += self.range();
             }
-            // Time that stands still would make infinities.
+            // An interval of zero would give an infinite rate.
             value = delta / seconds.max(1e-9);
         }
         if let Some((conversion, multiplier)) = &self.scale {
@@ -104,7 +107,8 @@ impl Recipe {
         self.narrowed(value)
     }
 
-    /// How many values a counter of the metric's type has before it wraps.
+    /// The number of different values of a counter of the metric's type: where
+    /// it wraps.
     fn range(&self) -> f64 {
         match self.value_type {
             ValueType::I32 | ValueType::U32 => 4_294_967_296.0,
@@ -126,7 +130,7 @@ impl Recipe {
             (ValueType::String, wanted) if wanted != ValueType::String => parsed(value, wanted),
             (ValueType::F32 | ValueType::F64, ValueType::String) => {
                 let text = match value.extract(self.value_type, self.value_type)? {
-                    // So many digits that they give the same number again.
+                    // Enough digits to read the same number back.
                     Value::F32(value) => format_e(value.into(), 9),
                     Value::F64(value) => format_e(value, 17),
                     _ => return Err(PmStatus::CONV),
@@ -137,8 +141,8 @@ impl Recipe {
         }
     }
 
-    /// A computed number as a value of the wanted type; its fraction is cut off
-    /// for an integer.
+    /// A computed number as a value of the wanted type. An integer loses its
+    /// fraction.
     fn narrowed(&self, value: f64) -> Result<Value, PmStatus> {
         let (low, high) = match self.wanted {
             ValueType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
@@ -175,16 +179,17 @@ fn own_dimensions(units: Units) -> (i8, i8, i8, i8) {
     (units.dim_space, units.dim_time, units.dim_count, units.extra.quantity)
 }
 
-/// What makes a number per second one per unit of time of this scale.
+/// The conversion from a number per second to a number per unit of this time
+/// scale.
 fn seconds(scale_time: u8) -> Option<impl Fn(f64) -> f64> {
     const SCALES: [(f64, f64); 6] =
         [(1.0, 1e9), (1.0, 1e6), (1.0, 1e3), (1.0, 1.0), (60.0, 1.0), (3600.0, 1.0)];
     let (factor, divisor) = *SCALES.get(usize::from(scale_time))?;
-    // Divided where libpcp divides, for the same last digit.
+    // The division stands where libpcp divides, so that the last digit agrees.
     Some(move |value: f64| value * factor / divisor)
 }
 
-/// A text as a number.
+/// The number that a text holds.
 fn parsed(value: RawValueRef<'_>, wanted: ValueType) -> Result<Value, PmStatus> {
     match value.extract(ValueType::String, ValueType::String)? {
         Value::Text(text) => Value::parse(&text, wanted),

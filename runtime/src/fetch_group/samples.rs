@@ -1,14 +1,15 @@
-//! Results of fetches, this one's and the one before, and where in them the
-//! values of each metric are.
+//! Results of the current and the previous fetch, with the place of each
+//! metric's values in them.
 
 use pmderive_core::model::{InstId, PmStatus, RawValueRef, Timestamp};
 use pmderive_core::result::{ResultBatch, ValueSet};
 
-/// A result, with its buffers.
+/// A result with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) batch: ResultBatch,
-    /// Part and place of the value set of each metric, by the metric's position.
+    /// For each metric, by position: the part of the batch and the value set in
+    /// it.
     places: Vec<(usize, usize)>,
 }
 
@@ -23,7 +24,7 @@ impl Fetched {
         self.batch.timestamp()
     }
 
-    /// Finds the value sets of the batch.
+    /// Finds the place of each value set in the batch.
     pub(super) fn index(&mut self) {
         self.places.clear();
         for (position, part) in self.batch.parts().iter().enumerate() {
@@ -38,7 +39,7 @@ impl Fetched {
         }
     }
 
-    /// The values of the metric at a position; none for one that was not
+    /// The values of the metric at a position. `None` if the metric was not
     /// among those that were fetched.
     pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
         let (part, place) = *self.places.get(position)?;
@@ -47,7 +48,7 @@ impl Fetched {
 }
 
 impl<'r> MetricResult<'r> {
-    /// Number of values, or why there are none.
+    /// Number of values, or the status if there are none.
     pub(super) fn count(&self) -> Result<usize, PmStatus> {
         self.set.count
     }
@@ -57,7 +58,7 @@ impl<'r> MetricResult<'r> {
         self.set.instances()
     }
 
-    /// The value of an instance, or without one the first value.
+    /// The value of an instance. Without an instance, the first value.
     pub(super) fn instance(&self, instance: Option<InstId>) -> Result<RawValueRef<'r>, PmStatus> {
         self.set.count?;
         let is_it = |own: InstId| instance.is_none_or(|instance| own == instance);

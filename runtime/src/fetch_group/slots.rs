@@ -1,5 +1,5 @@
-//! The entries of a group: what each of them reads from a result, and what it
-//! holds until the next one.
+//! The entries of a group: what each reads from a result, and what it keeps
+//! until the next.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use pmderive_core::model::{
 use super::recipe::{Recipe, Sample};
 use super::samples::{Fetched, MetricResult};
 
-/// The results that a fetch is made of, and what holds for all entries.
+/// The input of one update, the same for all entries.
 #[derive(Clone, Copy)]
 pub(super) struct Round<'r> {
-    /// What came; nothing when the fetch failed.
+    /// The latest result. `None` when the fetch failed.
     pub(super) latest: Option<&'r Fetched>,
-    /// What came before, and how many seconds.
+    /// The result before, and the seconds between the two.
     pub(super) previous: Option<(&'r Fetched, f64)>,
     pub(super) counter_wraps: bool,
 }
@@ -26,17 +26,17 @@ impl<'r> Round<'r> {
         self.latest?.metric(position)
     }
 
-    /// The metric's values before, or why they are of no help.
+    /// The metric's previous values, or the status if they cannot be used.
     fn previous(&self, position: usize) -> Result<(MetricResult<'r>, f64), PmStatus> {
         let (fetched, seconds) = self.previous.ok_or(PmStatus::AGAIN)?;
         Ok((fetched.metric(position).ok_or(PmStatus::VALUE)?, seconds))
     }
 }
 
-/// One value that is held, and how it came about.
+/// The value that an entry holds, and its status.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// The value; with a status it is one from before.
+    /// The value. If the status is an error, the value is an earlier one.
     pub(super) value: Option<Value>,
     pub(super) status: Result<(), PmStatus>,
 }
@@ -65,7 +65,7 @@ pub(super) struct ItemSlot {
     pub(super) metric: usize,
     pub(super) instance: Option<InstId>,
     pub(super) recipe: Recipe,
-    /// Keeps its value while none comes.
+    /// True if the entry keeps its value while no new one comes.
     pub(super) is_kept: bool,
     pub(super) held: Held,
 }
@@ -154,7 +154,7 @@ impl InstancesSlot {
             let (metric, seconds) = previous?;
             metric.count()?;
             if self.indom.is_none() {
-                // Whatever instance an old agent gave its one value.
+                // An old agent may give its single value any instance number.
                 return Ok((metric.instance(None)?, seconds));
             }
             let found = self.previous.binary_search_by_key(&instance, |(own, _)| *own);
@@ -173,7 +173,7 @@ impl InstancesSlot {
         }
     }
 
-    /// True when there may be names to be asked for.
+    /// True when there are instances whose names may still be asked for.
     pub(super) fn has_new_instances(&self) -> bool {
         let instances = self.rows.iter().map(|(instance, _)| instance);
         self.indom.is_some() && !instances.eq(&self.named)
@@ -186,7 +186,8 @@ impl InstancesSlot {
     }
 }
 
-/// Puts the instances of a metric in order; of equal ones the first comes first.
+/// Sorts the instances of a metric. Among equal instances the first delivered
+/// comes first.
 fn sort(order: &mut Vec<(InstId, usize)>, metric: MetricResult<'_>) {
     order.clear();
     order.extend(metric.instances().zip(0..));
@@ -216,7 +217,7 @@ impl EventsSlot {
     fn read(&mut self, round: Round<'_>) -> Result<(), PmStatus> {
         let metric = round.metric(self.metric).ok_or(PmStatus::VALUE)?;
         metric.count()?;
-        // An instance without events is none of those delivered.
+        // An instance without events is not delivered.
         let records = match metric.instance(self.instance) {
             Ok(value) => value.events()?,
             Err(PmStatus::VALUE) => return Ok(()),

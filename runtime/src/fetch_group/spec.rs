@@ -1,9 +1,9 @@
-//! What is wanted of a metric, and why it cannot be had.
+//! What a caller wants of a metric, and why it cannot have it.
 
 use pmderive_core::model::{PmStatus, ValueType};
 use pmderive_core::source::SourceError;
 
-/// What is wanted of a metric in a fetch group.
+/// The value that a caller wants of a metric in a fetch group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemSpec {
     pub(super) metric: Box<str>,
@@ -14,8 +14,8 @@ pub struct ItemSpec {
 }
 
 impl ItemSpec {
-    /// A metric by its name; a counter as a rate per second, everything else as
-    /// it is.
+    /// The value of a metric: a counter as a rate per second, everything else
+    /// unchanged.
     pub fn of(metric: impl Into<Box<str>>) -> ItemSpec {
         ItemSpec {
             metric: metric.into(),
@@ -26,28 +26,29 @@ impl ItemSpec {
         }
     }
 
-    /// The value of this instance.
+    /// Selects an instance.
     #[must_use]
     pub fn instance(self, name: impl Into<Box<str>>) -> ItemSpec {
         ItemSpec { instance: Some(name.into()), ..self }
     }
 
-    /// In these units, as pmParseUnitsStr(3) reads them, perhaps with a number:
-    /// a rate if they have one dimension of time less than the metric. `rate`
-    /// asks for a rate per second, and `instant` for the value as it is.
+    /// Sets the units, in the form of pmParseUnitsStr(3), perhaps with a
+    /// number. Units with one time dimension less than the metric's ask for a
+    /// rate. `rate` asks for a rate per second, and `instant` for the value
+    /// itself.
     #[must_use]
     pub fn scale(self, scale: impl Into<Box<str>>) -> ItemSpec {
         ItemSpec { scale: Some(scale.into()), ..self }
     }
 
-    /// As a value of this type, where the handle's type is
+    /// Sets the type of the value, for handles of type
     /// [`Value`](pmderive_core::model::Value).
     #[must_use]
     pub fn value_type(self, value_type: ValueType) -> ItemSpec {
         ItemSpec { value_type: Some(value_type), ..self }
     }
 
-    /// Of so many instances, or event records, and no more.
+    /// Limits the number of instances or event records.
     #[must_use]
     pub fn at_most(self, most: usize) -> ItemSpec {
         ItemSpec { most, ..self }
@@ -61,20 +62,21 @@ pub enum ExtendError {
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The source does not have what is wanted, or it cannot be converted.
+    /// The source lacks the metric or instance, or its value cannot be
+    /// converted.
     #[error("{metric}: {problem} ({status})")]
     Refused {
         /// Name of the metric.
         metric: Box<str>,
         /// What is wrong.
         problem: String,
-        /// What pmExtendFetchGroup_item(3) and its kin would answer.
+        /// The status that pmExtendFetchGroup_item(3) and its kin return.
         status: PmStatus,
     },
 }
 
 impl ExtendError {
-    /// The PMAPI status this error would be to a caller of libpcp.
+    /// The PMAPI status that a caller of libpcp would get for this error.
     pub fn status(&self) -> PmStatus {
         match self {
             ExtendError::Source(error) => error.status(),

@@ -1,32 +1,32 @@
-//! The Rust types that values of a fetch group come as, and the handles that
-//! values are read by.
+//! The Rust types of a fetch group's values, and the handles by which they are
+//! read.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use pmderive_core::model::{Value, ValueType};
 
-/// A type that a fetch group can deliver: one of the numbers, [`String`] for
-/// text, or [`Value`] for what the metric itself has or [`ItemSpec`] says.
+/// A type that a fetch group can deliver: a number, [`String`] for text, or
+/// [`Value`] for the type of the metric or of the [`ItemSpec`].
 ///
 /// [`ItemSpec`]: super::ItemSpec
 pub trait Target: sealed::Sealed {
-    /// What is read: a number, or a reference to what is kept in the group.
+    /// The result of a read: a number, or a reference to a value in the group.
     type Read<'g>: Copy + fmt::Debug + PartialEq;
 
-    /// The type that values are converted to; `None` leaves it to the metric.
+    /// The type that values are converted to. `None`: the metric's own type.
     const VALUE_TYPE: Option<ValueType>;
 
-    /// What pmFetchGroup(3) leaves in place of a value that there is none of:
-    /// all bits set, NaN, or no text.
+    /// The value that pmFetchGroup(3) leaves where there is none: all bits set,
+    /// NaN, or no text.
     fn sentinel<'g>() -> Self::Read<'g>;
 
-    /// The value as it is read; `None` for one of another type.
+    /// The value in this type. `None` for a value of another type.
     fn read(value: &Value) -> Option<Self::Read<'_>>;
 }
 
 mod sealed {
-    /// Keeps [`super::Target`] to the types of PCP.
+    /// Limits [`super::Target`] to the types of PCP.
     pub trait Sealed {}
 }
 
@@ -89,7 +89,8 @@ impl Target for Value {
     }
 }
 
-/// Which entry of which group. A group that was cleared is another one.
+/// The group and the position of an entry in it. A cleared group counts as
+/// another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) group: u64,

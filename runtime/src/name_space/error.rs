@@ -1,12 +1,13 @@
-//! What is wrong with a file of a name space.
+//! Errors in name space files.
 
 use std::fmt;
 
 use pmderive_core::escape::Foreign;
 use pmderive_core::model::{PmStatus, blanks_before};
 
-/// A file of a name space that cannot be read. Shown as libpcp does, without
-/// the last newline; what stands in the file, and its name, are [`Foreign`].
+/// A name space file that cannot be read. Shown as libpcp shows it, without the
+/// last newline. Text from the file and the file's name are shown as
+/// [`Foreign`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NameSpaceError {
@@ -14,19 +15,19 @@ pub enum NameSpaceError {
     Open {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A control line, or a comment or condition without its end.
+    /// A wrong control line, or a comment or condition without an end.
     Control {
-        /// File and line; the line is missing at the end of the input.
+        /// File and line. The line is missing at the end of the input.
         place: (String, Option<u32>),
         /// The text of the line.
         text: String,
-        /// What is wrong, in the words of pmcpp(1).
+        /// The problem, in the words of pmcpp(1).
         problem: String,
     },
-    /// Something in a line.
+    /// A fault within a line.
     Line {
         /// The file.
         file: String,
@@ -36,21 +37,21 @@ pub enum NameSpaceError {
         text: String,
         /// Offset of the fault in that text, in bytes.
         offset: usize,
-        /// What is wrong there, in the words of libpcp.
+        /// The problem there, in the words of libpcp.
         problem: String,
-        /// What libpcp says next of the same place, where it goes on for a
-        /// word; of the text there are only blanks by then.
+        /// The second problem that libpcp reports for the same place because it
+        /// goes on reading. It shows only blanks of the text by then.
         next: Option<&'static str>,
     },
-    /// Something that is in no single line.
+    /// A fault that is in no single line.
     Whole {
-        /// What is wrong, in the words of libpcp.
+        /// The problem, in the words of libpcp.
         problem: String,
     },
 }
 
 impl NameSpaceError {
-    /// What libpcp returns.
+    /// The status that libpcp returns.
     pub fn status(&self) -> PmStatus {
         match self {
             NameSpaceError::Open { source, .. } => {

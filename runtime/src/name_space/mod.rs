@@ -1,4 +1,4 @@
-//! Local name spaces: names of metrics from files in the form of PMNS(5).
+//! Local name spaces: names of metrics, from files in the form of PMNS(5).
 //!
 //! ```text
 //!   files ─► preprocess ─► parse ─► tree (LocalNameSpace)
@@ -6,8 +6,8 @@
 //!            any source  ─────────────┴─► with_source (WithNameSpace)
 //! ```
 //!
-//! pmcd and archives bring name spaces of their own; one from a file replaces
-//! them for the source that it is put in front of.
+//! pmcd and archives have name spaces of their own. A name space from a file
+//! replaces that of the source behind it.
 
 mod error;
 mod parse;
@@ -18,14 +18,14 @@ mod with_source;
 use std::path::{Path, PathBuf};
 
 pub use error::NameSpaceError;
-pub use tree::{LocalNameSpace, Place};
+pub use tree::{LocalNameSpace, NameKind};
 pub use with_source::{NameSpaceLocation, WithNameSpace};
 
 use pmderive_core::escape;
 use pmderive_system::pcp_conf::PcpConf;
 use preprocess::Line;
 
-/// How a file of a name space is read.
+/// Options for reading a name space file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Whether the file goes through the preprocessor: true for
@@ -45,10 +45,10 @@ impl Default for LoadOptions {
 const MAX_FILE_BYTES: u64 = 1 << 24;
 
 impl LocalNameSpace {
-    /// Reads a file (`pmLoadASCIINameSpace(3)`, `pmLoadNameSpace(3)`); without
-    /// one that of this machine: `PMNS_DEFAULT`, else `root` in PCP's folder of
-    /// name spaces. What it includes is looked for as pmcpp(1) does: by its
-    /// name, beside the file, and in that folder.
+    /// Reads a file (`pmLoadASCIINameSpace(3)`, `pmLoadNameSpace(3)`). `None`
+    /// stands for the file of this machine: `PMNS_DEFAULT`, else `root` in
+    /// PCP's folder of name spaces. Included files are looked up as pmcpp(1)
+    /// does it: by their names, beside the file, and in that folder.
     ///
     /// # Errors
     /// The file cannot be read, or is no name space.
@@ -75,10 +75,10 @@ impl LocalNameSpace {
         parse(&text, &name, options, &include)
     }
 
-    /// Reads a text that includes nothing; `file` is its name in messages.
+    /// Reads a text without includes. `file` is its name in messages.
     ///
     /// # Errors
-    /// It is no name space.
+    /// The text is no name space.
     pub fn parse(
         text: &str,
         file: &str,
@@ -115,12 +115,12 @@ fn read(file: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads any text as a name space, with and without the preprocessor, and asks
-/// it for what it says it has.
+/// Reads any text as a name space, with and without the preprocessor, and then
+/// looks up everything that it contains.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_name_space(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    // A file that includes itself, and one that is not there.
+    // The text can include itself, and a file that is missing.
     let include = |name: &str| (name == "self").then(|| ("self".into(), text.to_string()));
     for preprocess in [false, true] {
         let options = LoadOptions { preprocess, duplicates: preprocess };

@@ -1,7 +1,8 @@
 //! Name spaces as text, see PMNS(5): groups `PATH { NAME [PMID] ... }`, one of
 //! which is called `root`.
 //!
-//! Gives the groups as they stand there; what hangs together is not known here.
+//! It returns the groups as they are written. Connecting them is the tree's
+//! task.
 
 use std::rc::Rc;
 
@@ -10,23 +11,22 @@ use pmderive_core::model::{Pmid, is_c_space};
 use super::error::NameSpaceError;
 use super::preprocess::Line;
 
-/// A node of the name space and what is directly below it.
+/// A node of the name space and its direct children.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// Full name; `root` for the root.
     pub path: String,
-    /// Names of children; with identifier those that are metrics or subtrees
-    /// of an agent.
+    /// Names of children. Metrics and subtrees of an agent have an identifier.
     pub children: Vec<(String, Option<Pmid>)>,
 }
 
-/// A word with its place.
+/// A word with its place in the input.
 struct Word<'l> {
     text: &'l str,
     /// Offset in the line.
     at: usize,
     line: &'l Line,
-    /// As control lines say it.
+    /// File and line, as control lines give them.
     place: (Rc<str>, u32),
 }
 
@@ -44,7 +44,7 @@ impl Word<'_> {
         }
     }
 
-    /// For a word in the place of an identifier.
+    /// The error for a word in the place of an identifier.
     fn no_pmid(&self, problem: &str) -> NameSpaceError {
         match self.error(problem) {
             NameSpaceError::Line { file, line, text, offset, problem, .. }
@@ -60,7 +60,7 @@ impl Word<'_> {
 
 const NO_PMID: &str = "Expected NAME, PMID or }";
 
-/// Takes away the blanks around colons, so that an identifier is one word.
+/// Removes the blanks around colons, so that an identifier is one word.
 pub(super) fn join_colons(line: &mut Line) {
     if line.text.trim_start().starts_with('#') || !line.text.contains(':') {
         return;
@@ -74,7 +74,7 @@ pub(super) fn join_colons(line: &mut Line) {
     line.text = joined.collect::<Vec<_>>().join(":");
 }
 
-/// What the next word may be.
+/// The kinds of word that may come next.
 enum State {
     /// `PATH`
     Path,
@@ -82,14 +82,14 @@ enum State {
     Open,
     /// `NAME` or `}`
     Name,
-    /// The same, or the identifier of the name before it.
+    /// As `Name`, or the identifier of the name before it.
     Pmid,
 }
 
-/// The groups in some lines. Where the text ends in a group, the group ends.
+/// The groups in some lines. The end of the text also ends a group.
 ///
 /// # Errors
-/// A word is not one that may stand there.
+/// A word stands where it must not.
 pub(super) fn groups(lines: &[Line]) -> Result<Vec<Group>, NameSpaceError> {
     let mut groups: Vec<Group> = Vec::new();
     let mut path = "";
@@ -128,7 +128,7 @@ pub(super) fn groups(lines: &[Line]) -> Result<Vec<Group>, NameSpaceError> {
     Ok(groups)
 }
 
-/// A group that ends with a word.
+/// The group that ends at `end`.
 fn group(
     path: &str,
     children: Vec<(String, Option<Pmid>)>,
@@ -146,10 +146,12 @@ fn group(
     Ok(Group { path: path.to_owned(), children })
 }
 
-/// The words of lines; `# 12 "file"` says of which file the next line is.
+/// The words of lines. A control line `# 12 "file"` gives the file and number
+/// of the next line.
 fn words(lines: &[Line]) -> Result<Vec<Word<'_>>, NameSpaceError> {
     let mut words: Vec<Word<'_>> = Vec::new();
-    // File of the line, and what to add to its number.
+    // The file from the last control line, and the difference to add to line
+    // numbers.
     let mut moved: Option<(Rc<str>, i64)> = None;
     for line in lines {
         let text = line.text.trim_start_matches(is_space);
@@ -177,7 +179,8 @@ fn words(lines: &[Line]) -> Result<Vec<Word<'_>>, NameSpaceError> {
     Ok(words)
 }
 
-/// A control line that is none is told with the place of the word before it.
+/// The error for an invalid control line. libpcp reports it at the place of the
+/// word before it.
 fn no_marker(text: &str, before: Option<&Word<'_>>) -> NameSpaceError {
     let problem = "Illegal line number control number".to_owned();
     let Some(Word { at, line, place: (file, number), .. }) = before else {
@@ -209,15 +212,15 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Names with dots between them; names that are empty lead nowhere, which is
-/// found out later.
+/// True for names with dots between them. Empty names between dots pass here
+/// and fail later.
 fn is_path(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
-/// `DOMAIN:CLUSTER:ITEM`, where more counts for nothing; `DOMAIN:*:*` or
-/// `DOMAIN` for what an agent adds by itself.
+/// Reads `DOMAIN:CLUSTER:ITEM`, where further parts are ignored, or
+/// `DOMAIN:*:*` or `DOMAIN` for a subtree that an agent fills.
 fn pmid(text: &str) -> Result<Pmid, &'static str> {
     let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'*');
     let is_number = text.starts_with(|c: char| c.is_ascii_digit());

@@ -1,15 +1,15 @@
 //! The preprocessor of name spaces, see pmcpp(1): comments, `#include`,
 //! `#define`, `#undef`, `#ifdef`, `#ifndef`, `#else` and `#endif`.
 //!
-//! Gives lines with their places; knows nothing of what they mean. Commands of
-//! a shell (`#shell`) are not run.
+//! It returns lines with their places and knows nothing of their meaning.
+//! Commands of a shell (`#shell`) are refused.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::NameSpaceError;
 
-/// A line of some file.
+/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub file: Rc<str>,
@@ -18,17 +18,17 @@ pub(super) struct Line {
     pub text: String,
 }
 
-/// How deep files include files, the first not counted.
+/// Most levels of includes, without the first file.
 const MAX_DEPTH: usize = 5;
 
-/// Bytes of all lines and all included files together; the whole name space of
-/// a host has 60,000.
+/// Most bytes of all lines and all included files together. The whole name
+/// space of a host has 60,000.
 const MAX_BYTES: usize = 1 << 24;
 
 const TOO_LARGE: &str = "The name space is too large";
 
-/// Gives where a file was found that is included, and its text, by the name in
-/// the line.
+/// Finds an included file by the name in the line. Returns the file's path and
+/// text.
 pub(super) type Include<'i> = &'i dyn Fn(&str) -> Option<(String, String)>;
 
 struct Preprocessor<'i> {
@@ -36,16 +36,16 @@ struct Preprocessor<'i> {
     macros: HashMap<String, String>,
     lines: Vec<Line>,
     bytes: usize,
-    /// Line of the condition that is open, and whether its lines count.
+    /// Line of the open condition, and whether the lines below it count.
     condition: Option<(u32, bool)>,
-    /// Line in which the comment begins that is open.
+    /// Line in which the open comment begins.
     comment: Option<u32>,
 }
 
 /// The lines of a text, whose file is called `name`.
 ///
 /// # Errors
-/// A control line makes no sense, or something is open at the end.
+/// A control line is invalid, or a comment or condition is open at the end.
 pub(super) fn preprocess(
     text: &str,
     name: &str,
@@ -102,7 +102,8 @@ impl Preprocessor<'_> {
                     let found = (self.include)(file);
                     let (file, text) =
                         found.ok_or_else(|| problem("Cannot open file for #include"))?;
-                    // Files that include files many times read as much.
+                    // Including many files many times reads all these bytes
+                    // too.
                     self.bytes += text.len() + 1;
                     if self.bytes > MAX_BYTES {
                         return Err(problem(TOO_LARGE));
@@ -110,7 +111,7 @@ impl Preprocessor<'_> {
                     self.file(&text, &file, depth + 1)?;
                 }
                 Some(("shell", _)) if !is_left_out => {
-                    return Err(problem("#shell is not supported, for it runs commands"));
+                    return Err(problem("#shell is not supported, because it runs commands"));
                 }
                 Some((word, rest)) => {
                     self.control(word, rest, number, is_left_out).map_err(problem)?;
@@ -167,7 +168,7 @@ impl Preprocessor<'_> {
         Ok(())
     }
 
-    /// The line, with as many blanks in the place of comments.
+    /// The line with blanks in place of comments, of the same length.
     fn without_comments(&mut self, line: &str, number: u32) -> String {
         let mut text = String::with_capacity(line.len());
         let mut rest = line;
@@ -189,8 +190,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The line with the values of macros, once; `None` if it becomes longer
-    /// than `limit`.
+    /// The line with macros replaced by their values, once. `None` if it
+    /// becomes longer than `limit`.
     fn with_macros(&self, line: &str, limit: usize) -> Option<String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let mut text = String::with_capacity(line.len());
@@ -213,7 +214,7 @@ impl Preprocessor<'_> {
 const CONTROLS: &[&str] =
     &["include", "define", "undef", "ifdef", "ifndef", "else", "endif", "shell"];
 
-/// The name in `"name"` or `<name>`.
+/// Takes the name in `"name"` or `<name>`.
 fn included(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let (close, rest) = match text.chars().next() {
@@ -243,7 +244,7 @@ fn macro_name(text: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// One word, or anything in quotes; nothing is a value as well.
+/// Takes one word or any text in quotes. An empty value is allowed.
 fn macro_value(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| Some((text.strip_prefix(quote)?, quote)));

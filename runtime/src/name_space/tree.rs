@@ -11,7 +11,7 @@ use super::parse::Group;
 /// The metrics of a file by their names, see PMNS(5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalNameSpace {
-    /// The root, whose name is empty, comes first; children come after their
+    /// The root, with an empty name, comes first. Children come after their
     /// parents.
     nodes: Vec<Node>,
     by_name: HashMap<Box<str>, usize>,
@@ -28,12 +28,12 @@ struct Node {
     has_metrics: bool,
 }
 
-/// What a name is in a local name space.
+/// The kind of a name in a local name space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum NameKind {
     /// A metric.
     Metric(Pmid),
-    /// A node with others below it.
+    /// A node with children.
     Node,
     /// A subtree that the agent of this domain fills, or a name below it.
     Dynamic {
@@ -45,11 +45,11 @@ pub enum Place {
 }
 
 impl LocalNameSpace {
-    /// Puts groups together.
+    /// Builds the tree from groups.
     ///
     /// # Errors
-    /// The groups are no single tree, or a metric has two names where that is
-    /// not wanted.
+    /// The groups do not form a single tree, or a metric has two names and
+    /// duplicates are not allowed.
     pub(super) fn new(
         groups: Vec<Group>,
         with_duplicates: bool,
@@ -62,7 +62,7 @@ impl LocalNameSpace {
         if roots.next().is_some() {
             return error("Multiple name space entries for \"root\"".to_owned());
         }
-        // Of two groups with one path the first hangs in the tree.
+        // The first of two groups with the same path joins the tree.
         let mut left: HashMap<&str, Vec<&Group>> = HashMap::new();
         for group in groups.iter().rev() {
             left.entry(&group.path).or_default().push(group);
@@ -135,7 +135,7 @@ impl LocalNameSpace {
     fn refuse_duplicates(&self) -> Result<(), NameSpaceError> {
         let mut nodes = self.nodes.iter().filter_map(|node| Some((node, node.pmid?)));
         let repeated = nodes.find_map(|(node, pmid)| {
-            // An agent may have several subtrees.
+            // Several subtrees may belong to one agent.
             if is_dynamic(pmid) {
                 return None;
             }
@@ -149,20 +149,20 @@ impl LocalNameSpace {
         )))
     }
 
-    /// What a name is; `None` if it is nothing.
-    pub fn find(&self, name: &str) -> Option<Place> {
+    /// The kind of a name. `None` if the name space does not have it.
+    pub fn find(&self, name: &str) -> Option<NameKind> {
         let place = |node: &Node, is_top| match node.pmid {
             Some(pmid) if is_dynamic(pmid) => {
-                Some(Place::Dynamic { domain: pmid.cluster(), is_top })
+                Some(NameKind::Dynamic { domain: pmid.cluster(), is_top })
             }
-            Some(pmid) => is_top.then_some(Place::Metric(pmid)),
-            None => is_top.then_some(Place::Node),
+            Some(pmid) => is_top.then_some(NameKind::Metric(pmid)),
+            None => is_top.then_some(NameKind::Node),
         };
         if let Some(node) = self.by_name.get(name) {
             let node = &self.nodes[*node];
             return if node.has_metrics || name.is_empty() { place(node, true) } else { None };
         }
-        // The top of a dynamic subtree may be some components above.
+        // The top of a dynamic subtree may be several components above.
         let mut above = name;
         while let Some((rest, _)) = above.rsplit_once('.') {
             if let Some(node) = self.by_name.get(rest) {
@@ -174,25 +174,25 @@ impl LocalNameSpace {
     }
 
     /// Identifier of a metric (`pmLookupName(3)`). The top of a dynamic subtree
-    /// has one as well; for names below it the agent has to be asked.
+    /// has an identifier too. Names below it must be looked up at the agent.
     ///
     /// # Errors
-    /// `PM_ERR_NONLEAF` for a node, `PM_ERR_NAME` for what is not there.
+    /// `PM_ERR_NONLEAF` for a node, `PM_ERR_NAME` for an unknown name.
     pub fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.find(name) {
-            Some(Place::Metric(pmid)) => Ok(pmid),
-            Some(Place::Dynamic { domain, is_top: true }) => Ok(Pmid::new(511, domain, 0)),
-            Some(Place::Node) if !name.is_empty() => Err(PmStatus::NONLEAF),
+            Some(NameKind::Metric(pmid)) => Ok(pmid),
+            Some(NameKind::Dynamic { domain, is_top: true }) => Ok(Pmid::new(511, domain, 0)),
+            Some(NameKind::Node) if !name.is_empty() => Err(PmStatus::NONLEAF),
             _ => Err(PmStatus::NAME),
         }
     }
 
-    /// What is directly below a node, in the order of the file
-    /// (`pmGetChildrenStatus(3)`); the empty name is the root, and a metric has
-    /// no children.
+    /// The direct children of a node, in the order of the file
+    /// (`pmGetChildrenStatus(3)`). The empty name is the root. A metric has no
+    /// children.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` for what is not there.
+    /// `PM_ERR_NAME` for an unknown name.
     pub fn children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
         let node = self.node(node)?;
         let child = |child: &usize| {
@@ -204,10 +204,10 @@ impl LocalNameSpace {
     }
 
     /// Names of all metrics at or below a node, in the order of the file
-    /// (`pmTraversePMNS(3)`); the empty name is the root.
+    /// (`pmTraversePMNS(3)`). The empty name is the root.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` for what is not there.
+    /// `PM_ERR_NAME` for an unknown name.
     pub fn traverse(&self, prefix: &str) -> Result<Vec<&str>, PmStatus> {
         let mut names = Vec::new();
         let mut pending = vec![self.node(prefix)?];

@@ -11,22 +11,22 @@ use pmderive_core::source::{
     SourceError,
 };
 
-use super::tree::{LocalNameSpace, Place, is_dynamic};
+use super::tree::{LocalNameSpace, NameKind, is_dynamic};
 
-/// Where names of metrics come from (`pmGetPMNSLocation(3)`).
+/// The origin of metric names (`pmGetPMNSLocation(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameSpaceLocation {
-    /// From a file (`PMNS_LOCAL`), as for every [`WithNameSpace`], or from the
-    /// agents in this process.
+    /// A file (`PMNS_LOCAL`), as for every [`WithNameSpace`], or the agents in
+    /// this process.
     Local,
-    /// From pmcd (`PMNS_REMOTE`).
+    /// pmcd (`PMNS_REMOTE`).
     Remote,
-    /// From an archive (`PMNS_ARCHIVE`).
+    /// An archive (`PMNS_ARCHIVE`).
     Archive,
 }
 
 impl NameSpaceLocation {
-    /// Where those of a context come from.
+    /// The origin of a context's names.
     #[cfg(any(feature = "archive", feature = "live", feature = "local"))]
     pub fn of(context: &Context) -> NameSpaceLocation {
         match context {
@@ -40,51 +40,52 @@ impl NameSpaceLocation {
     }
 }
 
-/// A source whose metrics have the names of a local name space instead of
-/// their own. What an agent adds by itself (`d:*:*`) is asked from the source.
+/// A source whose metrics have the names of a local name space in place of
+/// their own. Names in subtrees that an agent fills (`d:*:*`) still come from
+/// the source.
 #[derive(Debug)]
 pub struct WithNameSpace<S> {
-    /// Without it the names are the source's own.
+    /// The replacement. `None`: the source's own names.
     names: Option<Arc<LocalNameSpace>>,
     source: S,
 }
 
 impl<S: MetadataSource> WithNameSpace<S> {
-    /// Puts the names in front of the source.
+    /// Puts the name space in front of the source.
     pub fn new(names: Arc<LocalNameSpace>, source: S) -> WithNameSpace<S> {
         WithNameSpace { names: Some(names), source }
     }
 
-    /// The source with its own names, for who does not know beforehand whether
-    /// there are others.
+    /// The source with its own names, for callers that learn only at run time
+    /// whether a name space replaces them.
     pub fn own(source: S) -> WithNameSpace<S> {
         WithNameSpace { names: None, source }
     }
 
-    /// True if the names are not the source's own.
+    /// True if a name space replaces the source's own names.
     pub fn is_replaced(&self) -> bool {
         self.names.is_some()
     }
 
-    /// The source with its own names.
+    /// The source, with its own names.
     pub fn source(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// The source with its own names again (`pmUnloadNameSpace(3)`).
+    /// Removes the name space and returns the source (`pmUnloadNameSpace(3)`).
     pub fn into_source(self) -> S {
         self.source
     }
 }
 
-/// What the names of a file say, and what their source has to be asked for.
+/// Answers of the file, and the questions that remain for the source.
 impl LocalNameSpace {
     fn is_dynamic(&self, name: &str) -> bool {
-        matches!(self.find(name), Some(Place::Dynamic { .. }))
+        matches!(self.find(name), Some(NameKind::Dynamic { .. }))
     }
 
-    /// What the source has to be asked for so that a question can be answered.
-    fn open<'q>(&'q self, question: Question<'q>) -> Vec<Question<'q>> {
+    /// The questions that the source must answer before `question` can be answered.
+    fn for_source<'q>(&'q self, question: Question<'q>) -> Vec<Question<'q>> {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) if !self.is_dynamic(name) => {
                 Vec::new()
@@ -101,12 +102,13 @@ impl LocalNameSpace {
         }
     }
 
-    /// Answers a question; `found` gives the source's answers to what was
-    /// [open](LocalNameSpace::open) about it, one after the other.
+    /// Answers a question. `found` returns the source's answers to the
+    /// questions of [`LocalNameSpace::for_source`], one after the other.
     fn answer(&self, question: Question<'_>, mut found: impl FnMut() -> Answer) -> Answer {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) => match self.is_dynamic(name) {
-                // A top that its agent knows nothing of is there all the same.
+                // The top of a subtree exists even if its agent does not know
+                // it.
                 true => found().or_else(|_| self.lookup(name).map(Fact::Pmid)),
                 false => self.lookup(name).map(Fact::Pmid),
             },
@@ -116,22 +118,22 @@ impl LocalNameSpace {
                     let below = if self.is_dynamic(name) { found() } else { Err(PmStatus::NAME) };
                     match below {
                         Ok(Fact::Names(below)) => names.extend(below),
-                        // The agent has nothing there now.
+                        // The agent has no names there now.
                         _ => names.push(name.into()),
                     }
                 }
                 Ok(Fact::Names(names))
             }
             Question::Children(node) => match self.find(node) {
-                Some(Place::Dynamic { is_top: true, .. }) => {
+                Some(NameKind::Dynamic { is_top: true, .. }) => {
                     found().or_else(|_| Ok(Fact::Children(Vec::new())))
                 }
-                Some(Place::Dynamic { .. }) => found(),
+                Some(NameKind::Dynamic { .. }) => found(),
                 _ => self.own_children(node).map(Fact::Children),
             },
             Question::NamesOf(pmid) => match self.names_of(pmid) {
                 Ok(names) if !is_dynamic(pmid) => Ok(Fact::Names(names)),
-                // Perhaps below a dynamic subtree.
+                // The name may be below a dynamic subtree.
                 _ => match found()? {
                     Fact::Names(mut names) => {
                         names.retain(|name| self.is_dynamic(name));
@@ -148,7 +150,8 @@ impl LocalNameSpace {
         let mut children = self.children(node)?;
         let above = if node.is_empty() { String::new() } else { format!("{node}.") };
         for child in &mut children {
-            // It has children, even if the agent has none now.
+            // The top of a subtree counts as a node, even if the agent has no
+            // names now.
             child.is_leaf &= !self.is_dynamic(&format!("{above}{}", child.name));
         }
         Ok(children)
@@ -166,7 +169,7 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
             return self.source.ask(questions, answers);
         }
         let open: Vec<Question<'_>> =
-            questions.iter().flat_map(|question| own.open(*question)).collect();
+            questions.iter().flat_map(|question| own.for_source(*question)).collect();
         let mut found = Vec::with_capacity(open.len());
         if !open.is_empty() {
             self.source.ask(&open, &mut found)?;

@@ -1,6 +1,6 @@
-//! What sources of metrics and their users need of the machine that they run
-//! on: `pcp.conf`, time zones and windows of time, files that come into being,
-//! messages. It knows no source.
+//! Services of the local machine for sources of metrics and their users:
+//! `pcp.conf`, time zones, time windows, new files, messages. It knows no
+//! source.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

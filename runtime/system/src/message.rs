@@ -1,5 +1,6 @@
-//! Messages of a program to its user: collected, and delivered together where
-//! `PCP_STDERR` says. And the name under which the program speaks.
+//! Messages of a program to its user. They are collected and delivered together
+//! to the place that `PCP_STDERR` names. Also the name under which the program
+//! speaks.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,21 +12,21 @@ use pmderive_core::escape;
 
 use crate::pcp_conf::PcpConf;
 
-/// Where messages go.
+/// The place that messages go to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MessageTarget {
     /// Standard error.
     #[default]
     Stderr,
-    /// A window with a button, by PCP's pmconfirm(1).
+    /// A window with a button, opened by PCP's pmconfirm(1).
     Dialog,
-    /// They are appended to a file.
+    /// A file; messages are appended.
     File(PathBuf),
 }
 
 impl MessageTarget {
-    /// What the environment variable `PCP_STDERR` says: nothing for standard
-    /// error, `DISPLAY` for a window, anything else is a file.
+    /// The target in the environment variable `PCP_STDERR`: unset or empty is
+    /// standard error, `DISPLAY` is a window, anything else is a file.
     pub fn from_environment() -> MessageTarget {
         match std::env::var_os("PCP_STDERR") {
             None => MessageTarget::Stderr,
@@ -36,11 +37,12 @@ impl MessageTarget {
     }
 }
 
-/// Messages that wait until there is a good moment for them (`pmprintf(3)`).
-/// Written to with `write!` of [`fmt::Write`]; what was not delivered when it is
-/// dropped is lost.
+/// Messages that wait for a good moment (`pmprintf(3)`). Write to it with
+/// `write!` of [`fmt::Write`]. Messages that were not delivered are lost when
+/// it is dropped.
 ///
-/// libpcp has one for the process; here whoever has messages has one.
+/// libpcp has one buffer for the process; here each part that has messages owns
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageBuffer {
     text: String,
@@ -53,28 +55,29 @@ impl fmt::Write for MessageBuffer {
     }
 }
 
-/// Lines with more bytes need a window that scrolls.
+/// A line with more bytes needs a window that scrolls.
 const LONG_MESSAGE: usize = 80;
 
 impl MessageBuffer {
-    /// What waits.
+    /// The waiting messages.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Delivers what waits where the environment says (`pmflush(3)`).
+    /// Delivers the waiting messages to the target in the environment
+    /// (`pmflush(3)`).
     ///
     /// # Errors
-    /// Not even standard error takes it; it waits still.
+    /// Even standard error fails; the messages stay in the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.flush_to(&MessageTarget::from_environment())
     }
 
-    /// Delivers what waits; on standard error, with a note, where the target
-    /// does not take it.
+    /// Delivers the waiting messages. If the target fails, they go to standard
+    /// error, with a note.
     ///
     /// # Errors
-    /// Not even standard error takes it; it waits still.
+    /// Even standard error fails; the messages stay in the buffer.
     pub fn flush_to(&mut self, target: &MessageTarget) -> io::Result<()> {
         if self.text.is_empty() {
             return Ok(());
@@ -116,7 +119,7 @@ impl MessageBuffer {
         Ok(())
     }
 
-    /// Shows the messages in a window, and waits until it is closed.
+    /// Shows the messages in a window and waits until the user closes it.
     fn show(&self) -> Result<(), (String, io::Error)> {
         let program = PcpConf::load().get("PCP_XCONFIRM_PROG");
         let program = program.unwrap_or_else(|| "/usr/bin/pmconfirm".to_owned());
@@ -140,15 +143,15 @@ impl MessageBuffer {
 
 static PROGRAM_NAME: RwLock<Option<String>> = RwLock::new(None);
 
-/// The name under which this program speaks in messages (`pmGetProgname(3)`);
-/// `pcp` until one is set.
+/// The name under which this program speaks in messages (`pmGetProgname(3)`).
+/// It is `pcp` until a name is set.
 pub fn program_name() -> String {
     let name = PROGRAM_NAME.read().unwrap_or_else(PoisonError::into_inner);
     name.clone().unwrap_or_else(|| "pcp".to_owned())
 }
 
-/// Sets the name under which this program speaks: what follows the last slash
-/// (`pmSetProgname(3)`).
+/// Sets the name under which this program speaks: the part of `name` after its
+/// last slash (`pmSetProgname(3)`).
 pub fn set_program_name(name: &str) {
     let name = name.rsplit('/').next().unwrap_or_default().to_owned();
     *PROGRAM_NAME.write().unwrap_or_else(PoisonError::into_inner) = Some(name);

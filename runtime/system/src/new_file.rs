@@ -1,12 +1,14 @@
-//! Files that have their names only once they are what they should be.
+//! Files that get their names only when they are complete.
 //!
-//! Input: a folder, and later a name. Output: a file to write to. Until it is given
-//! a name it has none at all (`O_TMPFILE` of open(2)), so that nothing stays of
-//! it however the process ends; where the file system cannot do that, it has a
-//! temporary one, which goes when the file is dropped. A process that is killed
-//! leaves that name. So the file is locked for as long as it is open, and
-//! whoever makes the next one with the same affixes removes those that nobody
-//! has locked. What is written to it is not known here.
+//! Input: a folder, and later a name. Output: a file to write to.
+//!
+//! The file has no name until it is given one (`O_TMPFILE` of open(2)), so
+//! nothing of it remains however the process ends. Where the file system cannot
+//! do that, the file has a temporary name, which is removed when the file is
+//! dropped. A killed process leaves the temporary name behind. Therefore the
+//! file is locked while it is open, and whoever creates the next file with the
+//! same affixes removes those that nobody has locked. This module does not know
+//! the contents.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions, TryLockError};
@@ -19,27 +21,27 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use tempfile::{NamedTempFile, TempPath};
 
-/// Permissions of new files, of which the process's mask takes some away.
+/// Permissions of new files, before the process's umask.
 const MODE: u32 = 0o666;
 
-/// Letters and digits between the affixes of a temporary name.
+/// Number of letters and digits between the affixes of a temporary name.
 const RANDOM: usize = 6;
 
-/// A file without a name of its own.
+/// A file without its final name.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
     folder: PathBuf,
-    /// What temporary names look like: the beginning and the end.
+    /// The beginning and the end of temporary names.
     affixes: (Box<OsStr>, Box<OsStr>),
-    /// The name that it has meanwhile, if it has to have one.
+    /// The temporary name, if the file system needs one.
     temporary: Option<TempPath>,
 }
 
 impl NewFile {
-    /// Makes an empty file in a folder. A temporary name, where one is needed,
-    /// stands between `affixes`; files with such a name that processes have left
-    /// which are gone are removed.
+    /// Creates an empty file in a folder. A temporary name, if one is needed,
+    /// stands between `affixes`. Files with such names that ended processes
+    /// have left behind are removed.
     ///
     /// # Errors
     /// The system refuses.
@@ -54,7 +56,7 @@ impl NewFile {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = open(folder, flags, Mode::from_raw_mode(MODE)) {
             let file = File::from(file);
-            // Without /proc it could not be given a name.
+            // Without /proc the file could never be given a name.
             if fs::exists(by_descriptor(&file)).unwrap_or(false) {
                 return Ok(new(file, None));
             }
@@ -68,16 +70,16 @@ impl NewFile {
         Ok(new(file, Some(temporary)))
     }
 
-    /// What is written to and read from.
+    /// The file to write to and read from.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Gives the file a name that no other has.
+    /// Gives the file a name that no other file has.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if there is a file with that name, and
-    /// whatever the system says; the file is as it was, and given back.
+    /// [`io::ErrorKind::AlreadyExists`] if a file has that name, and every
+    /// error of the system. The unchanged file is given back with the error.
     pub fn name(mut self, path: &Path) -> Result<File, (NewFile, io::Error)> {
         match self.temporary.take() {
             None => match link(&self.file, path) {
@@ -94,11 +96,11 @@ impl NewFile {
         }
     }
 
-    /// Gives the file a name, in place of a file that has it: there is always
-    /// one of the two under it.
+    /// Gives the file a name and replaces the file that has it. At every moment
+    /// one of the two has the name.
     ///
     /// # Errors
-    /// The system refuses; the file is gone, and the other one stays.
+    /// The system refuses. The new file is gone, and the old one stays.
     pub fn replace(mut self, path: &Path) -> io::Result<File> {
         let temporary = match self.temporary.take() {
             Some(temporary) => temporary,
@@ -107,8 +109,9 @@ impl NewFile {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     linked => return linked.map(|()| self.file),
                 }
-                // A name can be taken over by another name only. Who has no
-                // locks takes no file for abandoned either.
+                // Only a file with a name can replace another. Where locks do
+                // not work, nobody removes abandoned files either, so a failed
+                // lock does no harm.
                 let _ = self.file.try_lock();
                 let (beginning, end) = &self.affixes;
                 let link = |path: &Path| link(&self.file, path);
@@ -127,19 +130,19 @@ fn builder<'a>((beginning, end): (&'a OsStr, &'a OsStr)) -> tempfile::Builder<'a
     builder
 }
 
-/// Locks a file that was just made. False if another process has taken it for
-/// an abandoned one between the two.
+/// Locks a file that was just created. False if another process took it for
+/// abandoned before it was locked.
 fn is_kept(made: &NamedTempFile) -> io::Result<bool> {
     match made.as_file().try_lock() {
         Err(TryLockError::WouldBlock) => Ok(false),
-        // Where nothing can be locked, nothing is removed.
+        // Where nothing can be locked, nobody removes anything.
         Err(TryLockError::Error(_)) => Ok(true),
         Ok(()) => Ok(made.as_file().metadata()?.nlink() > 0),
     }
 }
 
-/// Removes the files with a temporary name whose processes have gone. What
-/// cannot be read or removed stays.
+/// Removes files with a temporary name whose processes have ended. Files that
+/// cannot be read or removed stay.
 fn remove_abandoned(folder: &Path, affixes: (&OsStr, &OsStr)) {
     let Ok(entries) = folder.read_dir() else { return };
     for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name(), affixes)) {
@@ -147,7 +150,7 @@ fn remove_abandoned(folder: &Path, affixes: (&OsStr, &OsStr)) {
     }
 }
 
-/// Whether [`builder`] gives such names.
+/// Whether [`builder`] gives names like this one.
 fn is_temporary(name: &OsStr, (beginning, end): (&OsStr, &OsStr)) -> bool {
     let between = name.as_bytes().strip_prefix(beginning.as_bytes());
     let between = between.and_then(|rest| rest.strip_suffix(end.as_bytes()));
@@ -157,10 +160,10 @@ fn is_temporary(name: &OsStr, (beginning, end): (&OsStr, &OsStr)) -> bool {
 }
 
 fn remove_unlocked(path: &Path) -> io::Result<()> {
-    // What waits for a writer, or leads elsewhere, is none of these files.
+    // A pipe or a symbolic link is none of these files.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
-    // Whoever has the lock is the only one that may remove the file.
+    // Only the holder of the lock may remove the file.
     file.try_lock()?;
     let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
     if open.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino()) {
@@ -169,12 +172,12 @@ fn remove_unlocked(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An open file as a path, whether it has a name or not.
+/// The path of an open file, with or without a name.
 fn by_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Gives a file without a name one.
+/// Gives a name to a file without one.
 fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, by_descriptor(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
@@ -200,7 +203,7 @@ mod tests {
         new
     }
 
-    /// The same file where the file system wants it to have a name.
+    /// The same file on a file system that needs a temporary name.
     fn named(folder: &Path, contents: &str) -> NewFile {
         let NewFile { file, folder, affixes, .. } = new(folder, contents);
         let (beginning, end) = &affixes;
@@ -266,7 +269,7 @@ mod tests {
         remove_abandoned(folder.path(), affixes);
         assert_eq!(names(folder.path()).len(), 1);
 
-        // Between being made and being locked it may be taken for an abandoned one.
+        // Between creation and locking it may be taken for abandoned.
         let made = builder(affixes).tempfile_in(folder.path()).expect("a file");
         let other = File::open(made.path()).expect("a file");
         other.lock().expect("a lock");

@@ -1,16 +1,17 @@
 //! PCP's settings of this machine, see pcp.conf(5).
 //!
-//! A setting is looked up in the environment, then in `/etc/pcp.conf` (or the
-//! file that `PCP_CONF` names, or the one below `PCP_DIR`), then among the
-//! defaults of a usual installation.
+//! A setting is looked up in the environment, then in the configuration file,
+//! then among the defaults of a usual installation. The file is
+//! `/etc/pcp.conf`, or the one that `PCP_CONF` names, or the one below
+//! `PCP_DIR`.
 //!
-//! Unlike libpcp, the environment is never changed, a variable that is empty
-//! there counts as missing, and no file is no reason to end the program.
+//! Three differences from libpcp: the environment is never changed, an empty
+//! variable counts as missing, and a missing file does not end the program.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Settings where neither the environment nor a file has them.
+/// Defaults for settings that neither the environment nor the file has.
 const DEFAULTS: &[(&str, &str)] = &[
     ("PCP_ETC_DIR", "/etc"),
     ("PCP_LOG_DIR", "/var/log/pcp"),
@@ -31,13 +32,14 @@ pub struct PcpConf {
 }
 
 impl PcpConf {
-    /// Reads the configuration file of this machine; without one there are
-    /// only environment and defaults.
+    /// Reads the configuration file of this machine. Without a file there are
+    /// only the environment and the defaults.
     pub fn load() -> PcpConf {
         PcpConf::read().unwrap_or_default()
     }
 
-    /// As [`PcpConf::load`], for callers to whom it matters that there is a file.
+    /// Like [`PcpConf::load`], for callers that must know whether the file was
+    /// read.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -57,9 +59,9 @@ impl PcpConf {
         Ok(PcpConf::parse(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// The settings of a file's text: lines of `NAME=value`, where the value
-    /// may be in quotes; other lines are comments. Blanks belong to name and
-    /// value, and of lines with one name the first counts.
+    /// The settings in the text of a file: lines of `NAME=value`, with optional
+    /// quotes around the value. Other lines are comments. Blanks belong to name
+    /// and value. The first line of a name counts.
     pub fn parse(text: &str) -> PcpConf {
         let mut settings = HashMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -73,8 +75,8 @@ impl PcpConf {
         PcpConf { settings }
     }
 
-    /// A setting (`pmGetOptionalConfig(3)`), the environment first; `None` where
-    /// `pmGetConfig(3)` gives an empty text.
+    /// A setting (`pmGetOptionalConfig(3)`). The environment comes first.
+    /// `None` where `pmGetConfig(3)` gives an empty text.
     pub fn get(&self, name: &str) -> Option<String> {
         let set = std::env::var(name).ok().filter(|value| !value.is_empty());
         set.or_else(|| self.settings.get(name).cloned()).or_else(|| {

@@ -5,49 +5,6 @@ use pmderive_core::kernel::{
     Access, BinaryOp, Body, Inst, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,
 };
 
-/// All operations on two registers.
-pub const BINARY: [BinaryOp; 16] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Ratio,
-    BinaryOp::Lt,
-    BinaryOp::Le,
-    BinaryOp::Eq,
-    BinaryOp::Ge,
-    BinaryOp::Gt,
-    BinaryOp::Ne,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Min,
-    BinaryOp::Max,
-    BinaryOp::Pow,
-];
-
-/// All operations on one register but conversions.
-pub const UNARY: [UnaryOp; 9] = [
-    UnaryOp::Neg,
-    UnaryOp::Truth,
-    UnaryOp::Not,
-    UnaryOp::Abs,
-    UnaryOp::Floor,
-    UnaryOp::Ceil,
-    UnaryOp::Round,
-    UnaryOp::Sqrt,
-    UnaryOp::Log,
-];
-
-/// All reductions but quantiles.
-pub const REDUCE: [ReduceOp; 6] = [
-    ReduceOp::Sum,
-    ReduceOp::Max,
-    ReduceOp::Min,
-    ReduceOp::AvgSingle,
-    ReduceOp::AvgDouble,
-    ReduceOp::StdDev,
-];
-
 fn scalar(text: &str) -> Scalar {
     let found = Scalar::ALL.into_iter().find(|scalar| scalar.to_string() == text);
     found.unwrap_or_else(|| panic!("no type: {text}"))
@@ -81,7 +38,7 @@ fn reduction(text: &str) -> ReduceOp {
     if let Some(q) = text.strip_prefix("Quantile(").and_then(|text| text.strip_suffix(')')) {
         return ReduceOp::Quantile(q.parse::<f64>().expect("a share").to_bits());
     }
-    let found = REDUCE.into_iter().find(|op| format!("{op:?}") == text);
+    let found = ReduceOp::PLAIN.into_iter().find(|op| format!("{op:?}") == text);
     found.unwrap_or_else(|| panic!("no reduction: {text}"))
 }
 
@@ -99,11 +56,11 @@ fn inst(text: &str) -> Inst {
     match regs[..] {
         [a] if name == "convert" => Inst::Unary(UnaryOp::Convert(scalar(to)), a),
         [a] => {
-            let op = UNARY.into_iter().find(|op| named(op));
+            let op = UnaryOp::PLAIN.into_iter().find(|op| named(op));
             Inst::Unary(op.unwrap_or_else(|| panic!("no operation: {name}")), a)
         }
         [a, b] => {
-            let op = BINARY.into_iter().find(|op| named(op));
+            let op = BinaryOp::ALL.into_iter().find(|op| named(op));
             Inst::Binary(op.unwrap_or_else(|| panic!("no operation: {name}")), a, b)
         }
         [guard, yes, no] if name == "select" => Inst::Select(guard, yes, no),

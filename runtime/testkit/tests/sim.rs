@@ -168,6 +168,8 @@ fn all_values_are_the_models_whatever_happens() {
         "Change",
         "Notice",
         "Jump",
+        "Forget",
+        "Remember",
         "Connected",
         "Refused",
         "GivenUp",

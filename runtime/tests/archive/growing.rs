@@ -182,13 +182,18 @@ fn samples(context: &mut ArchiveContext) -> Vec<Sample> {
     std::iter::from_fn(|| sample(context, &list)).collect()
 }
 
+/// True for what is said of a record or label whose file ends within it.
+fn is_incomplete(message: &str) -> bool {
+    ["the file ends before its end", "the file is shorter"].iter().any(|end| message.contains(end))
+}
+
 fn sample(context: &mut ArchiveContext, list: &FetchList) -> Option<Sample> {
     let mut batch = ResultBatch::default();
     let events = match context.fetch(list, &mut batch) {
         Ok(events) => events,
         Err(error) if error.is_end_of_archive() => return None,
         // Half a record or half a label, where the archive is not followed.
-        Err(error) if error.to_string().contains("the file ends before that") => return None,
+        Err(error) if is_incomplete(&error.to_string()) => return None,
         Err(error) if error.to_string().contains("too short for a label") => return None,
         Err(error) => panic!("{error}"),
     };

@@ -59,7 +59,7 @@ fn every_beginning_of_the_writes_is_a_beginning_of_the_archive() {
                 // Half a record of the metadata.
                 if let [missing] = &context.take_warnings()[..] {
                     let missing = missing.to_string();
-                    assert!(missing.contains(", but the file ends before that"), "{missing}");
+                    assert!(missing.contains(", but the file ends before its end"), "{missing}");
                     torn_metadata += 1;
                     refused += usize::from(open().pass_over_nothing().is_err());
                 }

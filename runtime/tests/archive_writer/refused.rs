@@ -41,11 +41,11 @@ type Call = fn(&mut ArchiveWriter) -> Result<(), WriteError>;
 const REFUSED: &[(Call, &str)] = &[
     (
         |w| w.mark(Timestamp::new(START.sec, 0)),
-        "2023-11-14T22:13:20.000000000Z comes after 2023-11-14T22:13:20.500000000Z: archives are written in order of time",
+        "2023-11-14T22:13:20.000000000Z is earlier than 2023-11-14T22:13:20.500000000Z: archives are written in order of time",
     ),
     (
         |w| w.record(&result(START.sec + 1, 0, Vec::new())),
-        "there is no metric in the record of 2023-11-14T22:13:21.000000000Z; where recording was interrupted, write a mark",
+        "the record of 2023-11-14T22:13:21.000000000Z has no metric; if recording was interrupted, write a mark",
     ),
     (|w| try_set(w, raw(99, &[])), "metric 60.0.99 was not described before; call describe first"),
     (
@@ -66,7 +66,7 @@ const REFUSED: &[(Call, &str)] = &[
     ),
     (
         |w| try_set(w, raw(9, &[(-1, block(9, 3))])),
-        "metric 60.0.9, instance -1: the value is no sound array of events: Insufficient elements in list, but its type is EVENT",
+        "metric 60.0.9, instance -1: the value is not a valid array of events: Insufficient elements in list, but its type is EVENT",
     ),
     (
         |w| try_set(w, raw(7, &[(-1, block(6, 0xff_ffff))])),
@@ -74,7 +74,7 @@ const REFUSED: &[(Call, &str)] = &[
     ),
     (
         |w| try_set(w, raw(1, &[(0, RawValue::InPlace(1))])),
-        "metric 60.0.1 has no instance domain, so it has one value, of instance -1, not one of instance 0",
+        "metric 60.0.1 has no instance domain, so its only value has instance -1, not 0",
     ),
     (
         |w| try_set(w, raw(20, &[(5, RawValue::InPlace(1))])),
@@ -86,11 +86,11 @@ const REFUSED: &[(Call, &str)] = &[
     ),
     (
         |w| w.record(&result(START.sec + 1, 0, vec![raw(1, &[]), raw(1, &[])])),
-        "metric 60.0.1 is twice in one record",
+        "metric 60.0.1 occurs twice in one record",
     ),
     (
         |w| try_set(w, MetricValues { pmid: Pmid::new(60, 0, 1), outcome: Err(PmStatus(3)) }),
-        "metric 60.0.1: 3 is no status of a failure, those are negative",
+        "metric 60.0.1: status 3 is not a failure: those are negative",
     ),
     (
         |w| {
@@ -99,7 +99,7 @@ const REFUSED: &[(Call, &str)] = &[
                 &[],
             )
         },
-        "metric 60.0.1 was described with another semantics before",
+        "metric 60.0.1 was described before, with another semantics",
     ),
     (
         |w| w.describe(&desc(2, ValueType::U32, None), &["test.1"]),
@@ -120,11 +120,11 @@ const REFUSED: &[(Call, &str)] = &[
                 &["d"],
             )
         },
-        "511.3.4 is no identifier for a metric of an archive; record a derived metric as 511.2051.4 (see logged_pmid)",
+        "511.3.4 cannot be the identifier of a metric in an archive; record a derived metric as 511.2051.4 (see logged_pmid)",
     ),
     (
         |w| w.text(TextSubject::Domain(InDom::new(3, 3)), TextKind::Help, "x"),
-        "a metric over domain 3.3 was not described before; call describe first",
+        "a metric with domain 3.3 was not described before; call describe first",
     ),
     (
         |w| w.text(TextSubject::Domain(INDOM), TextKind::Help, "x\0"),
@@ -132,15 +132,15 @@ const REFUSED: &[(Call, &str)] = &[
     ),
     (
         |w| w.instances(START, INDOM, &domain(&[(-1, "x")])),
-        "instance domain 60.1: -1 is no instance, those are not negative",
+        "instance domain 60.1: -1 cannot be an instance: it is negative",
     ),
     (
         |w| w.instances(START, InDom::new(9, 9), &domain(&[(1, "x")])),
-        "a metric over domain 9.9 was not described before; call describe first",
+        "a metric with domain 9.9 was not described before; call describe first",
     ),
     (
         |w| w.labels(START, LabelLevel::Context, &[LabelSet::empty(-1), LabelSet::empty(-1)]),
-        "labels of the context: there is one set at most, of instance -1",
+        "labels of the context: only one set is allowed, of instance -1",
     ),
     (
         |w| {

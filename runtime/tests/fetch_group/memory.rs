@@ -249,12 +249,12 @@ fn what_cannot_be_is_said_at_once() {
         (
             ItemSpec::of("nobody"),
             PmStatus::NAME,
-            "nobody: this name is no metric's (Unknown metric name)",
+            "nobody: no metric has this name (Unknown metric name)",
         ),
         (
             ItemSpec::of("set"),
             PmStatus::INDOM,
-            "set: an instance is due (Unknown or illegal instance domain identifier)",
+            "set: this metric needs an instance (Unknown or illegal instance domain identifier)",
         ),
         (
             ItemSpec::of("number").instance("one"),
@@ -274,7 +274,7 @@ fn what_cannot_be_is_said_at_once() {
         (
             ItemSpec::of("number").scale("count"),
             PmStatus::CONV,
-            "number: units \"count\" are not those of the metric, \"sec\", nor their rate (Impossible value or scale conversion)",
+            "number: units \"count\" fit neither the metric's units, \"sec\", nor their rate (Impossible value or scale conversion)",
         ),
         (
             ItemSpec::of("number").value_type(ValueType::Event),

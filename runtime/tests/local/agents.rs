@@ -249,7 +249,7 @@ fn conflicts_are_refused() {
         (vec![u32s(400, &["a.b"]), u32s(401, &["a.b.c"])], "tabled: the name a.b.c is in use"),
         (vec![u32s(400, &["a.b.c"]), u32s(401, &["a.b"])], "tabled: the name a.b is in use"),
         (vec![u32s(400, &["a"]), u32s(400, &["b"])], "tabled: b has the identifier 400.0.0 of a"),
-        (vec![u32s(400, &["a..b"])], "tabled: \"a..b\" is not a name of a metric"),
+        (vec![u32s(400, &["a..b"])], "tabled: \"a..b\" is not a valid metric name"),
     ];
     for (agents, message) in cases {
         let error = LocalContext::with_agents(agents).err().expect("a conflict");

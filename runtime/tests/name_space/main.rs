@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
-use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, Place, WithNameSpace};
+use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, NameKind, WithNameSpace};
 use pmderive_runtime::source::MetadataSource;
 use pmderive_testkit::oracle;
 
@@ -251,7 +251,7 @@ fn names_are_looked_up_and_walked() {
         assert_eq!(space.lookup(name), Err(status), "{name}");
     }
     assert_eq!(space.lookup("d").map(|pmid| pmid.to_string()), Ok("29.*.*".to_owned()));
-    assert_eq!(space.find("d.x.y"), Some(Place::Dynamic { domain: 29, is_top: false }));
+    assert_eq!(space.find("d.x.y"), Some(NameKind::Dynamic { domain: 29, is_top: false }));
     assert_eq!(space.names_of(Pmid::new(1, 1, 1)), Ok(vec!["a.y.z".into(), "b".into()]));
     assert_eq!(space.names_of(Pmid::new(9, 1, 1)), Err(PmStatus::PMID));
     assert_eq!(space.traverse("e"), Err(PmStatus::NAME));

@@ -15,7 +15,7 @@ const GROUP: usize = 4096;
 /// The option that chooses the size of a batch.
 #[derive(Debug, Args)]
 pub struct BatchArgument {
-    /// Metrics that are fetched at a time [default: 128, of an archive always 1].
+    /// Fetch this many metrics at a time [default: 128; always 1 from an archive].
     #[arg(short, long, value_name = "N", value_parser = batch)]
     pub batch: Option<usize>,
 }

@@ -12,8 +12,8 @@ use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
 use crate::cli::{Outcome, Stop};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
-use crate::dialect::Dialect;
-use crate::engine::Registry;
+use crate::dialect::{Dialect, Language};
+use crate::engine::{Refused, Registry};
 use crate::escape::Foreign;
 use crate::text::SourceMap;
 
@@ -141,6 +141,17 @@ impl Mistakes {
             Code::UnknownMetric | Code::NoDescriptor => is_asked(),
             _ => true,
         }
+    }
+
+    /// The language of the definitions.
+    pub fn language(&self) -> Language {
+        self.definitions.registry.language()
+    }
+
+    /// Tells what is wrong with an expression among the arguments.
+    pub fn refuse(&mut self, refused: Refused, messages: &mut Messages) {
+        self.has_own = true;
+        messages.diagnostics(refused.diagnostics, &refused.sources);
     }
 
     /// What the mistakes that were told mean for the outcome of the run. To

@@ -38,21 +38,21 @@ pub struct PcpOptions {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Metrics of this container of the host.
+    /// Take the metrics of this container of the host.
     #[arg(long, value_name = "NAME")]
     pub container: Option<String>,
-    /// Definitions of derived metrics, besides those of the system.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Names of metrics from this file instead of the source's own.
+    /// Take names of metrics from this file instead of the source.
     #[arg(short, long, value_name = "FILE")]
     pub namespace: Vec<PathBuf>,
-    /// As -n, where no metric may have two names.
+    /// As -n, but no metric may have two names.
     #[arg(short = 'N', long, value_name = "FILE")]
     pub uniqnames: Vec<PathBuf>,
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
+    /// Definitions of derived metrics, besides those of the system.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
     /// What to do when a live source fails.
     #[command(flatten)]
     pub retry: RetryArgument,
@@ -89,8 +89,8 @@ impl PcpOptions {
         let wrong = |what: &str| Err(Stop::tool(&[&what]));
         if !self.spec_local.is_empty() {
             return wrong(
-                "-K names agents that are shared libraries of PCP, and pmderive loads none; \
-                 the metrics of -L are its own",
+                "-K names agents that are shared libraries of PCP; pmderive has its own metrics \
+                 for -L, and loads none",
             );
         }
         if self.zone.hostzone && self.source.host.is_none() && self.source.archive.is_empty() {

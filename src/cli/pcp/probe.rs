@@ -34,27 +34,27 @@ pub struct ProbeArguments {
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
-    /// Metrics or nodes of the name space; without any, all metrics.
-    #[arg(value_name = "METRIC")]
+    /// Metrics, groups of metrics and expressions. Without any it is all metrics.
+    #[arg(value_name = "METRIC|EXPRESSION")]
     pub names: Vec<String>,
 }
 
 /// What is printed besides the number of values.
 #[derive(Debug, Args)]
 pub struct Shown {
-    /// All instances that there are, whether they have values or not.
+    /// Print all instances, those without values included.
     #[arg(short, long)]
     pub force: bool,
-    /// Treat the names as metrics, and do not look below them.
+    /// Take the names for metrics, and do not look below them.
     #[arg(short = 'F', long)]
     pub faster: bool,
-    /// Identifiers of instances.
+    /// Print identifiers of instances.
     #[arg(short, long)]
     pub internal: bool,
-    /// Names of instances.
+    /// Print names of instances.
     #[arg(short = 'I', long)]
     pub external: bool,
-    /// Values.
+    /// Print values.
     #[arg(short, long)]
     pub values: bool,
     /// Accepted only to explain why it does not help here.
@@ -90,12 +90,16 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     let mut source =
         options.open(&arguments.names, Backend::Interp, UnreadableFiles::Fatal, messages)?;
     source.start_at(&arguments.window, messages)?;
+    let asked = source.take_expressions(&arguments.names, messages)?;
+    if asked.is_empty() && !arguments.names.is_empty() {
+        return Ok(source.outcome());
+    }
     let mut out = messages.output(Purpose::Exact);
-    let metrics = match shown.faster && !arguments.names.is_empty() {
-        true => look_up(&mut source, arguments.names.clone(), &mut out)?,
+    let metrics = match shown.faster && !asked.is_empty() {
+        true => look_up(&mut source, asked.clone(), &mut out)?,
         false => {
-            let names = below(&mut source, &arguments.names, &mut out);
-            source.tell_mistakes(&arguments.names, messages);
+            let names = below(&mut source, &asked, &mut out);
+            source.tell_mistakes(&asked, messages);
             let names = names?;
             look_up(&mut source, names, &mut out)?
         }
@@ -104,7 +108,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
     for group in batches.groups(&metrics) {
         let probed = probe.group(group, batches);
-        probe.source.tell_mistakes(&arguments.names, probe.messages);
+        probe.source.tell_mistakes(&asked, probe.messages);
         if let Err(stop) = probed {
             return Err(stop.after(probe.source.outcome()));
         }

@@ -14,6 +14,7 @@ use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 use super::mistakes::Mistakes;
 use super::options::ARCHIVES_ONLY;
 use crate::cli::messages::Messages;
+use crate::cli::positional::is_expression;
 use crate::cli::samples::window::WindowOptions;
 use crate::cli::samples::{Sampled, Sampler};
 use crate::cli::source::tell_warnings;
@@ -69,6 +70,35 @@ impl Source {
     pub fn tell_mistakes(&mut self, asked: &[String], messages: &mut Messages) {
         let (found, sources) = self.context.take_mistakes();
         self.mistakes.tell(found, &sources, asked, messages);
+    }
+
+    /// Makes metrics of the expressions among the names that were asked for, and
+    /// gives the names by which all of them are found. What is wrong with an
+    /// expression is told, and it is left out. To PCP's tools all are names.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn take_expressions(
+        &mut self,
+        asked: &[String],
+        messages: &mut Messages,
+    ) -> Result<Vec<String>, SourceError> {
+        let mut names: Vec<String> = Vec::with_capacity(asked.len());
+        for text in asked {
+            let language = self.mistakes.language();
+            if self.dialect != Dialect::Fixed || !is_expression(text, language) {
+                names.push(text.clone());
+                continue;
+            }
+            let name = text.trim().to_owned();
+            if !names.contains(&name) {
+                match self.context.add_expression(text)? {
+                    Ok(_) => names.push(name),
+                    Err(refused) => self.mistakes.refuse(refused, messages),
+                }
+            }
+        }
+        Ok(names)
     }
 
     /// What the mistakes in definitions make of the run.

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
 use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::positional::named_expression;
 use crate::cli::samples::arguments::samples;
 use crate::cli::samples::time::TimeArguments;
 use crate::cli::terminal::RawArgument;
@@ -20,50 +21,57 @@ pub struct RecordArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Definitions.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Base name of the archive: its files are OUT.meta, OUT.index, OUT.0 and so on.
-    #[arg(short, long, value_name = "OUT")]
-    pub output: PathBuf,
-    /// Number of samples to record [default: until the end, or a signal].
+    /// Record this many samples [default: until the end, or a signal].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
     pub samples: Option<u64>,
     /// When.
     #[command(flatten)]
     pub time: TimeArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Write the archive under this base name: OUT.meta, OUT.index, OUT.0 and so on.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
     /// Also record the metrics that derived ones are computed from.
     #[arg(long)]
     pub with_operands: bool,
-    /// Version of the archive; 2 has microseconds, and is for readers before PCP 6.
+    /// Write this version of archives. PCP before version 6 reads only version 2.
     #[arg(short = 'V', long, value_enum, default_value_t, value_name = "VERSION")]
     pub archive_version: ArchiveVersion,
-    /// Begin a new volume before one gets larger than this, such as 100Mb or 1Gbyte.
+    /// Begin a new volume before one gets larger than SIZE, such as 100Mb or 1Gbyte.
     #[arg(short = 'v', long, alias = "volsize", value_name = "SIZE", value_parser = size)]
     pub volume_size: Option<u64>,
-    /// Words of diagnostics.
+    /// Choose the words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// How expressions are computed.
+    /// Choose how expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
-    /// Metrics by name, and nodes of the name space, which stand for all metrics
-    /// below them, `.` for all that there are; without any, all metrics that the
-    /// definition files define.
-    #[arg(value_name = "METRIC")]
+    /// What to record: metrics, groups of metrics (`disk.dev`, or `.` for all), and
+    /// expressions with the names that they get. Without any it is all that the files
+    /// of -c define.
+    #[arg(value_name = "METRIC|NAME=EXPRESSION")]
     pub metrics: Vec<String>,
 }
 
 impl RecordArguments {
     /// Names of metrics and nodes; the root has the empty name.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.metrics.iter().map(|name| match name.trim() {
-            "." => "",
-            name => name,
+        self.metrics.iter().map(|text| match (text.trim(), named_expression(text)) {
+            (".", _) => "",
+            (_, Some((name, _))) => name,
+            (name, None) => name,
         })
+    }
+
+    /// Definitions among the arguments.
+    pub fn definitions_in_arguments(&self) -> impl Iterator<Item = &str> {
+        let is_definition = |text: &&str| named_expression(text).is_some();
+        self.metrics.iter().map(String::as_str).filter(is_definition)
     }
 }
 

@@ -37,12 +37,13 @@ use crate::record::{Origin, Recorder, Recording};
 pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
         return Err(Stop::Usage(
-            "nothing to record: give a definition file (-c CONFIG) or names of metrics".to_owned(),
+            "nothing to record: give a definition file (-c FILE) or names of metrics".to_owned(),
         ));
     }
     messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     refuse_files(&arguments.metrics, &definitions.registry)?;
+    arguments.definitions_in_arguments().for_each(|text| definitions.define(text));
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
     let mistaken: HashSet<Box<str>> =
@@ -69,10 +70,11 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
     outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     if outcome == Outcome::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
-        messages.error(&format_args!("nothing was recorded, {} was not made", target(arguments)));
+        messages
+            .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
         return Ok(outcome.max(Outcome::Failed));
     }
-    let progress = Progress::of(recorder.context().source(), course.last(), true)?;
+    let progress = Progress::of(recorder.context().source(), course.last(), !messages.are_quiet())?;
     let mut run = Run {
         recorder,
         pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
@@ -100,18 +102,20 @@ fn check_target(base: &Path) -> Result<(), Stop> {
     let name = base.file_name().unwrap_or_default().to_string_lossy();
     if name.is_empty() || base.is_dir() {
         let example = base.join("NAME");
-        return stop(format!("a folder; give an archive in it a name: {}", escape::path(&example)));
+        return stop(format!(
+            "this is a directory; add a name for the archive: {}",
+            escape::path(&example)
+        ));
     }
     let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     if let Err(error) = tempfile::tempfile_in(folder) {
-        return stop(format!("no file can be made in {}: {error}", escape::path(&folder)));
+        return stop(format!("cannot create a file in {}: {error}", escape::path(&folder)));
     }
     match ArchiveWriter::check(base) {
         Ok(()) => Ok(()),
         Err(WriteError::Exists { path }) => stop(format!(
-            "{} exists already; archives are never overwritten: give another name, or remove that \
-             archive if nobody needs it",
+            "{} exists already, and archives are never overwritten: choose another name",
             escape::path(&path)
         )),
         Err(error) => Err(Stop::Archive(error.to_string())),

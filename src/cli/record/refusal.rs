@@ -109,7 +109,7 @@ fn unknown(
             let message = format!("`{name}` is not the name of a metric");
             Diagnostic::error(Code::UnknownMetric, place, message)
                 .label(place, mistake.rule)
-                .help("an expression is recorded by a name: define it in a file, for -c")
+                .help("an archive needs a name for an expression: write `NAME = EXPRESSION`")
         }
         None => {
             let known = recorder.context().traverse("")?;

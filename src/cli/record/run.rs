@@ -16,7 +16,7 @@ use crate::cli::samples::pace::{Clock, Pace};
 use crate::cli::samples::patience::Patience;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
-use crate::record::{Extent, Recorder, RecorderError, Step};
+use crate::record::{Extent, Recorder, RecorderError, Sampled};
 
 /// One run.
 pub struct Run<'r> {
@@ -56,23 +56,23 @@ impl Run<'_> {
                 self.messages.warning(&notice);
             }
             match step {
-                Ok(Step::Recorded(time)) => {
+                Ok(Sampled::Recorded(time)) => {
                     self.progress.at(time);
                     taken += 1;
                     self.patience.succeeded();
                 }
-                Ok(Step::LeftOut) => {
+                Ok(Sampled::LeftOut) => {
                     taken += 1;
                     self.patience.succeeded();
                 }
-                Ok(Step::NoMetrics) if self.pace.is_some() => {}
-                Ok(Step::End) if self.end.is_none() => {
+                Ok(Sampled::NoMetrics) if self.pace.is_some() => {}
+                Ok(Sampled::End) if self.end.is_none() => {
                     let rest = check_rest(self.recorder.context().source());
                     tell_warnings(self.recorder.context().source(), self.messages);
                     rest?;
                     break;
                 }
-                Ok(Step::NoMetrics | Step::End) => break,
+                Ok(Sampled::NoMetrics | Sampled::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
                     let clock = UntilEnd { ending: &self.ending, end: self.end };
                     self.patience.failed(error, &clock, self.messages)?;
@@ -119,7 +119,7 @@ impl Run<'_> {
         let summary = summary(target, extent, metrics);
         match (recorded, finished) {
             (Err(RecorderError::Source(error)), _) => {
-                self.messages.line(&summary);
+                self.messages.note(&summary);
                 Err(Stop::Source(error))
             }
             (Err(RecorderError::Write(error)), _) | (Ok(_), Err(error)) => {
@@ -130,7 +130,7 @@ impl Run<'_> {
                 Err(Stop::Archive(format!("{error}{stays}")))
             }
             (Ok(()), Ok(_)) => {
-                self.messages.line(&summary);
+                self.messages.note(&summary);
                 Ok(if is_whole { Outcome::Good } else { Outcome::Failed })
             }
         }
@@ -156,7 +156,7 @@ impl Clock for UntilEnd<'_> {
 /// How much was recorded.
 fn summary(target: &str, extent: Extent, metrics: usize) -> String {
     let Extent { records, times: Some((first, last)), left_out } = extent else {
-        return format!("nothing was recorded, {target} was not made");
+        return format!("nothing was recorded; {target} was not created");
     };
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let left_out = match left_out {

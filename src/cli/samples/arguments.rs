@@ -23,10 +23,7 @@ pub struct SampleArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Definitions.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Number of samples [default: 1, of an archive all].
+    /// Take this many samples [default: 1, or all that an archive has].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
     pub samples: Option<u64>,
     /// Which samples are taken.
@@ -38,15 +35,18 @@ pub struct SampleArguments {
     /// What to do when a live source fails.
     #[command(flatten)]
     pub retry: RetryArgument,
-    /// Words of diagnostics.
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Choose the words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// How expressions are computed.
+    /// Choose how expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
-    /// Derived metrics by name, and expressions; without any, all metrics that
-    /// the definition files define.
-    #[arg(value_name = "NAME|EXPRESSION")]
+    /// What to evaluate: metrics, groups of metrics (`disk.dev`, or `.` for all) and
+    /// expressions. Without any it is all that the files of -c define.
+    #[arg(value_name = "METRIC|EXPRESSION")]
     pub metrics: Vec<String>,
 }
 
@@ -67,8 +67,7 @@ impl SampleArguments {
     pub fn read(&self, messages: &mut Messages) -> Result<Definitions, Stop> {
         if self.definitions.configs.is_empty() && self.metrics.is_empty() {
             return Err(Stop::Usage(
-                "nothing to evaluate: give a definition file (-c CONFIG) or an expression"
-                    .to_owned(),
+                "nothing to evaluate: give an expression or a definition file (-c FILE)".to_owned(),
             ));
         }
         messages.set_words(self.diag);
@@ -88,6 +87,12 @@ impl SampleArguments {
             true => self.source.open_untold(dialect, messages),
             false => self.source.open(dialect, messages),
         }
+    }
+
+    /// True if an argument may be the name of a group of metrics.
+    pub fn may_name_groups(&self, definitions: &Definitions) -> bool {
+        let registry = &definitions.registry;
+        self.metrics.iter().any(|text| group_of(text, registry).is_some())
     }
 
     /// Selects what the arguments name; what is wrong with the definitions is
@@ -135,16 +140,12 @@ fn without_groups(
 ) -> Result<Vec<String>, SourceError> {
     let mut names = Vec::new();
     for text in texts {
-        let name = text.trim();
         let before = names.len();
-        let is_everything = name == ".";
-        let is_name = name_mistake(name).is_none() && registry.definition(name).is_none();
-        if is_everything || is_name {
-            let node = if is_everything { "" } else { name };
+        if let Some(node) = group_of(text, registry) {
             if source.children(node)?.is_ok_and(|children| !children.is_empty()) {
                 names.extend(source.traverse(node)?);
             }
-            let group = if is_everything { String::new() } else { format!("{name}.") };
+            let group = if node.is_empty() { String::new() } else { format!("{node}.") };
             let derived = registry.beginning_with(&group).iter();
             names.extend(derived.map(|one| one.name.to_string()));
         }
@@ -153,4 +154,16 @@ fn without_groups(
         }
     }
     Ok(names)
+}
+
+/// The node of the name space that an argument may be; the root has the empty
+/// name.
+fn group_of<'t>(text: &'t str, registry: &Registry) -> Option<&'t str> {
+    match text.trim() {
+        "." => Some(""),
+        name => {
+            let is_name = name_mistake(name).is_none() && registry.definition(name).is_none();
+            is_name.then_some(name)
+        }
+    }
 }

@@ -22,8 +22,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// Whether to follow an archive.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FollowArgument {
-    /// At the end of an archive wait for more; with TIME, until nothing was written for
-    /// that long. Interpolated samples wait for the values that follow them.
+    /// Wait for more at the end of an archive, for ever or until nothing was written for
+    /// TIME. With -t a sample is printed when the record after it has arrived.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = interval)]
     pub follow: Option<Option<Duration>>,
 }
@@ -80,7 +80,7 @@ impl FollowArgument {
             return Err(Stop::Usage(wrong.to_owned()));
         };
         if !archive.can_grow() {
-            messages.warning(&"the archive is compressed, so that nothing can be appended to it");
+            messages.warning(&"the archive is compressed, so nothing will be appended to it");
             return Ok(None);
         }
         archive.follow()?;

@@ -37,8 +37,8 @@ pub enum Retry {
 /// The option of commands that fetch.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RetryArgument {
-    /// Try a live source that fails again, after pauses of 0.1 to 10 seconds, until no fetch has
-    /// succeeded for TIME; or `forever` [default: 1min].
+    /// Try a live source that fails again, until no fetch has succeeded for TIME.
+    /// `forever` never gives up [default: 1min].
     #[arg(long, value_name = "TIME", value_parser = retry)]
     pub retry: Option<Retry>,
 }

@@ -29,8 +29,9 @@ pub struct TimeArguments {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
-    /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
-    /// Values of an archive are interpolated then; without it, it is read record by record.
+    /// Take a sample every INTERVAL, such as 2, 500msec or 1min (`ms` means minutes)
+    /// [default: 1sec]. Values of an archive are interpolated; without -t it is read
+    /// record by record.
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
     pub interval: Option<Duration>,
 }

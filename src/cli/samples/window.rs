@@ -8,21 +8,28 @@ use pmderive_runtime::time::WindowSpec;
 /// time have but an origin; the others come from the environment.
 #[derive(Debug, Default, Args)]
 pub struct WindowOptions {
-    /// Start of the time that is reported on.
+    /// Begin at this time, such as @10:00 or 5min from the start.
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     pub start: Option<String>,
-    /// End of the time that is reported on.
+    /// End at this time.
     #[arg(short = 'T', long, value_name = "TIME", allow_hyphen_values = true)]
     pub finish: Option<String>,
-    /// Start at a multiple of this, as in `1hour`.
+    /// Begin at a multiple of ALIGN, such as 1hour.
     #[arg(short = 'A', long, value_name = "ALIGN", allow_hyphen_values = true)]
     pub align: Option<String>,
-    /// Values of an archive from this time on.
+    /// Take the first sample at this time; -0 is the end of an archive.
     #[arg(short = 'O', long, value_name = "TIME", allow_hyphen_values = true)]
     pub origin: Option<String>,
 }
 
 impl WindowOptions {
+    /// True if they choose nothing.
+    #[cfg(feature = "fleet")]
+    pub fn is_empty(&self) -> bool {
+        let WindowOptions { start, finish, align, origin } = self;
+        [start, finish, align, origin].iter().all(|option| option.is_none())
+    }
+
     /// What they say.
     pub fn window(&self) -> WindowSpec<'_> {
         WindowSpec {
@@ -37,10 +44,10 @@ impl WindowOptions {
 /// The zone that times are shown and read in.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ZoneOptions {
-    /// Times in the zone of the host that the metrics are of.
+    /// Show times in the zone of the host that the metrics are from.
     #[arg(short = 'z', long, conflicts_with = "timezone")]
     pub hostzone: bool,
-    /// Times in this zone, in the form of the TZ environment variable.
+    /// Show times in this zone, in the form of the TZ environment variable.
     #[arg(short = 'Z', long, value_name = "TZ")]
     pub timezone: Option<String>,
 }

@@ -13,44 +13,43 @@ use crate::fleet::plan::Origin;
 
 /// Said after the options.
 const NOTES: &str = "\
-For example:
-  pmderive serve --targets hosts.json -c shop.conf --interval 10s --listen 127.0.0.1:9464
-  pmderive serve --config serve.toml --check
-
 hosts.json has the form of Prometheus' file_sd_configs:
   [{ \"targets\": [\"web1\", \"web2\"], \"labels\": { \"rack\": \"a\" } }]
 
-Files are read again when they change, and at SIGHUP. SIGTERM ends it, SIGUSR1 has it open
-the files that it writes to anew.";
+Files are read again when they change, and at SIGHUP. SIGTERM ends the process. At SIGUSR1 it
+reopens the files that it writes.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct ServeArguments {
-    /// Do what this file says.
+    /// Read the configuration from this file (TOML).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "definitions", "interval", "listen", "export"])]
     config: Option<PathBuf>,
-    /// Watch the hosts of this file, a list of targets in JSON.
+    /// Watch the hosts in this file, a list of targets in JSON.
     #[arg(long, value_name = "FILE", requires = "definitions")]
     targets: Vec<String>,
     /// Read definitions from this file.
     #[arg(short = 'c', long, value_name = "FILE", requires = "targets")]
     definitions: Vec<String>,
-    /// Fetch each host so often [default: 10 sec].
+    /// Fetch each host every INTERVAL [default: 10sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
     interval: Option<Duration>,
-    /// Serve /metrics here; without it, values are lines of JSON on standard output.
+    /// Serve /metrics at this address. Without it values go to standard output, as lines of JSON.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Export these metrics, by name or pattern [default: those that the files mark].
     #[arg(long, value_name = "METRIC")]
     export: Vec<String>,
-    /// Say what is wrong with all these files, and start nothing.
+    /// Check all these files, and start nothing.
     #[arg(long)]
     pub check: bool,
-    /// When told to end, wait so long for values to be delivered.
+    /// At the end, wait this long for values to be delivered.
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "5 sec")]
     pub drain: Duration,
+    /// Log more.
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 impl ServeArguments {
@@ -60,7 +59,7 @@ impl ServeArguments {
             return Ok(Origin::File(path.clone()));
         }
         if self.targets.is_empty() {
-            let usage = "what is to be watched? --config FILE, or --targets FILE and -c FILE";
+            let usage = "nothing to watch: give --config FILE, or --targets FILE and -c FILE";
             return Err(Stop::Usage(usage.to_owned()));
         }
         let list = |texts: &[String]| {

@@ -13,10 +13,11 @@ use crate::fleet::plan::{Loaded, load};
 use crate::fleet::server::{Reload, Server};
 
 use super::messages::{Messages, counted};
-use super::terminal::{Purpose, shows_errors};
+use super::terminal::Purpose;
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
 use service::Service;
+pub use service::allow_files;
 use signals::{Signal, Signals};
 
 /// How often files are looked at for changes.
@@ -39,24 +40,27 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
             "{} in {}, {}, {} exported, {}\n",
             count(plan.targets.len(), "host"),
             count(plan.groups.len(), "group"),
-            count(plan.groups.iter().map(|group| group.selection.len()).sum(), "definition"),
+            count(plan.groups.iter().map(|group| group.defined).sum(), "definition"),
             exported,
             count(plan.config.sinks.len(), "sink"),
         );
         messages.output(Purpose::Text).print(line)?;
         return Ok(Outcome::Good);
     }
-    if let Err(problem) = service::allow_files(plan.targets.len()) {
+    if let Err(problem) = allow_files(plan.targets.len()) {
         messages.error(&problem);
         return Ok(Outcome::Mistake);
     }
     // Signals first: from the first line of the log on they mean what they should.
     let signals = Signals::watch().map_err(Stop::Output)?;
-    let is_coloured =
-        shows_errors() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let level = match (messages.are_quiet(), arguments.verbose) {
+        (true, _) => tracing::Level::WARN,
+        (false, true) => tracing::Level::DEBUG,
+        (false, false) => tracing::Level::INFO,
+    };
     let log = tracing_subscriber::fmt().with_writer(log_stream).with_target(false);
     // A second one in this process would change nothing.
-    let _ = log.with_ansi(is_coloured).try_init();
+    let _ = log.with_max_level(level).with_ansi(messages.are_coloured()).try_init();
     let (hosts, groups) = (plan.targets.len(), plan.groups.len());
     let server = match Server::start(origin, plan, loaded.files) {
         Ok(server) => server,

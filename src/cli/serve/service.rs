@@ -62,7 +62,7 @@ impl Service {
 
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, state) {
-        tracing::warn!("the service manager does not hear: {error}");
+        tracing::warn!("cannot notify the service manager: {error}");
     }
 }
 

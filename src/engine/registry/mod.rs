@@ -1,8 +1,8 @@
-//! Definitions by name, as they were registered; independent of any source.
+//! Definitions by name, as they were registered, independent of any source.
 //!
-//! A registry is a value: its clones are cheap and do not change, so a context
-//! works with one while others go on registering. It does not know who shares
-//! which clone.
+//! A registry is a value. Clones are cheap and do not change, so a context can
+//! use one while others register more. A registry does not know who uses its
+//! clones.
 
 mod reading;
 mod refusals;
@@ -14,50 +14,66 @@ use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 use super::anonymous::{ANONYMOUS, Anonymous};
 use super::controls::{Controls, SetBy};
 use super::identifiers;
+#[cfg(feature = "fleet")]
+use super::identity;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
 use crate::syntax::ast::Expr;
+#[cfg(feature = "fleet")]
+use crate::syntax::print_expr;
 use crate::syntax::{ControlOption, Earlier, PcpError};
 use crate::text::Span;
 pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
 
-/// A definition without mistakes in its text.
+/// A definition whose text has no mistakes.
 #[derive(Clone, Debug)]
 pub struct Registered {
-    /// Name; of an expression without a name, its text.
+    /// Name; for an expression without a name, its text.
     pub name: Arc<str>,
-    /// Where the name stands; of an expression without a name, all of it.
+    /// Place of the name; for an expression without a name, of the whole
+    /// expression.
     pub name_span: Span,
     /// False for an expression without a name.
     pub is_named: bool,
     /// The expression.
     pub expr: Arc<Expr>,
-    /// Identity of name and text, under which previous samples are kept.
+    /// Identity of name and text. Previous samples are kept under it.
     pub identity: u64,
-    /// The metric's identifier; an expression without a name has none.
+    /// Identifier of the metric. An expression without a name has none.
     pub pmid: Option<Pmid>,
+}
+
+#[cfg(feature = "fleet")]
+impl Registered {
+    /// An expression without a name that is a part of another one.
+    pub(crate) fn unnamed(expr: Expr, span: Span) -> Registered {
+        let text = print_expr(&expr);
+        let identity = identity("", &text);
+        let (name, expr) = (text.into(), Arc::new(expr));
+        Registered { name, name_span: span, is_named: false, expr, identity, pmid: None }
+    }
 }
 
 /// Definitions in the order of registration.
 #[derive(Clone, Debug)]
 pub struct Registry {
     language: Language,
-    /// `None` for names that were unregistered.
+    /// Definitions by name; `None` for a name that was unregistered.
     by_name: Layers<Arc<str>, Option<Arc<Registered>>>,
     by_pmid: Layers<Pmid, Option<Arc<Registered>>>,
     texts: Layers<Pmid, Texts>,
-    /// Names of definitions of files that have mistakes in their text.
+    /// Names of definitions in files whose texts have mistakes.
     refused: Layers<Arc<str>, ()>,
     controls: Controls,
-    /// Identifiers of global metrics given so far.
+    /// Number of identifiers of global metrics that were assigned so far.
     given: u32,
-    /// How many had been given when the anonymous metrics got theirs.
+    /// The value of `given` when the anonymous metrics got their identifiers.
     anonymous: Option<u32>,
-    /// Global metrics there are.
+    /// Number of global metrics.
     count: usize,
-    /// Lists made when someone asks for them; shared by clones.
+    /// Lists that are made on demand. Clones share them.
     lists: Arc<Lists>,
 }
 
@@ -77,7 +93,7 @@ struct Lists {
 }
 
 impl Registry {
-    /// Without definitions.
+    /// A registry without definitions.
     pub fn new(language: impl Into<Language>) -> Registry {
         let language = language.into();
         let mut registry = Registry {
@@ -103,9 +119,9 @@ impl Registry {
         self.language
     }
 
-    /// Gives the anonymous metrics their identifiers, if they have none:
-    /// version 7 does so first of all, version 6 when definitions are loaded
-    /// or a context is opened.
+    /// Assigns identifiers to the anonymous metrics, if they have none. Version
+    /// 7 does so first of all, version 6 when definitions are loaded or a
+    /// context is opened.
     pub(crate) fn define_anonymous(&mut self) {
         if self.anonymous.is_none() {
             self.anonymous = Some(self.given);
@@ -119,7 +135,7 @@ impl Registry {
         pmids.flatten().zip(ANONYMOUS)
     }
 
-    /// Enters a global definition whose name is free and gives it an identifier.
+    /// Adds a global definition with a free name and assigns an identifier.
     fn insert(
         &mut self,
         registered: Registered,
@@ -135,7 +151,7 @@ impl Registry {
         }
         let Some(pmid) = identifiers::global(self.given) else {
             let message = "there are no more identifiers for derived metrics".to_owned();
-            let help = "identifiers are not given again; start anew";
+            let help = "identifiers are not used again; restart the program";
             let words = "global PMID space exhausted";
             return Err(no_room(&registered, message, help, words, diagnostics));
         };
@@ -145,8 +161,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Enters a definition that has its identifier; one of the same name is
-    /// then found by its identifier only.
+    /// Adds a definition that has an identifier. An older one of the same name
+    /// can then be found only by its identifier.
     pub(super) fn enter(&mut self, registered: Arc<Registered>) {
         let Some(pmid) = registered.pmid else { return };
         self.by_name.insert(Arc::clone(&registered.name), Some(Arc::clone(&registered)));
@@ -154,8 +170,8 @@ impl Registry {
         self.drop_lists();
     }
 
-    /// Takes out the global definition of a name (`pmUnregisterDerived(3)`).
-    /// Its identifier is not given again.
+    /// Removes the global definition with a name (`pmUnregisterDerived(3)`).
+    /// Its identifier is not used again.
     pub fn unregister(&mut self, name: &str) -> Option<Arc<Registered>> {
         let registered = Arc::clone(self.definition(name)?);
         self.by_name.insert(Arc::from(name), None);
@@ -167,17 +183,17 @@ impl Registry {
         Some(registered)
     }
 
-    /// Gives a metric one of its help texts (`pmAddDerivedText(3)`).
+    /// Sets a help text of a metric (`pmAddDerivedText(3)`).
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it has the
-    /// text already; the first one stays.
+    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
+    /// has the text, which then stays.
     pub fn set_text(&mut self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
         let pmid = self.definition(name).and_then(|one| one.pmid).ok_or(PmStatus::NAME)?;
         self.set_text_of(pmid, kind, text)
     }
 
-    /// Gives the metric of an identifier one of its help texts.
+    /// Sets a help text of the metric with an identifier.
     pub(super) fn set_text_of(
         &mut self,
         pmid: Pmid,
@@ -197,7 +213,7 @@ impl Registry {
         Ok(())
     }
 
-    /// A help text of a metric, just as it was given (`pmLookupText(3)`).
+    /// A help text of a metric, exactly as it was set (`pmLookupText(3)`).
     pub fn text(&self, pmid: Pmid, kind: TextKind) -> Option<&str> {
         let texts = self.texts.get(&pmid)?;
         match kind {
@@ -211,47 +227,47 @@ impl Registry {
         self.controls.get(option)
     }
 
-    /// Gives an option a value (`pmSetDerivedControl(3)`). Debugging options
-    /// are remembered and have no other effect.
+    /// Sets an option (`pmSetDerivedControl(3)`). Debugging options are
+    /// remembered but have no effect.
     ///
     /// # Errors
-    /// `PM_ERR_ARG` for a value that it cannot have, `PM_ERR_AGAIN` if the
-    /// environment gave it another; `PM_ERR_NOCONTEXT` for the limit of a
-    /// context, see [`super::Session::set_control`].
+    /// `PM_ERR_ARG` for a value that the option cannot have, `PM_ERR_AGAIN` if
+    /// the environment has set another value, `PM_ERR_NOCONTEXT` for the limit
+    /// of a context, see [`super::Session::set_control`].
     pub fn set_control(&mut self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
         self.controls.set(option, value, SetBy::Program)
     }
 
-    /// True for the name of a definition of a file that has mistakes in its text.
+    /// True for the name of a definition in a file whose text has mistakes.
     pub(crate) fn is_refused(&self, name: &str) -> bool {
         self.refused.get(name).is_some()
     }
 
-    /// The definition of a name.
+    /// The definition with a name.
     pub fn get(&self, name: &str) -> Option<&Registered> {
         self.definition(name).map(|definition| &**definition)
     }
 
-    /// The definition of a name, to be kept.
+    /// The definition with a name, to keep.
     pub fn definition(&self, name: &str) -> Option<&Arc<Registered>> {
         self.by_name.get(name)?.as_ref()
     }
 
-    /// True if a global metric of that name was registered when `given`
-    /// identifiers had been given.
+    /// True if a global metric with this name was already registered when
+    /// `given` identifiers had been assigned.
     pub(super) fn defined_among(&self, name: &str, given: u32) -> bool {
         let pmid = self.definition(name).and_then(|definition| definition.pmid);
         let end = identifiers::global(given);
         pmid.is_some_and(|pmid| end.is_none_or(|end| pmid < end))
     }
 
-    /// The definition of an identifier.
+    /// The definition with an identifier.
     pub fn by_pmid(&self, pmid: Pmid) -> Option<&Arc<Registered>> {
         self.by_pmid.get(&pmid)?.as_ref()
     }
 
-    /// True while this very definition is registered, by its name or by its
-    /// identifier only.
+    /// True while this very definition is registered, even if only its
+    /// identifier finds it.
     pub(super) fn holds(&self, pmid: Pmid, registered: &Arc<Registered>) -> bool {
         self.by_pmid(pmid).is_some_and(|now| Arc::ptr_eq(now, registered))
     }
@@ -270,7 +286,7 @@ impl Registry {
         self.definitions().iter().map(|definition| &**definition).collect()
     }
 
-    /// The definitions of names that begin with a prefix, by name.
+    /// The definitions whose names begin with a prefix, by name.
     pub fn beginning_with(&self, prefix: &str) -> &[Arc<Registered>] {
         let sorted = self.lists.sorted.get_or_init(|| {
             let mut list = self.list();
@@ -282,9 +298,9 @@ impl Registry {
         &sorted[start..start + length]
     }
 
-    /// The registry with other expressions in place of its own, under the same names
-    /// and identifiers. Definitions for which there is none are as if they had
-    /// mistakes in their text.
+    /// The registry with other expressions under the same names and
+    /// identifiers. A definition without a new expression counts as one with
+    /// mistakes in its text.
     #[cfg(feature = "fleet")]
     pub(crate) fn with_expressions(&self, of: impl Fn(&Registered) -> Option<Expr>) -> Registry {
         let mut registry = self.clone();
@@ -303,7 +319,7 @@ impl Registry {
         registry
     }
 
-    /// Lets lists be made anew; clones keep theirs.
+    /// Discards the lists. Clones keep theirs.
     fn drop_lists(&mut self) {
         match Arc::get_mut(&mut self.lists) {
             Some(own) => *own = Lists::default(),
@@ -320,7 +336,7 @@ impl Registry {
         self.definitions().iter().map(|definition| &*definition.name)
     }
 
-    /// Identifiers of global metrics given so far.
+    /// Number of identifiers of global metrics that were assigned so far.
     pub(super) fn given(&self) -> u32 {
         self.given
     }

@@ -1,8 +1,8 @@
-//! Turns texts into definitions: from files, from the environment, from a
-//! program.
+//! Turns texts into definitions: texts from files, from the environment and
+//! from a program.
 //!
-//! It reports what is wrong with a text. [`Registry::insert`] decides about a
-//! definition that is right.
+//! It reports mistakes in a text. [`Registry::insert`] decides about a
+//! definition without mistakes.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ use crate::syntax::{
 use crate::text::{SourceId, SourceMap, Span};
 
 impl Registry {
-    /// Registers what the files of a `:`-separated list define
+    /// Registers the definitions in the files of a `:`-separated list
     /// (`pmLoadDerivedConfig(3)`). Lines with mistakes are reported and
-    /// passed over. Gives the number of metrics registered.
+    /// skipped. Returns the number of registered metrics.
     ///
-    /// In the dialects of libpcp a path that cannot be read ends the list; what
-    /// that function returns then is [`Diagnostic::pcp`] of the last diagnostic.
+    /// In the dialects of libpcp, a path that cannot be read ends the list. The
+    /// return value of that function is then in [`Diagnostic::pcp`] of the last
+    /// diagnostic.
     pub fn load(
         &mut self,
         paths: &str,
@@ -39,8 +40,8 @@ impl Registry {
 
     /// Registers the definitions that every client of PCP on this machine has
     /// (pmRegisterDerived(3)): those of the list in `PCP_DERIVED_CONFIG`, or
-    /// without that variable those of the directory `config/derived` below
-    /// `PCP_VAR_DIR`. A path that cannot be read ends nothing here.
+    /// without that variable those in the directory `config/derived` below
+    /// `PCP_VAR_DIR`. A path that cannot be read is skipped.
     pub fn load_system(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) -> usize {
         self.define_anonymous();
         let Some(paths) = system::definitions() else { return 0 };
@@ -49,7 +50,8 @@ impl Registry {
         self.add_files(files, unreadable, sources, diagnostics)
     }
 
-    /// Registers what files define. Those that are `unreadable` come last.
+    /// Registers the definitions in files. The diagnostics in `unreadable` come
+    /// last.
     fn add_files(
         &mut self,
         files: Vec<SourceId>,
@@ -62,8 +64,8 @@ impl Registry {
         count
     }
 
-    /// Sets the options that `PCP_DERIVED_CONTROL` asks for (PCPIntro(1)),
-    /// which no one can change afterwards. Version 6 does not know of it.
+    /// Sets the options in `PCP_DERIVED_CONTROL` (PCPIntro(1)). Nobody can
+    /// change them afterwards. Version 6 does not know the variable.
     pub fn set_system_controls(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) {
         let Some(text) = system::controls() else { return };
         if !self.language.dialect.is_version_7() {
@@ -77,7 +79,7 @@ impl Registry {
             not_set(setting, outcome, sources, &mut found);
         }
         found.sort();
-        // No definition is the worse for it.
+        // The option is not part of a definition, so no definition is affected.
         for diagnostic in found.since_mut(0) {
             let said = diagnostic.pcp.take();
             diagnostic.pcp = said.map(|said| pcp::control_of_environment(&said).into());
@@ -85,7 +87,7 @@ impl Registry {
         diagnostics.extend(found.into_iter().map(as_warning));
     }
 
-    /// Registers what the text of a definition file defines.
+    /// Registers the definitions in the text of a definition file.
     pub fn add_text(
         &mut self,
         source: SourceId,
@@ -109,7 +111,7 @@ impl Registry {
                         pmid: None,
                     };
                     let (name, first) = (registered.name.clone(), late.len());
-                    // What is wrong is in the diagnostics.
+                    // The diagnostics already have the mistakes.
                     if let Err(error) = self.insert(registered, &mut late) {
                         let file = &sources.get(source).name;
                         let line = FileLine { file, number: definition.line, line: "" };
@@ -126,8 +128,8 @@ impl Registry {
                 }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);
-                    // The reader has made sure of the name, unless the metric
-                    // was one too many.
+                    // The reader has checked the name. It is missing only if
+                    // its metric was one too many.
                     let _ = self.set_text(name, kind, &text.text);
                 }
                 DefinitionItem::Control { setting, line } => {
@@ -143,7 +145,8 @@ impl Registry {
                 }
             }
         }
-        // libpcp reads and registers line by line.
+        // libpcp reads and registers line by line, so diagnostics follow the
+        // lines.
         let mut late = late.into_iter().peekable();
         for diagnostic in of_lines {
             while let Some(earlier) = late.next_if(|late| late.span.start < diagnostic.span.start) {
@@ -158,7 +161,7 @@ impl Registry {
     /// Registers one metric (`pmRegisterDerived(3)`).
     ///
     /// # Errors
-    /// What libpcp says of a refused expression; our own words are in
+    /// libpcp's words for a refused expression. Our own words are in
     /// `diagnostics`.
     pub fn register(
         &mut self,
@@ -167,7 +170,7 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), PcpError> {
-        // libpcp does not look at the expression of a name that is taken.
+        // libpcp does not read the expression if the name is taken.
         if self.defines(name) {
             return Err(duplicate(name, whole(source, sources), "global", diagnostics));
         }
@@ -175,13 +178,13 @@ impl Registry {
         self.insert(registered, diagnostics)
     }
 
-    /// Registers a definition in place of the one that the name has, if it has
-    /// one. As for `pmUnregisterDerived(3)` and `pmRegisterDerived(3)` one after
-    /// the other the metric gets another identifier; the samples that other
-    /// definitions keep are not touched.
+    /// Registers a definition in place of an earlier one with the same name, if
+    /// there is one. The metric gets another identifier, as after
+    /// `pmUnregisterDerived(3)` and `pmRegisterDerived(3)`. Samples of other
+    /// definitions stay.
     ///
     /// # Errors
-    /// As [`Registry::register`]; then the former definition stays.
+    /// As [`Registry::register`]. The earlier definition then stays.
     pub fn replace(
         &mut self,
         name: &str,
@@ -211,7 +214,7 @@ impl Registry {
         self.parse_as(EXPRESSION, whole(source, sources), sources, diagnostics)
     }
 
-    /// Parses an expression that is a part of a text, without registering it.
+    /// Parses an expression that is part of a text, without registering it.
     ///
     /// # Errors
     /// As [`Registry::register`].
@@ -224,7 +227,7 @@ impl Registry {
         self.parse_as(EXPRESSION, place, sources, diagnostics)
     }
 
-    /// Parses what libpcp's messages call `name`.
+    /// Parses an expression that libpcp's messages call `name`.
     fn parse_as(
         &self,
         name: &str,
@@ -236,7 +239,7 @@ impl Registry {
         let first = diagnostics.len();
         let parsed = parse_expr(place.source, text, place.start, self.language, diagnostics);
         if let Some(error) = parsed.error {
-            // libpcp stops at its first error, whatever else is found.
+            // libpcp stops at its first error, even if there are more.
             if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
                 let message = error.message.as_deref();
                 let said = pcp::syntax_error(name, text, error.offset, message);
@@ -254,7 +257,7 @@ impl Registry {
         })
     }
 
-    /// Parses the definition of a name without registering it.
+    /// Parses the definition of a name, without registering it.
     ///
     /// # Errors
     /// As [`Registry::register`].
@@ -282,7 +285,7 @@ fn as_warning(diagnostic: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..diagnostic }
 }
 
-/// The whole of a text.
+/// The span of a whole text.
 pub fn whole(source: SourceId, sources: &SourceMap) -> Span {
     let end = u32::try_from(sources.get(source).text.len()).unwrap_or(u32::MAX);
     Span::new(source, 0, end)

@@ -1,5 +1,5 @@
-//! Diagnostics about definitions and options that are right by themselves but
-//! come too late, or are one too many.
+//! Diagnostics about definitions and options that are correct but come too
+//! late, or are one too many.
 
 use pmderive_runtime::model::PmStatus;
 
@@ -8,16 +8,15 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::{PcpError, Setting};
 use crate::text::{SourceMap, Span};
 
-/// Refuses the second definition of a name, the text at `place`; `kind` is
-/// libpcp's word for it.
+/// Refuses the second definition of a name. `place` is its text, and `kind` is
+/// libpcp's word for such a definition.
 pub fn duplicate(name: &str, place: Span, kind: &str, diagnostics: &mut Diagnostics) -> PcpError {
     let message = format!("`{name}` is defined already");
     diagnostics.push(Diagnostic::error(Code::DuplicateName, place, message));
     PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
 }
 
-/// Refuses a definition whose only fault is that it comes too late; `words` are
-/// libpcp's.
+/// Refuses a definition because a limit is reached. `words` are libpcp's.
 pub fn no_room(
     registered: &Registered,
     message: String,
@@ -35,7 +34,7 @@ pub fn no_room(
 }
 
 /// Reports an option that was understood but could not be set. libpcp's words
-/// are those without the place.
+/// have no place.
 pub fn not_set(
     setting: Setting,
     outcome: Result<(), PmStatus>,
@@ -46,8 +45,8 @@ pub fn not_set(
     let Setting { option, value, span } = setting;
     let message = format!("cannot set {} to {value}", option.name());
     let help = match status {
-        PmStatus::AGAIN => "PCP_DERIVED_CONTROL in the environment prevails",
-        PmStatus::NOCONTEXT => "a program sets it for a context; there is none here",
+        PmStatus::AGAIN => "PCP_DERIVED_CONTROL in the environment takes precedence",
+        PmStatus::NOCONTEXT => "only a program can set it, for one of its contexts",
         _ => "see pmSetDerivedControl(3)",
     };
     let text = status.to_string().to_lowercase();

@@ -1,10 +1,10 @@
-//! What sessions have in common when their sources give
-//! the same answers: checked definitions, plans of lists, and the memory that
-//! only an evaluation under way needs.
+//! The parts that sessions share when their sources give the same answers:
+//! checked definitions, plans of lists, and memory that is needed only during
+//! an evaluation.
 //!
-//! Each is found by all that it was made of, compared in full, and exists as
-//! long as a session uses it. Sessions whose answers differ, even in
-//! identifiers alone, have their own.
+//! Each part is found by everything that it was made of, compared in full. It
+//! exists while a session uses it. Sessions whose answers differ, even only in
+//! identifiers, have their own parts.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,14 +19,16 @@ use super::lists::Needs;
 use crate::bind::{Found, ask};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::vocabulary::Vocabulary;
-use crate::engine::{Checked, Engine, Metric, Registered, Registry, Selection, Told, told};
+use crate::engine::{
+    Checked, Engine, Metric, Registered, Registry, Selection, WithSuggestions, examine_and_suggest,
+};
 
-/// What sessions of an engine share.
+/// The parts that sessions of an engine share.
 #[derive(Default)]
 pub(in crate::engine) struct Alike {
     together: Mutex<WeakTable<Together>>,
     needs: Mutex<WeakTable<Needs>>,
-    /// As many as were used at the same time.
+    /// Unused buffers: as many as were ever in use at the same time.
     spaces: Mutex<Vec<Space>>,
 }
 
@@ -35,20 +37,21 @@ pub(super) struct Together {
     selection: Selection,
     definitions: Vec<Arc<Registered>>,
     found: Vec<Found>,
-    /// Parallel to the definitions.
+    /// The metrics, parallel to the definitions.
     metrics: Vec<Metric>,
     pub(super) typed: Typed,
-    /// In the words of the first source.
+    /// Diagnostics in terms of the first source.
     diagnostics: Diagnostics,
-    /// True if names of a source might be suggested in place of unknown ones.
-    misses_names: bool,
-    /// What came of all of them, as sessions that have nothing else keep it.
+    /// True if a suggestion needed the names of a source.
+    needs_names: bool,
+    /// The outcomes of all definitions, in the form for sessions that have
+    /// bound nothing else.
     bound: Mutex<Weak<BoundByPmid>>,
 }
 
 impl Engine {
-    /// Checks definitions against a source, or finds what came of that for a
-    /// source with the same answers. What is wrong is in the words of this source.
+    /// Checks definitions against a source, or finds the result for a source
+    /// with the same answers. Diagnostics are in terms of this source.
     ///
     /// # Errors
     /// The source failed.
@@ -84,12 +87,13 @@ impl Engine {
             if known.diagnostics.is_empty() {
                 return Ok((known, Diagnostics::default()));
             }
-            let names = if known.misses_names { source.traverse("")? } else { Vec::new() };
+            let names = if known.needs_names { source.traverse("")? } else { Vec::new() };
             let mut diagnostics = Diagnostics::default();
             examine(&Vocabulary::known(&names, registry), &mut diagnostics);
             return Ok((known, diagnostics));
         }
-        let Told { examination, diagnostics, misses_names } = told(registry, source, examine)?;
+        let WithSuggestions { examination, diagnostics, needs_names } =
+            examine_and_suggest(registry, source, examine)?;
         let Checked { metrics, typed } = examination.into_checked(chosen.into_iter());
         let together = Arc::new(Together {
             selection,
@@ -98,14 +102,14 @@ impl Engine {
             metrics,
             typed,
             diagnostics: diagnostics.clone(),
-            misses_names,
+            needs_names,
             bound: Mutex::default(),
         });
         lock(&self.alike.together).insert(hash, &together);
         Ok((together, diagnostics))
     }
 
-    /// What a list needs, made by `make` unless a session has it.
+    /// The needs of a list; `make` makes them unless a session has them.
     pub(super) fn needs(
         &self,
         hash: u64,
@@ -114,25 +118,26 @@ impl Engine {
     ) -> Arc<Needs> {
         let known = lock(&self.alike.needs).find(hash, &is_meant);
         known.unwrap_or_else(|| {
-            // Nobody waits for the compiler. If two were made, one counts.
+            // Runs without the lock, so nobody waits for the compiler. If two
+            // were made, the first one is used.
             let made = Arc::new(make());
             lock(&self.alike.needs).find_or_insert(hash, is_meant, || made)
         })
     }
 
-    /// Memory to fetch with.
+    /// Takes a buffer for fetching.
     pub(super) fn space(&self) -> Space {
         lock(&self.alike.spaces).pop().unwrap_or_default()
     }
 
-    /// Leaves it to others.
+    /// Returns a buffer for others to use.
     pub(super) fn give_back(&self, space: Space) {
         lock(&self.alike.spaces).push(space);
     }
 }
 
 impl Together {
-    /// What came of the definitions, with what is wrong in a source's words.
+    /// The outcomes of the definitions, with diagnostics in terms of a source.
     fn outcomes(self: &Arc<Together>, diagnostics: &Diagnostics) -> BoundByPmid {
         let mut by_metric: FxHashMap<&str, Vec<Diagnostic>> = FxHashMap::default();
         for diagnostic in diagnostics {
@@ -154,7 +159,7 @@ impl Together {
         self.definitions.iter().zip(&self.metrics).filter_map(outcome).collect()
     }
 
-    /// Adds what came of the definitions to what a session has bound.
+    /// Adds the outcomes of the definitions to those of a session.
     pub(super) fn add_to(
         self: &Arc<Together>,
         bound: &mut Arc<BoundByPmid>,
@@ -191,7 +196,7 @@ mod tests {
     use crate::dialect::Dialect;
     use crate::engine::{Backend, Session, SharedRegistry};
 
-    /// Every metric has its item as value.
+    /// A feed in which every metric has its item number as value.
     struct Items;
 
     impl Feed for Items {
@@ -227,7 +232,8 @@ mod tests {
             Faces { engine, shared: Arc::new(shared) }
         }
 
-        /// A context of a source that has these metrics, with their items.
+        /// A context over a source with these metrics. Their values are their
+        /// item numbers.
         fn open(&self, metrics: &[(&str, u32)]) -> Face {
             let mut metadata = MemoryMetadata::default();
             for (name, item) in metrics {
@@ -240,14 +246,14 @@ mod tests {
             Session::new(Arc::clone(&self.engine), Arc::clone(&self.shared), source)
         }
 
-        /// How many kinds of checked definitions and of lists are in use.
+        /// Number of kinds of checked definitions and of lists in use.
         fn in_use(&self) -> (usize, usize) {
             let alike = &self.engine.alike;
             (lock(&alike.together).count(), lock(&alike.needs).count())
         }
     }
 
-    /// The number that each metric has, if it has one.
+    /// The value of each metric, if it has one.
     fn numbers(face: &mut Face, names: &[&str]) -> Vec<Option<u32>> {
         let found = face.lookup_names(names).expect("memory does not fail");
         let pmids: Vec<Pmid> = found.into_iter().map(|pmid| pmid.expect("a name")).collect();
@@ -273,11 +279,11 @@ mod tests {
             assert!(Arc::ptr_eq(&one.bound, &other.bound));
             assert_eq!(faces.in_use(), (1, 1));
         }
-        // The same names, but other identifiers.
+        // The same names with other identifiers.
         let mut swapped = faces.open(&[("a.one", 2), ("a.two", 10)]);
         assert_eq!(numbers(&mut swapped, &names), [Some(12), Some(20)]);
         assert_eq!(faces.in_use(), (2, 2));
-        // What one of them has besides is unknown to the others.
+        // A definition that one session added is unknown to the others.
         let added = one.add_derived("d.own", "a.one * 7").expect("memory does not fail");
         added.unwrap_or_else(|refused| panic!("{refused}"));
         assert_eq!(numbers(&mut one, &["d.own", "d.sum"]), [Some(7), Some(3)]);
@@ -287,7 +293,8 @@ mod tests {
         assert_eq!(faces.in_use(), (0, 0));
     }
 
-    /// What is wrong is the same for like sources, but each has names to suggest.
+    /// Mistakes are the same for similar sources, but each source has its own
+    /// names to suggest.
     #[test]
     fn mistakes_are_told_in_the_words_of_each_source() {
         let faces = Faces::new(&[("d.wrong", "a.tvo + 1"), ("d.right", "a.one")]);

@@ -1,5 +1,5 @@
-//! Binds the definitions of a session: each when it is first touched. The
-//! result stays until the definition or the source's metadata changes.
+//! Binds the definitions of a session, each when it is first used. The result
+//! stays until the definition or the source's metadata changes.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Registered, anonymous, identifiers};
 use crate::text::SourceMap;
 
-/// Definitions that were bound.
+/// The bound definitions.
 pub(super) type BoundByPmid = FxHashMap<Pmid, Bound>;
 
-/// A definition that was bound, with what came of it.
+/// A bound definition with its outcome.
 #[derive(Clone)]
 pub(super) struct Bound {
     pub definition: Arc<Registered>,
@@ -27,25 +27,25 @@ pub(super) struct Bound {
 
 #[derive(Clone)]
 pub(super) enum Outcome {
-    /// It is the expression at a position among those that were bound with it.
+    /// The metric is the expression at position `at` among those that were
+    /// bound together.
     Usable {
         desc: Desc,
         among: Arc<Together>,
         at: usize,
     },
     Unusable(Vec<Diagnostic>),
-    /// The source has a metric of that name.
+    /// The source has a metric with that name.
     Hidden(Vec<Diagnostic>),
 }
 
-/// Expressions that were bound together, each with the identity that its
-/// previous samples are kept under. Some are operands of others, which come
-/// after them.
+/// Expressions that were bound together, each with the identity of its previous
+/// samples. Operands come before the expressions that use them.
 pub(super) type Typed = Vec<(u64, TypedExpr)>;
 
 impl<S: FetchSource> Session<S> {
-    /// What is wrong with a derived metric in this session, if anything is,
-    /// with the texts that the diagnostics point into.
+    /// The mistakes in a derived metric in this session, if any, with the texts
+    /// that the diagnostics point into.
     ///
     /// # Errors
     /// The source failed.
@@ -60,9 +60,9 @@ impl<S: FetchSource> Session<S> {
         Ok((diagnostics, self.scope.sources.clone()))
     }
 
-    /// What was found wrong with derived metrics since this was asked last, in
-    /// the order in which they were first touched, with the texts that the
-    /// diagnostics point into. libpcp says so when it happens.
+    /// The mistakes in derived metrics since the last call, in the order in
+    /// which the metrics were first used, with the texts that the diagnostics
+    /// point into. libpcp reports mistakes when they happen.
     pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
         let mut diagnostics = Diagnostics::default();
         for pmid in std::mem::take(&mut self.untold) {
@@ -73,10 +73,10 @@ impl<S: FetchSource> Session<S> {
         (diagnostics, self.scope.sources.clone())
     }
 
-    /// Binds those definitions that are not bound yet, all together.
+    /// Binds the definitions that are not bound yet, all together.
     ///
     /// # Errors
-    /// The source failed; then none of them is.
+    /// The source failed, and none of them is bound.
     pub(super) fn bind(
         &mut self,
         pmids: impl IntoIterator<Item = Pmid>,
@@ -100,8 +100,8 @@ impl<S: FetchSource> Session<S> {
         let source = &mut self.source;
         let (together, diagnostics) = self.engine.check_together(registry, &wanted, source)?;
         if self.bound.is_empty() {
-            // The first question may have made a connection to another peer;
-            // all answers are its.
+            // The first question may have connected to another peer. All
+            // answers are from that peer.
             self.epoch = source.metadata_epoch();
         }
         together.add_to(&mut self.bound, &diagnostics);
@@ -113,8 +113,9 @@ impl<S: FetchSource> Session<S> {
         Ok(())
     }
 
-    /// The metrics of the source that a derived metric is computed from, those
-    /// of branches that are never chosen left out. None if it cannot be used.
+    /// The metrics of the source from which a derived metric is computed,
+    /// without those of branches that are never chosen. Empty if the metric
+    /// cannot be used.
     ///
     /// # Errors
     /// The source failed.
@@ -129,12 +130,12 @@ impl<S: FetchSource> Session<S> {
         Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
     }
 
-    /// What came of binding a metric, if it was bound.
+    /// The outcome of binding a metric, if it is bound.
     pub(super) fn outcome(&self, pmid: Pmid) -> Option<&Outcome> {
         self.bound.get(&pmid).map(|bound| &bound.outcome)
     }
 
-    /// Descriptor of a derived metric that was bound (`pmLookupDesc(3)`).
+    /// Descriptor of a bound derived metric (`pmLookupDesc(3)`).
     pub(super) fn desc(&self, pmid: Pmid) -> Result<MetricDesc, PmStatus> {
         let desc = match self.outcome(pmid) {
             Some(Outcome::Usable { desc, .. }) => *desc,

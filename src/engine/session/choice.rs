@@ -1,5 +1,5 @@
 //! Definitions and expressions that a session was told to compute, in an order.
-//! Sources that are alike share the program, as with [`Engine::compile`].
+//! Similar sources share the program, as with [`Engine::compile`].
 
 use std::sync::Arc;
 
@@ -12,21 +12,22 @@ use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Compiled, Metric, Registered};
 
-/// What was chosen.
+/// The current choice.
 #[derive(Default)]
 pub(super) struct Choice {
-    /// Nothing before the first choice.
+    /// `None` before the first choice.
     compiled: Option<Arc<Compiled>>,
-    /// The source's metadata that it was compiled against.
+    /// Epoch of the source's metadata for which it was compiled.
     epoch: u64,
-    /// The source failed, so that it may be another one now.
+    /// True if the source failed, so that it may now be another one.
     lost: bool,
-    /// How often it was evaluated when something else came into force.
+    /// Number of evaluations when something else last came into force.
     pub evaluations: u64,
 }
 
 impl Choice {
-    /// Lets an evaluator compute it; gives how often it was evaluated.
+    /// Makes an evaluator compute the choice. Returns the number of earlier
+    /// evaluations.
     pub fn put_into(&self, evaluator: &mut Evaluator) -> u64 {
         match &self.compiled {
             Some(compiled) => compiled.put_into(evaluator),
@@ -46,12 +47,13 @@ fn metrics(compiled: &Option<Arc<Compiled>>) -> &[Metric] {
 
 impl<S: FetchSource> Session<S> {
     /// Compiles definitions of the session's registry, and expressions without
-    /// a name, to be sampled from now on. Those that cannot be used have a
-    /// diagnostic and harm no other. What was chosen before is replaced;
-    /// previous samples of definitions whose operands are the same metrics as
-    /// before are kept.
+    /// a name, for sampling from now on. A definition that cannot be used gets
+    /// a diagnostic and does not affect the others. The new choice replaces the
+    /// old one. Previous samples stay for definitions whose operands are the
+    /// same metrics as before.
     ///
     /// # Errors
+    /// The source failed. Nothing has changed.
     /// The source failed; everything is as before.
     pub fn choose(
         &mut self,
@@ -61,15 +63,15 @@ impl<S: FetchSource> Session<S> {
         self.refresh();
         let registry = &self.scope.registry;
         let compiled = self.engine.compile(registry, selection, &mut self.source, diagnostics)?;
-        // The first question may have made a connection to another peer; all
-        // answers are its.
+        // The first question may have connected to another peer. All answers
+        // are from that peer.
         let epoch = self.source.metadata_epoch();
         self.choice = Choice { compiled: Some(compiled), epoch, lost: false, evaluations: 0 };
         self.put_in_force(InForce::Choice);
         Ok(())
     }
 
-    /// The chosen metrics, in the order asked for.
+    /// The chosen metrics, in the order of the request.
     pub fn metrics(&self) -> &[Metric] {
         metrics(&self.choice.compiled)
     }
@@ -79,29 +81,29 @@ impl<S: FetchSource> Session<S> {
         (metrics(&self.choice.compiled), &mut self.source)
     }
 
-    /// What computes the chosen metrics.
+    /// The program for the chosen metrics.
     pub fn program(&self) -> Option<&Arc<Program>> {
         self.choice.compiled.as_ref().map(|compiled| &compiled.program)
     }
 
-    /// True if a first sample gives some chosen metric no value because it
-    /// needs two.
+    /// True if the first sample leaves a chosen metric without values because
+    /// it needs two samples.
     pub fn needs_two_samples(&self) -> bool {
         self.program().is_some_and(|program| !program.histories.is_empty())
     }
 
     /// True if the source's metadata may have changed since the choice, so that
-    /// it is to be made again. The compatible dialects bind once.
+    /// the choice must be made again. The compatible dialects bind only once.
     pub fn is_stale(&self) -> bool {
         let changed = self.choice.lost || self.source.metadata_epoch() != self.choice.epoch;
         self.dialect() == Dialect::Fixed && changed
     }
 
-    /// Fetches and evaluates what was chosen. Without a choice there are no
-    /// metrics.
+    /// Fetches and evaluates the chosen metrics. Without a choice there are
+    /// none.
     ///
     /// # Errors
-    /// Those of the fetch.
+    /// The fetch failed.
     pub fn sample<'s>(&'s mut self, space: &'s mut Space) -> Result<Sample<'s, S>, SourceError> {
         if self.running.in_force != InForce::Choice {
             self.put_in_force(InForce::Choice);

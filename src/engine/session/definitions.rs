@@ -1,7 +1,7 @@
-//! Definitions as one session sees them: those of all, those that it has to
-//! itself, and the options of `pmSetDerivedControl(3)`.
+//! The definitions that one session sees: those of all sessions and its own,
+//! and the options of `pmSetDerivedControl(3)`.
 //!
-//! `binding` knows what became of a definition that was bound.
+//! `binding` knows the outcomes of bound definitions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 
 use super::binding::Outcome;
 use super::{FIRST_LOCAL_SOURCE, Session};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::registry::{duplicate, no_room, whole};
 use crate::engine::shared::Local;
@@ -20,22 +20,41 @@ use crate::syntax::ControlOption;
 use crate::text::{SourceId, SourceText};
 
 impl<S: FetchSource> Session<S> {
-    /// Adds a metric that no other session has (`pmAddDerived(3)`). It is
-    /// bound at once; for this session it hides a global one of its name.
+    /// Adds a metric that no other session has (`pmAddDerived(3)`). It is bound
+    /// at once. In this session it hides a global metric with its name.
     ///
     /// # Errors
-    /// The source failed. The inner error: the name or the expression is
-    /// wrong, in itself or against the source, or there is no room. Either
-    /// way nothing is left of the attempt.
+    /// The source failed. The inner error: the name or the expression is wrong,
+    /// in itself or for this source, or a limit is reached. In both cases
+    /// nothing was added.
     pub fn add_derived(
         &mut self,
         name: &str,
         text: &str,
     ) -> Result<Result<Pmid, Refused>, SourceError> {
+        self.add(Some(name), text)
+    }
+
+    /// Adds an expression as a metric that no other session has. It is found by
+    /// its text without blanks around it.
+    ///
+    /// # Errors
+    /// As [`Session::add_derived`].
+    pub fn add_expression(&mut self, text: &str) -> Result<Result<Pmid, Refused>, SourceError> {
+        self.add(None, text)
+    }
+
+    /// Adds what has a name, or an expression.
+    fn add(
+        &mut self,
+        given_name: Option<&str>,
+        text: &str,
+    ) -> Result<Result<Pmid, Refused>, SourceError> {
         self.refresh();
         let mut diagnostics = Diagnostics::default();
         let id = SourceId(FIRST_LOCAL_SOURCE + self.given);
-        let source = (id, SourceText::new(name, text));
+        let name = given_name.unwrap_or(text.trim());
+        let source = (id, SourceText::new(given_name.unwrap_or(EXPRESSION), text));
         let mut sources = self.scope.sources.clone();
         sources.insert(id, source.1.clone());
         let registry = &self.scope.registry;
@@ -45,7 +64,16 @@ impl<S: FetchSource> Session<S> {
                 let place = whole(id, &sources);
                 return Err(duplicate(name, place, "per-context", diagnostics));
             }
-            let registered = registry.parse_named(name, id, &sources, diagnostics)?;
+            let registered = match given_name {
+                Some(name) => registry.parse_named(name, id, &sources, diagnostics)?,
+                // It has a name from now on: its text.
+                None => {
+                    let first = diagnostics.len();
+                    let parsed = registry.parse(id, &sources, diagnostics);
+                    diagnostics.name_metric(first, name);
+                    Registered { is_named: true, ..parsed? }
+                }
+            };
             if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
                 let message =
                     format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
@@ -57,7 +85,7 @@ impl<S: FetchSource> Session<S> {
                 Some(pmid) => Ok((registered, pmid)),
                 None => {
                     let message = "there are no more identifiers for derived metrics".to_owned();
-                    let help = "identifiers are not given again; open another context";
+                    let help = "identifiers are not used again; open another context";
                     let words = "per-context PMID space exhausted";
                     Err(no_room(&registered, message, help, words, diagnostics))
                 }
@@ -67,7 +95,7 @@ impl<S: FetchSource> Session<S> {
             Ok(room) => room,
             Err(error) => return Ok(Err(Refused { error: Some(error), diagnostics, sources })),
         };
-        // Not that of a global definition of the same text.
+        // Differs from the identity of a global definition with the same text.
         let identity = registered.identity.rotate_left(1) ^ 1;
         let definition = Arc::new(Registered { pmid: Some(pmid), identity, ..registered });
         let mut scope = Snapshot { registry: registry.clone(), sources };
@@ -96,19 +124,19 @@ impl<S: FetchSource> Session<S> {
         Ok(Ok(pmid))
     }
 
-    /// True for mistakes that version 6 does not report: it takes a metric
-    /// whose operands are missing, and never has a value for it.
+    /// True for mistakes that version 6 does not report: it accepts a metric
+    /// with missing operands, which then never has values.
     fn is_passed_over(&self, found: &[Diagnostic]) -> bool {
         self.dialect() == Dialect::Pcp6_0
             && found.iter().all(|diagnostic| diagnostic.code == Code::UnknownMetric)
     }
 
-    /// Gives a metric one of its help texts (`pmAddDerivedText(3)`): a global
-    /// one if there is one of that name, else one of this session.
+    /// Sets a help text of a metric (`pmAddDerivedText(3)`): of the global one
+    /// with that name, or else of this session's.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it has the
-    /// text already.
+    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
+    /// has the text.
     pub fn add_text(&mut self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
         match self.shared.set_text(name, kind, text) {
             Err(PmStatus::NAME) => {}
@@ -133,12 +161,12 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
-    /// Gives an option a value (`pmSetDerivedControl(3)`): the limit of a
-    /// session for this one, the others for all.
+    /// Sets an option (`pmSetDerivedControl(3)`): the limit of a session only
+    /// for this one, other options for all.
     ///
     /// # Errors
-    /// `PM_ERR_ARG` for a value that it cannot have, `PM_ERR_AGAIN` if the
-    /// environment gave it another.
+    /// `PM_ERR_ARG` for a value that the option cannot have, `PM_ERR_AGAIN` if
+    /// the environment has set another value.
     pub fn set_control(&mut self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
         match option {
             ControlOption::ContextLimit if !option.takes(value) => Err(PmStatus::ARG),
@@ -151,15 +179,15 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// Starts again with the global definitions, as `pmReconnectContext(3)`
-    /// does in any dialect: those of this session are gone, and the others
-    /// are bound anew. The caller has connected the source.
+    /// does in any dialect. This session's own definitions are removed, and all
+    /// others are bound again. The caller must have connected the source.
     pub fn rebind(&mut self) {
         self.member.locals().clear();
         self.member.changed();
         self.forget_bindings();
     }
 
-    /// Takes the definitions of now; what is still the same stays bound.
+    /// Takes the current definitions. Unchanged ones stay bound.
     pub(super) fn take_scope(&mut self) {
         let mut scope = self.shared.snapshot();
         self.member.known.store(scope.registry.given(), Ordering::Release);
@@ -169,7 +197,7 @@ impl<S: FetchSource> Session<S> {
             scope.registry.enter(Arc::clone(&local.definition));
             for (kind, text) in &local.texts {
                 if let Some(pmid) = local.definition.pmid {
-                    // No text was given before.
+                    // The new registry has no text for it, so this cannot fail.
                     let _ = scope.registry.set_text_of(pmid, *kind, text);
                 }
             }
@@ -177,12 +205,13 @@ impl<S: FetchSource> Session<S> {
         let before = std::mem::replace(&mut self.scope, scope);
         let registry = &self.scope.registry;
         let option = |registry: &Registry| registry.control(ControlOption::NoValue);
-        // With extensions a definition may mean another through its operands.
+        // With extensions, a definition can change its meaning through its
+        // operands.
         if registry.language().extensions || option(registry) != option(&before.registry) {
             return self.forget_bindings();
         }
         let gone = &mut self.gone;
-        // What was missing may be among the definitions that came.
+        // A missing metric may be among the new definitions.
         let tries_again = registry.language().dialect == Dialect::Fixed;
         Arc::make_mut(&mut self.bound).retain(|pmid, bound| {
             let stays = registry.holds(*pmid, &bound.definition);

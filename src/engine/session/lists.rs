@@ -1,10 +1,9 @@
-//! Fetches of any mix of base and derived metrics.
+//! Fetches any mix of base and derived metrics.
 //!
-//! All sessions of sources with the same answers find out once what a list
-//! [`Needs`]: which program computes its derived metrics, what is fetched
-//! besides the program's operands, and where each entry of the result comes
-//! from. While a session fetches a list again and again its [`Plan`] is all
-//! that is needed.
+//! Sessions of sources with the same answers determine only once what a list
+//! [`Needs`]: the program for its derived metrics, the further metrics to
+//! fetch, and the origin of each entry of the result. While a session fetches
+//! the same list again and again, it needs only the list's [`Plan`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,30 +27,32 @@ use crate::dialect::Dialect;
 use crate::engine::identifiers;
 use crate::plan::Planned;
 
-/// Plans kept: callers alternate between a few lists.
+/// Number of plans that are kept. Callers alternate between a few lists.
 const PLANS_KEPT: usize = 8;
 
-/// What a list of metrics needs; see the module's description.
+/// The needs of a list of metrics; see the module's first lines.
 pub(super) struct Needs {
     /// Unique in this process.
     id: u64,
     pub pmids: Box<[Pmid]>,
     domains: Box<[InDom]>,
-    /// What it was made of: parallel to the metrics, what each of them is,
+    /// The meaning of each metric, parallel to the metrics. The needs follow
+    /// from it and from `unusable`.
     made_of: Box<[Meaning]>,
-    /// and the status of those that cannot be used.
+    /// The status of metrics that cannot be used.
     unusable: PmStatus,
-    /// Keeps what they mean alive.
+    /// Keeps the expressions in `made_of` alive.
     _together: Box<[Arc<Together>]>,
-    /// Parallel to the metrics.
+    /// Origins of the values, parallel to the metrics.
     pub entries: Box<[Entry]>,
     program: Arc<Program>,
     pub binding: Arc<Binding>,
     /// Metrics to fetch besides the program's inputs.
     also: Box<[Pmid]>,
-    /// True when there is nothing to compute: the source can answer by itself.
+    /// True if there is nothing to compute, so that the source can answer by
+    /// itself.
     is_plain: bool,
-    /// True when nothing that the source delivers is handed on as it is.
+    /// True if no delivered value is part of the result.
     pub is_computed: bool,
     layouts: SharedLayouts,
 }
@@ -68,47 +69,47 @@ impl InCommon for Needs {
     }
 }
 
-/// A list in a session.
+/// A list of a session, with its needs.
 pub(super) struct Plan {
     needs: Arc<Needs>,
-    /// The list that it was last fetched for.
+    /// Identity of the list that was last fetched with it.
     list: u64,
-    /// How often it was evaluated when something else came into force.
+    /// Number of evaluations when something else last came into force.
     pub evaluations: u64,
 }
 
-/// What a metric of a list is.
+/// The meaning of a metric in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Meaning {
-    /// The source's.
+    /// A metric of the source.
     Fetched,
-    /// The expression at a position among those that were checked together, at
-    /// an address.
+    /// A derived metric: the address of the definitions that were checked
+    /// together, and the position among them.
     Computed(usize, usize),
-    /// Bound, and of no use.
+    /// A bound definition that cannot be used.
     Unusable,
-    /// One of those that libpcp defines for itself.
+    /// A metric that libpcp defines itself.
     Anonymous,
     Unknown,
 }
 
-/// Where the value set of an entry of the list comes from.
+/// The origin of an entry's value set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Entry {
-    /// From the source, at a slot of the fetch.
+    /// The source, at a slot of the fetch.
     Fetched(usize),
-    /// From the program, as an output.
+    /// The program, at an output.
     Computed(usize),
-    /// There are never values.
+    /// The metric never has values.
     Empty,
-    /// It cannot be used.
+    /// The metric cannot be used.
     Unusable(PmStatus),
-    /// It is not known.
+    /// The metric is unknown.
     Unknown(PmStatus),
 }
 
 impl Plan {
-    /// The derived metrics of the list, each with whether it was bound.
+    /// The derived metrics of the list, each with true if it was bound.
     pub fn derived(&self) -> impl Iterator<Item = (Pmid, bool)> {
         let entries = self.needs.pmids.iter().zip(&self.needs.entries);
         entries.filter_map(|(pmid, entry)| match entry {
@@ -118,13 +119,13 @@ impl Plan {
         })
     }
 
-    /// Identity of what the list needs, unique in this process.
+    /// Identity of the list's needs, unique in this process.
     pub fn id(&self) -> u64 {
         self.needs.id
     }
 
-    /// Lets an evaluator compute what the list needs; gives how often it was
-    /// evaluated.
+    /// Makes an evaluator compute the list. Returns the number of earlier
+    /// evaluations.
     pub fn put_into(&self, evaluator: &mut Evaluator) -> u64 {
         let needs = &self.needs;
         let (program, binding) = (Arc::clone(&needs.program), Arc::clone(&needs.binding));
@@ -138,23 +139,24 @@ impl Plan {
     }
 }
 
-/// Expressions for one program, each once, operands before their users.
+/// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
     expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
-    /// Position of each, by where it was bound.
+    /// Position of each expression, by the group it was bound with and its
+    /// position there.
     positions: FxHashMap<(*const Together, usize), usize>,
 }
 
 impl<'e> Gathered<'e> {
-    /// Adds one of the expressions that were bound together, with those that
-    /// it needs, and gives its position.
+    /// Adds one of the expressions that were bound together, with those that it
+    /// needs. Returns its position.
     pub fn add(&mut self, among: &'e Arc<Together>, at: usize) -> usize {
         let key = |at: usize| (Arc::as_ptr(among), at);
         let mut needed = BTreeSet::new();
         let mut open = vec![at];
         while let Some(at) = open.pop() {
-            // What was added before has its operands already.
+            // The operands of an earlier expression are already there.
             if !self.positions.contains_key(&key(at)) && needed.insert(at) {
                 open.extend(operands(&among.typed[at].1));
             }
@@ -181,7 +183,7 @@ impl<'e> Gathered<'e> {
     }
 }
 
-/// Positions of the definitions that an expression needs values of.
+/// Positions of the definitions whose values an expression needs.
 fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
     expr.nodes.iter().filter_map(|node| match node.kind {
         TypedKind::Derived(operand) => Some(operand),
@@ -190,7 +192,7 @@ fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
 }
 
 impl<S: FetchSource> Session<S> {
-    /// Puts the plan of a list first, made anew if there is none.
+    /// Moves the plan of a list to the front. Makes it if there is none.
     fn find_plan(&mut self, list: &FetchList) -> Result<(), SourceError> {
         if self.plans.first().is_some_and(|plan| plan.list == list.id()) {
             return Ok(());
@@ -202,7 +204,7 @@ impl<S: FetchSource> Session<S> {
             }
             None => {
                 let plan = self.make_plan(list)?;
-                // Whatever was there before is bound anew.
+                // A plan with the same identity must be put in force again.
                 if self.running.in_force == InForce::Needs(plan.id()) {
                     self.running.in_force = InForce::Nothing;
                 }
@@ -301,9 +303,9 @@ impl<S: FetchSource> Session<S> {
 }
 
 impl<S: FetchSource> FetchSource for Session<S> {
-    /// Derived metrics are computed from the values of this very fetch, each
-    /// once however often it is in the list. One that cannot be used gives
-    /// `PM_ERR_PMID`.
+    /// Derived metrics are computed from the values of this very fetch. Each is
+    /// computed once, however often it is in the list. A metric that cannot be
+    /// used gives `PM_ERR_PMID`.
     fn fetch(
         &mut self,
         list: &FetchList,
@@ -342,11 +344,11 @@ impl<S: FetchSource> FetchSource for Session<S> {
 }
 
 impl<S: FetchSource> Session<S> {
-    /// Fetches any mix of the source's metrics and derived ones, and leaves the
-    /// values where they are. Otherwise it is as [`FetchSource::fetch`].
+    /// Fetches any mix of base and derived metrics, without copying the values.
+    /// Otherwise it works as [`FetchSource::fetch`].
     ///
     /// # Errors
-    /// Those of the fetch.
+    /// The fetch failed.
     pub fn read<'s>(
         &'s mut self,
         list: &FetchList,
@@ -362,7 +364,7 @@ impl<S: FetchSource> Session<S> {
         Ok(Readings::delivered(&self.plans[0].needs, &workspace.batch, places, events))
     }
 
-    /// Fetches a list that nothing is computed for.
+    /// Fetches a list for which nothing is computed.
     fn fetch_plain(
         &mut self,
         list: &FetchList,
@@ -371,7 +373,7 @@ impl<S: FetchSource> Session<S> {
         let fetched = self.source.fetch(list, batch);
         let events = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
         if events.gap {
-            // The source says so only once.
+            // The source reports a gap only once.
             match self.dialect() {
                 Dialect::Fixed => self.running.evaluator.forget_history(),
                 Dialect::Pcp6_0 | Dialect::Pcp7_2 => self.running.evaluator.forget_windows(),
@@ -380,7 +382,7 @@ impl<S: FetchSource> Session<S> {
         Ok(events)
     }
 
-    /// Fetches what the first plan needs, and computes.
+    /// Fetches for the first plan, and computes.
     fn evaluate_list<'s>(&'s mut self, space: &'s mut Space) -> Result<Readings<'s>, SourceError> {
         let wanted = InForce::Needs(self.plans[0].id());
         if self.running.in_force != wanted {

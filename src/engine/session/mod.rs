@@ -3,19 +3,19 @@
 //!
 //! ```text
 //!  FetchSource::fetch(list) ──► ResultBatch   as pmFetch(3) gives it
-//!  read(list)               ──► Readings      the same, where it lies
-//!  choose(definitions), sample() ──► Sample   expressions in an order, as they are computed
+//!  read(list)               ──► Readings      the same, without a copy
+//!  choose(definitions), sample() ──► Sample   chosen expressions, in their order
 //!                │
-//!             Session ──► Evaluator           what is in force: a list's program or the chosen one
+//!             Session ──► Evaluator           runs a list's program or the chosen one
 //!                │
 //!                └──────► source              operands and the list's other metrics, in one fetch
 //! ```
 //!
-//! Definitions are those of a [`SharedRegistry`] and those added to the
-//! session alone ([`definitions`]). Each is bound when it is first touched
-//! ([`binding`]); sessions of sources with the same answers share what came of
-//! that ([`alike`]). What a list of metrics needs is in [`lists`], what is
-//! computed for a choice of definitions in [`choice`].
+//! The definitions are those of a [`SharedRegistry`] and those added to the
+//! session alone ([`definitions`]). Each is bound when it is first used
+//! ([`binding`]). Sessions of sources with the same answers share the result
+//! ([`alike`]). [`lists`] determines what a list of metrics needs, and
+//! [`choice`] computes chosen definitions.
 
 mod alike;
 mod binding;
@@ -46,11 +46,11 @@ use super::{Engine, SharedRegistry, Snapshot};
 use crate::dialect::Dialect;
 use crate::syntax::ControlOption;
 
-/// A source with the derived metrics of a registry: what a context is to a
-/// caller of the PMAPI (`pmNewContext(3)`), for sources of any kind. May move
-/// between threads; several sessions fetch and evaluate in parallel.
+/// A source with the derived metrics of a registry. It corresponds to a context
+/// of the PMAPI (`pmNewContext(3)`), for sources of any kind. It may move
+/// between threads, and several sessions fetch and evaluate in parallel.
 ///
-/// It is a [`MetadataSource`] and a [`FetchSource`] itself, so whoever knows
+/// It is itself a [`MetadataSource`] and a [`FetchSource`]. A caller that knows
 /// nothing of derived metrics finds them among the source's own:
 ///
 /// ```
@@ -110,64 +110,64 @@ pub struct Session<S> {
     source: S,
     shared: Arc<SharedRegistry>,
     member: Arc<Member>,
-    /// Versions of both that `scope` was made of.
+    /// Versions of `shared` and `member` from which `scope` was made.
     seen: (u64, u64),
     /// The definitions that this session sees.
     scope: Snapshot,
     bound: Arc<BoundByPmid>,
-    /// Those of `bound` whose mistakes nobody has taken yet, in the order in
-    /// which they were asked for.
+    /// Metrics in `bound` whose mistakes nobody has taken yet, in the order of
+    /// first use.
     untold: Vec<Pmid>,
-    /// Identities of definitions that went while they were bound.
+    /// Identities of definitions that were removed while they were bound.
     gone: FxHashSet<u64>,
-    /// The source's metadata that definitions were bound to.
+    /// Epoch of the source's metadata to which definitions were bound.
     epoch: u64,
-    /// The source failed, so that it may be another one now.
+    /// True if the source failed, so that it may now be another one.
     lost: bool,
-    /// Identifiers that definitions of this session were given.
+    /// Number of identifiers that this session's definitions were given.
     given: u32,
-    /// Most definitions of this session, -1 for any number.
+    /// Largest number of this session's own definitions; -1 for no limit.
     limit: i32,
-    /// What lists need; the one used last first.
+    /// Plans of lists, with the one used last first.
     plans: Vec<Plan>,
     choice: Choice,
     running: Running,
 }
 
-/// The evaluator, and what it computes at the moment.
+/// The evaluator, and its current task.
 struct Running {
     evaluator: Evaluator,
     in_force: InForce,
-    /// How often that was evaluated.
+    /// Number of evaluations of the current task.
     evaluations: u64,
 }
 
-/// What the evaluator computes.
+/// The current task of the evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InForce {
     /// Nothing that is still wanted.
     Nothing,
     Choice,
-    /// What lists need, by its identity.
+    /// The needs of a list, by identity.
     Needs(u64),
 }
 
-/// What is needed while a session fetches and what it gave is read: one for
-/// any number of sessions, one after the other.
+/// The buffers of fetching and reading. They may serve any number of sessions,
+/// one after the other.
 #[derive(Debug, Default)]
 pub struct Space {
     workspace: Workspace,
-    /// Where each fetched value set is: part and place, by slot.
+    /// Part and place of each fetched value set, by slot.
     places: Vec<(usize, usize)>,
 }
 
-/// Text identifiers from here on are those of definitions of sessions.
+/// First text identifier for definitions of sessions.
 const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
 
 impl<S: FetchSource> Session<S> {
-    /// A source with the metrics of a registry, which the engine must share
-    /// the language with. Definitions registered later are seen as well
-    /// (pmNewContext(3)).
+    /// A source with the metrics of a registry (pmNewContext(3)). The engine
+    /// and the registry must have the same language. The session also sees
+    /// definitions that are registered later.
     pub fn new(engine: Arc<Engine>, shared: Arc<SharedRegistry>, source: S) -> Session<S> {
         let member = Arc::new(Member::default());
         shared.join(&member);
@@ -179,7 +179,8 @@ impl<S: FetchSource> Session<S> {
             engine,
             source,
             seen,
-            // As in libpcp the limit for all is the first limit for each.
+            // As in libpcp, the global limit is the first limit of each
+            // session.
             limit: scope.registry.control(ControlOption::GlobalLimit),
             scope,
             shared,
@@ -210,10 +211,11 @@ impl<S: FetchSource> Session<S> {
         &self.shared
     }
 
-    /// Overwrites what an evaluation must never read; see
+    /// Overwrites memory that an evaluation must never read; see
     /// [`Buffers::poison`](pmderive_runtime::eval::Buffers::poison).
     #[cfg(any(test, feature = "fuzz"))]
-    pub(super) fn poison(&mut self, space: &mut Space) {
+    #[doc(hidden)]
+    pub fn poison(&mut self, space: &mut Space) {
         space.workspace.buffers.poison();
         self.running.evaluator.poison();
     }
@@ -222,8 +224,8 @@ impl<S: FetchSource> Session<S> {
         self.engine.dialect()
     }
 
-    /// Takes note of definitions that came or went, and of a source whose
-    /// metadata changed. Costs next to nothing when there is no news.
+    /// Reacts to changed definitions and to changed metadata of the source.
+    /// Costs almost nothing if nothing has changed.
     fn refresh(&mut self) {
         let now = (self.shared.version(), self.member.version.load(Ordering::Acquire));
         if now != self.seen {
@@ -231,7 +233,7 @@ impl<S: FetchSource> Session<S> {
             self.take_scope();
         }
         let epoch = self.source.metadata_epoch();
-        // Version 7.2 and below bind once and for all.
+        // PCP up to version 7.2 binds only once.
         if self.dialect() == Dialect::Fixed && (epoch != self.epoch || self.lost) {
             self.epoch = epoch;
             self.lost = false;
@@ -245,7 +247,7 @@ impl<S: FetchSource> Session<S> {
         self.plans.clear();
     }
 
-    /// Evaluates something else from now on. Needs are those of the first plan.
+    /// Changes the task of the evaluator. `Needs` are those of the first plan.
     fn put_in_force(&mut self, next: InForce) {
         let Running { evaluator, in_force, evaluations } = &mut self.running;
         match std::mem::replace(in_force, next) {
@@ -264,7 +266,7 @@ impl<S: FetchSource> Session<S> {
         };
         if !self.gone.is_empty() {
             for bound in self.bound.values() {
-                // What was replaced by the same text is still there.
+                // A definition that was replaced by the same text still exists.
                 self.gone.remove(&bound.definition.identity);
             }
             let mut gone: Vec<u64> = self.gone.drain().collect();
@@ -275,7 +277,7 @@ impl<S: FetchSource> Session<S> {
 }
 
 impl Running {
-    /// Fetches and evaluates what is in force.
+    /// Fetches and evaluates for the current task.
     fn fetch<'s>(
         &'s mut self,
         engine: &Engine,

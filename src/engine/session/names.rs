@@ -1,9 +1,9 @@
 //! The name space, descriptors, texts and labels of a source together with
 //! those of derived metrics.
 //!
-//! The source's own come first, and win where both have a name. Instance
-//! domains of derived metrics are those of their operands, so the source alone
-//! answers questions about domains.
+//! The source's own names come first and take precedence. Instance domains of
+//! derived metrics are those of their operands, so the source alone answers
+//! questions about domains.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::dialect::Dialect;
 use crate::engine::identifiers;
 
 impl<S: FetchSource> Session<S> {
-    /// The derived metric of a name, whether it can be used or not.
+    /// The derived metric with a name, even if it cannot be used.
     fn derived(&self, name: &str) -> Option<Pmid> {
         let registry = &self.scope.registry;
         match registry.get(name) {
@@ -48,14 +48,15 @@ impl<S: FetchSource> Session<S> {
         below
     }
 
-    /// True if names of derived metrics begin with that of a node and a point.
+    /// True if derived metrics have names that begin with the node's name and a
+    /// dot.
     pub fn has_derived_below(&self, node: &str) -> bool {
         self.derived_below(node).iter().any(|(_, name)| name.len() > node.len())
     }
 
-    /// True if a node that has children is to be listed as a metric, too. Of a
-    /// metric of the source libpcp lists only what derived metrics add below
-    /// it; on a derived one that was registered behind those below it, it aborts.
+    /// True if a node with children must also be listed as a metric. For a
+    /// metric of the source, libpcp lists only the derived metrics below it. It
+    /// aborts on a derived metric that was registered after those below it.
     ///
     /// # Errors
     /// The source failed.
@@ -73,13 +74,13 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
-    /// Takes those out of which it is known that they cannot be used.
+    /// Removes metrics that are known to be unusable.
     fn drop_unusable(&self, below: &mut Vec<(Pmid, Box<str>)>) {
         below
             .retain(|(pmid, _)| matches!(self.outcome(*pmid), None | Some(Outcome::Usable { .. })));
     }
 
-    /// Name of a derived metric by which it can be found.
+    /// The name by which a derived metric can be found.
     fn name_of_derived(&self, pmid: Pmid) -> Option<Box<str>> {
         let registry = &self.scope.registry;
         let Some(definition) = registry.by_pmid(pmid) else {
@@ -106,7 +107,7 @@ impl<S: FetchSource> Session<S> {
         text.map(Box::from).ok_or(PmStatus::TEXT)
     }
 
-    /// Labels of a level that derived metrics have to themselves: there are none.
+    /// Labels that belong to derived metrics alone: there are none.
     fn labels_of_derived(&self, level: LabelLevel) -> Option<Result<Vec<LabelSet>, PmStatus>> {
         let is_derived = match level {
             LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.is_derived(),
@@ -123,7 +124,7 @@ impl<S: FetchSource> Session<S> {
     }
 }
 
-/// True unless the answer is the same with and without derived metrics.
+/// True if derived metrics can change the answer.
 fn is_about_metrics(question: &Question<'_>) -> bool {
     let has_own = matches!(question, Question::Desc(_) | Question::Text(..) | Question::Labels(_));
     has_own || question.is_about_names()
@@ -131,21 +132,21 @@ fn is_about_metrics(question: &Question<'_>) -> bool {
 
 /// The answer of the derived metrics to a question.
 enum Own {
-    /// All there is to say.
+    /// The complete answer.
     Whole(Answer),
-    /// Counts where the source has no metric of that name.
+    /// The answer if the source has no metric with that name.
     Otherwise(Pmid),
-    /// Names of derived metrics, which come after those of the source.
+    /// Names of derived metrics, to add after those of the source.
     Besides(Vec<(Pmid, Box<str>)>),
-    /// Nothing.
+    /// No answer.
     Nothing,
 }
 
 impl<S: FetchSource> Session<S> {
-    /// Binds the derived metrics that questions are about, so far as the
-    /// answers depend on whether they can be used.
+    /// Binds the derived metrics of the questions, if the answers depend on
+    /// whether they can be used.
     fn bind_for(&mut self, questions: &[Question<'_>]) -> Result<(), SourceError> {
-        // Here version 6 looks no closer at the children of a node than it did before.
+        // Version 6 does not check the children of a node for unusable ones.
         let looks_closer = self.dialect() != Dialect::Pcp6_0;
         let mut touched = Vec::new();
         for question in questions {
@@ -166,7 +167,8 @@ impl<S: FetchSource> Session<S> {
     fn own(&self, question: Question<'_>) -> Own {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) => match self.derived(name) {
-                // Of those that were bound it is known that the source has no such name.
+                // If the metric is bound, it is known that the source lacks the
+                // name.
                 Some(pmid) => match self.outcome(pmid) {
                     Some(Outcome::Usable { .. } | Outcome::Unusable(_)) => {
                         Own::Whole(Ok(Fact::Pmid(pmid)))
@@ -181,7 +183,8 @@ impl<S: FetchSource> Session<S> {
             Question::MetricsBelow(node) | Question::Children(node) => {
                 let mut below = self.derived_below(node);
                 self.drop_unusable(&mut below);
-                // To libpcp nothing is below a derived metric that was there first.
+                // In libpcp, nothing is below a derived metric that was
+                // registered first.
                 let is_leaf = below.first().is_some_and(|(_, first)| **first == *node);
                 let lists_children = matches!(question, Question::Children(_));
                 if is_leaf && lists_children && self.dialect() != Dialect::Fixed {
@@ -204,7 +207,8 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
-    /// Both together; `found` is the source's answer, unless the own one is whole.
+    /// Combines both answers. `found` is the source's, unless `own` is
+    /// complete.
     fn answer(&self, question: Question<'_>, own: Own, found: Answer) -> Answer {
         match (question, own) {
             (_, Own::Whole(answer)) => answer,
@@ -217,8 +221,8 @@ impl<S: FetchSource> Session<S> {
                 names.extend(below.into_iter().map(|(_, name)| name));
                 Ok(Fact::Names(names))
             }
-            // What the source calls a leaf stays one, although derived metrics
-            // may have names below it.
+            // A leaf of the source stays a leaf, even if derived metrics have
+            // names below it.
             (Question::Children(node), Own::Besides(below)) if !below.is_empty() => {
                 let mut children = match found {
                     Ok(Fact::Children(children)) => children,
@@ -231,7 +235,8 @@ impl<S: FetchSource> Session<S> {
                 children.extend(derived.into_iter().filter(new));
                 Ok(Fact::Children(children))
             }
-            // The domain of derived metrics is no agent's, and has no labels either.
+            // The domain of derived metrics belongs to no agent and has no
+            // labels.
             (Question::Labels(LabelLevel::Domain(identifiers::DOMAIN)), _)
                 if self.dialect() == Dialect::Fixed =>
             {
@@ -242,11 +247,10 @@ impl<S: FetchSource> Session<S> {
     }
 }
 
-/// A derived metric is found by its name even if it cannot be used; its
-/// descriptor is `PM_ERR_BADDERIVE` then, and it is left out where names are
-/// listed. Derived metrics come after those of the source, in the order of
-/// registration. They have the labels of their context and their instances,
-/// and none to themselves.
+/// A derived metric is found by its name even if it cannot be used. Then its
+/// descriptor is `PM_ERR_BADDERIVE`, and lists of names leave it out. Derived
+/// metrics come after those of the source, in the order of registration. They
+/// have the labels of their context and their instances, but none of their own.
 impl<S: FetchSource> MetadataSource for Session<S> {
     fn ask(
         &mut self,
@@ -268,7 +272,7 @@ impl<S: FetchSource> MetadataSource for Session<S> {
         }
         let mut found = found.into_iter();
         for (question, own) in questions.iter().zip(own) {
-            // A source that leaves a question open has no answer to it.
+            // A source that gives no answer to a question does not know one.
             let nothing = Err(question.status());
             let found = if is_open(&own) { found.next().unwrap_or(nothing) } else { nothing };
             answers.push(self.answer(*question, own, found));

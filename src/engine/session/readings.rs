@@ -1,6 +1,6 @@
-//! The values of one fetch of a list, where they lie: computed values in the
-//! evaluator's columns, delivered ones in the source's result. On demand they
-//! become one result, as the PMAPI has it.
+//! The values of one fetch of a list, without copies: computed values are in
+//! the evaluator's columns, delivered ones in the source's result. On demand
+//! they are copied into one result, as in the PMAPI.
 
 use pmderive_runtime::eval::{Evaluation, Value, Values};
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
@@ -10,34 +10,36 @@ use pmderive_runtime::source::FetchEvents;
 
 use super::lists::{Entry, Needs};
 
-/// What one fetch of a list gave, see [`Session::read`](super::Session::read).
+/// The result of one fetch of a list, see
+/// [`Session::read`](super::Session::read).
 pub struct Readings<'s> {
     needs: &'s Needs,
-    /// Nothing where nothing had to be computed.
+    /// `None` if nothing had to be computed.
     values: Option<Evaluation<'s>>,
     fetched: &'s ResultBatch,
-    /// Where each fetched value set is, if one is handed on: part and place, by slot.
+    /// Part and place of each fetched value set, by slot. Empty if no delivered
+    /// value is part of the result.
     places: &'s [(usize, usize)],
-    /// What happened since the previous fetch.
+    /// Events since the previous fetch.
     pub events: FetchEvents,
 }
 
-/// What one metric of a list has.
+/// The result for one metric of a list.
 #[derive(Clone, Copy, Debug)]
 pub enum Reading<'s> {
-    /// The values of a derived metric, or why it has none.
+    /// The values of a derived metric, or the reason why it has none.
     Computed(Values<'s>),
     /// A metric of the source, as it was delivered.
     Delivered(ValueSet<'s>),
     /// A metric that never has values.
     Empty,
-    /// A derived metric that cannot be used or is not known, or a metric that
-    /// the source has not delivered.
+    /// A status: the derived metric cannot be used or is unknown, or the source
+    /// has not delivered the metric.
     Failed(PmStatus),
 }
 
 impl<'s> Readings<'s> {
-    /// Of a fetch in which derived metrics were computed.
+    /// The result of a fetch with computed metrics.
     pub(super) fn computed(
         needs: &'s Needs,
         values: Evaluation<'s>,
@@ -52,7 +54,7 @@ impl<'s> Readings<'s> {
         Readings { needs, values: Some(values), fetched, places, events }
     }
 
-    /// Of a fetch in which there was nothing to compute.
+    /// The result of a fetch without computed metrics.
     pub(super) fn delivered(
         needs: &'s Needs,
         fetched: &'s ResultBatch,
@@ -69,7 +71,7 @@ impl<'s> Readings<'s> {
         self.fetched.timestamp()
     }
 
-    /// The metrics, as they stand in the list.
+    /// The metrics, in the order of the list.
     pub fn pmids(&self) -> &'s [Pmid] {
         &self.needs.pmids
     }
@@ -84,7 +86,8 @@ impl<'s> Readings<'s> {
         self.needs.pmids.is_empty()
     }
 
-    /// What the metric at a position of the list has; below [`Readings::len`].
+    /// The result for the metric at a position of the list, which must be below
+    /// [`Readings::len`].
     pub fn get(&self, at: usize) -> Reading<'s> {
         match (self.needs.entries[at], &self.values) {
             (Entry::Computed(output), Some(values)) => Reading::Computed(values.get(output)),
@@ -94,13 +97,14 @@ impl<'s> Readings<'s> {
             (Entry::Fetched(slot), _) => {
                 let place = self.places.get(slot);
                 let set = place.and_then(|(part, at)| self.fetched.parts().get(*part)?.set_at(*at));
-                // The source may have delivered fewer sets than it was asked for.
+                // The source may have delivered fewer sets than the list has
+                // metrics.
                 set.map_or(Reading::Failed(PmStatus::PMID), Reading::Delivered)
             }
         }
     }
 
-    /// The metrics with what they have, in the order of the list.
+    /// The metrics with their results, in the order of the list.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Pmid, Reading<'s>)> + '_ {
         self.needs.pmids.iter().enumerate().map(|(at, pmid)| (*pmid, self.get(at)))
     }
@@ -122,7 +126,7 @@ impl<'s> Readings<'s> {
     }
 }
 
-/// Finds the value sets of all parts.
+/// Finds the place of each value set in all parts.
 fn locate(fetched: &ResultBatch, places: &mut Vec<(usize, usize)>) {
     for (index, part) in fetched.parts().iter().enumerate() {
         let mut sets = part.sets();
@@ -147,7 +151,7 @@ fn write_computed(writer: &mut ResultWriter<'_>, pmid: Pmid, values: &Values<'_>
         values.copy_numbers(writer.numbers(value_type, false, instances));
         return;
     }
-    // Every type that values have fits.
+    // Every type with values fits.
     let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
     for (instance, value) in values.iter() {
         match value {

@@ -1,4 +1,4 @@
-//! What one fetch gave of the chosen metrics, and the names of their instances.
+//! One sample of the chosen metrics, and the names of their instances.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError}
 
 use crate::engine::Metric;
 
-/// What one fetch gave of the chosen metrics, see
+/// The result of one fetch of the chosen metrics, see
 /// [`Session::sample`](super::Session::sample).
 #[derive(Debug)]
 pub struct Sample<'s, S> {
-    /// The metrics, in the order asked for.
+    /// The metrics, in the order of the request.
     pub metrics: &'s [Metric],
-    /// Values of those that have an output.
+    /// Values of the metrics that have an output.
     pub values: Evaluation<'s>,
     /// The source, for names of instances as of the fetch.
     pub source: &'s mut S,
-    /// What happened since the previous fetch.
+    /// Events since the previous fetch.
     pub events: FetchEvents,
-    /// Set where the source fails, so that it may be another one now.
+    /// Set when the source fails, because it may then be another one.
     pub(super) lost: &'s mut bool,
 }
 
 impl<S: FetchSource> Sample<'_, S> {
-    /// Names of a domain's instances as of the fetch. If one of `ids` is not
-    /// among those known the source is asked again, and an archive for the
-    /// names that instances have at other times.
+    /// Names of a domain's instances as of the fetch. If the known names lack
+    /// one of `ids`, the source is asked again, and an archive also for names
+    /// at other times.
     ///
     /// # Errors
     /// The source failed.

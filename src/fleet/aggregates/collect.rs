@@ -14,7 +14,7 @@ use pmderive_runtime::program::Status;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aggregate::Function;
-use super::definitions::Definitions;
+use super::definitions::{Definitions, Operand};
 use super::groups::GroupKey;
 use super::operand::{Action, Kind, Reference, convert};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
@@ -114,6 +114,8 @@ struct Class {
     columns: Box<[Option<usize>]>,
     /// and what is done with its values, once that is known.
     actions: Vec<Option<Action>>,
+    /// All of that is known.
+    is_decided: bool,
 }
 
 /// The groups of one grouping.
@@ -136,8 +138,8 @@ struct HostSlot {
     state: State,
     class: usize,
     placement: Option<Arc<[Option<usize>]>>,
-    /// For each operand with values its instances, and where its values begin.
-    columns: Vec<(Option<Arc<Members>>, usize)>,
+    /// For each operand with values its instances, and where its values are.
+    columns: Vec<Option<(Arc<Members>, Range<usize>)>>,
     /// Values by operand and name of instance, as bits of the host's type.
     values: Vec<u64>,
 }
@@ -232,10 +234,10 @@ impl Collector {
     /// Takes the metadata of hosts of one class: they decide about metrics that no
     /// class before had.
     pub fn announce(&mut self, schema: &Schema) {
-        for (operand, name) in self.definitions.operands().iter().enumerate() {
-            if self.references[operand].is_none() {
-                let metric = schema.metrics.iter().find(|metric| metric.name == *name);
-                self.references[operand] = metric.map(Reference::of);
+        for (at, operand) in self.definitions.operands().iter().enumerate() {
+            if self.references[at].is_none() {
+                let metric = schema.metrics.iter().find(|metric| metric.name == operand.name);
+                self.references[at] = metric.map(Reference::of);
             }
         }
     }
@@ -272,28 +274,25 @@ impl Collector {
         slot.values.clear();
         slot.columns.resize_with(host.members.len(), Default::default);
         let columns = &self.classes[class].columns;
-        for ((members, column), known) in
-            slot.columns.iter_mut().zip(columns).zip(&mut host.members)
-        {
+        for (operand, (kept, column)) in slot.columns.iter_mut().zip(columns).enumerate() {
             let column = column.and_then(|column| frame.columns.get(column));
             let Some(column) = column.filter(|column| has_values(column)) else {
-                members.0 = None;
+                *kept = None;
                 continue;
             };
-            if known.as_ref().is_none_or(|one| !Arc::ptr_eq(&one.instances, &column.instances)) {
-                *known = Some(Arc::new(Members::new(&host.target, &column.instances)));
-            }
-            let Some(now) = known else { continue };
-            if members.0.as_ref().is_none_or(|one| !Arc::ptr_eq(one, now)) {
-                members.0 = Some(Arc::clone(now));
-            }
-            members.1 = slot.values.len();
+            let now = host.members_of(operand, &column.instances);
+            let start = slot.values.len();
             match (&column.lanes, &now.order) {
                 (Lanes::Numbers(bits), None) => slot.values.extend_from_slice(bits),
                 (Lanes::Numbers(bits), Some(order)) => {
                     slot.values.extend(order.iter().map(|at| bits[*at as usize]));
                 }
                 (Lanes::Texts(texts), _) => slot.values.extend(texts.iter().map(|_| 0)),
+            }
+            let lanes = start..slot.values.len();
+            match kept {
+                Some((members, range)) if Arc::ptr_eq(members, now) => *range = lanes,
+                _ => *kept = Some((Arc::clone(now), lanes)),
             }
         }
         Taken::Counted
@@ -402,13 +401,15 @@ impl Collector {
         if let Some(at) = self.by_schema.get(&address) {
             return *at;
         }
-        let column = |name: &Arc<str>| schema.metrics.iter().position(|one| one.name == *name);
+        let column =
+            |operand: &Operand| schema.metrics.iter().position(|one| one.name == operand.name);
         let columns: Box<[Option<usize>]> =
             self.definitions.operands().iter().map(column).collect();
         let actions = vec![None; columns.len()];
         // The address is taken for as long as the class holds it.
         self.by_schema.insert(address, self.classes.len());
-        self.classes.push(Class { schema: Arc::clone(schema), columns, actions });
+        let schema = Arc::clone(schema);
+        self.classes.push(Class { schema, columns, actions, is_decided: false });
         self.classes.len() - 1
     }
 
@@ -438,6 +439,9 @@ impl Collector {
     /// Decides, by the first host that has an operand, about its metadata, and for
     /// each class of hosts what is done with its values.
     fn decide(&mut self, ended: &OpenSlot) {
+        if self.classes.iter().all(|class| class.is_decided) {
+            return;
+        }
         for operand in 0..self.references.len() {
             let mut warned = false;
             for (host, slot) in self.hosts.iter().zip(&ended.hosts) {
@@ -466,6 +470,10 @@ impl Collector {
                     ));
                 }
             }
+        }
+        for class in &mut self.classes {
+            let mut all = class.columns.iter().zip(&class.actions);
+            class.is_decided = all.all(|(column, action)| column.is_none() || action.is_some());
         }
     }
 
@@ -575,8 +583,8 @@ fn values<'s>(
         State::Present => {}
     }
     let action = classes.get(slot.class).and_then(|class| class.actions[operand]);
-    let Some((Some(members), start)) = slot.columns.get(operand) else { return none(no_value) };
-    let lanes = &slot.values[*start..start + members.instances.ids.len()];
+    let Some(Some((members, lanes))) = slot.columns.get(operand) else { return none(no_value) };
+    let lanes = &slot.values[lanes.clone()];
     let is_converted = match action {
         None => return none(no_value),
         Some(Action::Nothing) => false,
@@ -632,6 +640,17 @@ impl Host {
             placement: Arc::default(),
             members: vec![None; operands].into(),
         }
+    }
+
+    /// The instances of an operand, which are known from now on. Operands share them
+    /// where the frame does.
+    fn members_of(&mut self, operand: usize, instances: &Arc<Instances>) -> &Arc<Members> {
+        let Host { target, members, .. } = self;
+        let is_it = |one: &&Arc<Members>| Arc::ptr_eq(&one.instances, instances);
+        if members[operand].as_ref().filter(is_it).is_none() {
+            members[operand] = members.iter().flatten().find(is_it).map(Arc::clone);
+        }
+        members[operand].get_or_insert_with(|| Arc::new(Members::new(target, instances)))
     }
 }
 

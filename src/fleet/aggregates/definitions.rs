@@ -3,37 +3,49 @@
 //! the aggregate's text, and everything else is an ordinary expression over these.
 //!
 //! ```text
-//! racks.share = sum(shop.rate) by (rack) / sum(shop.rate)
-//!               └───────── aggregates, from frames ─────┘   the quotient: evaluator
+//! racks.share = sum(shop.rate) by (rack) / sum(rate(shop.requests) / hinv.ncpu)
+//!               └───── an aggregate ───┘ │     └── computed on each host ────┘
+//!                                        └ the evaluator
 //! ```
 //!
-//! A difference over time is taken away where the members of a group have changed:
-//! `rate(e)` becomes `rate(e) * unchanged`, where `unchanged` is a metric of the
-//! same source that has a value of 1 for the groups of which that is not so.
+//! How texts become this is in [`super::reading`].
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::aggregate::{Aggregate, Function};
-use crate::bind::name_in;
+use super::aggregate::Aggregate;
+use super::reading::{Found, Reader};
+use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry};
-use crate::syntax::ast::{
-    self, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, NumberValue, Spanned, Temporal,
-};
+use crate::engine::{Registered, Registry, needed};
+use crate::fleet::target::Target;
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Spanned};
 use crate::syntax::{nearest, print_expr};
-use crate::text::Span;
 
 /// Definitions over the fleet.
 #[derive(Debug)]
 pub struct Definitions {
     /// What the evaluator computes.
     pub(super) registry: Registry,
+    /// Definitions, and after them expressions without a name.
+    pub(super) selection: Box<[Arc<Registered>]>,
     pub(super) aggregates: Box<[Aggregate]>,
-    pub(super) operands: Box<[Arc<str>]>,
+    pub(super) operands: Box<[Operand]>,
     pub(super) groupings: Box<[Box<[Box<str>]>]>,
+    labels: Box<[Spanned<Box<str>>]>,
+    /// How definitions are written of which more is computed than that.
+    pub(super) written: FxHashMap<Arc<str>, String>,
     pub(super) unchanged: Box<[Unchanged]>,
+}
+
+/// What an aggregate takes of each host.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// What it is called in frames: the name of a metric, or the text of an expression.
+    pub name: Arc<str>,
+    /// The expression, if hosts compute it for aggregates alone.
+    pub computed: Option<Arc<Registered>>,
 }
 
 /// A metric that says where no members have changed.
@@ -45,6 +57,59 @@ pub(super) struct Unchanged {
     pub aggregates: Box<[usize]>,
 }
 
+/// The metrics of hosts that definitions over the fleet may name.
+#[derive(Clone, Debug, Default)]
+pub struct HostMetrics<'n> {
+    /// For each group of hosts, what is defined there.
+    groups: Vec<FxHashSet<&'n str>>,
+    /// Hosts may have others.
+    is_open: bool,
+}
+
+impl<'n> HostMetrics<'n> {
+    /// Those of these names, which all hosts have.
+    pub fn of(names: impl IntoIterator<Item = &'n str>) -> HostMetrics<'n> {
+        HostMetrics { groups: vec![names.into_iter().collect()], is_open: false }
+    }
+
+    /// Those that the definitions of each group have.
+    pub fn of_groups(groups: impl IntoIterator<Item = &'n Registry>) -> HostMetrics<'n> {
+        let groups = groups.into_iter().map(|registry| registry.names().collect()).collect();
+        HostMetrics { groups, is_open: false }
+    }
+
+    /// The same, and any other name that is not defined over the fleet: whether hosts
+    /// have such a metric is found out when they are asked.
+    #[must_use]
+    pub fn and_others(self) -> HostMetrics<'n> {
+        HostMetrics { is_open: true, ..self }
+    }
+
+    /// True for the name of a definition of hosts.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        self.groups.iter().any(|names| names.contains(name))
+    }
+
+    /// True if names that are not known may be metrics of hosts.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// True if the hosts of some group have all of these names.
+    pub(super) fn has_together<'o>(&self, names: impl Iterator<Item = &'o str> + Clone) -> bool {
+        self.is_open
+            || self.groups.iter().any(|known| names.clone().all(|name| known.contains(name)))
+    }
+
+    /// All that are defined, by name.
+    pub(super) fn names(&self) -> Vec<&'n str> {
+        let mut names: Vec<&str> = self.groups.iter().flatten().copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
 impl Definitions {
     /// Reads the definitions of a registry as definitions over a fleet, of whose
     /// metrics `exported` gives the names. What cannot be one is reported and left
@@ -54,33 +119,49 @@ impl Definitions {
         exported: impl IntoIterator<Item = &'n str>,
         diagnostics: &mut Diagnostics,
     ) -> Definitions {
-        let exported: FxHashSet<&str> = exported.into_iter().collect();
-        let mut reader = Reader {
-            registry,
-            exported: &exported,
-            diagnostics,
-            aggregates: Vec::new(),
-            by_text: FxHashMap::default(),
-            operands: Vec::new(),
-            groupings: Vec::new(),
-            unchanged: Vec::new(),
-            used: FxHashMap::default(),
-        };
-        let mut read: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
+        Definitions::read(registry, &[], &HostMetrics::of(exported), diagnostics)
+    }
+
+    /// The same with expressions without a name, which are evaluated, too, and with
+    /// all that may be known of hosts' metrics.
+    pub fn read(
+        registry: &Registry,
+        expressions: &[Arc<Registered>],
+        hosts: &HostMetrics<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Definitions {
+        let mut reader = Reader::new(registry, hosts, diagnostics);
+        let mut read: Vec<(&Registered, Expr)> = Vec::new();
         for one in in_order(registry) {
-            let first = reader.diagnostics.len();
-            let expr = reader.definition(one);
-            reader.diagnostics.name_metric(first, &one.name);
-            if let Some(expr) = expr {
-                read.insert(Arc::clone(&one.name), expr);
+            read.extend(reader.definition(one).map(|expr| (one, expr)));
+        }
+        let mut computed: Vec<Arc<Registered>> = Vec::new();
+        for one in expressions {
+            if let Some(expr) = reader.definition(one) {
+                computed.push(Arc::new(Registered { expr: Arc::new(expr), ..(**one).clone() }));
             }
         }
-        let Reader { aggregates, operands, groupings, unchanged, .. } = reader;
+        let Found { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
+        let all = registry.definitions().iter().chain(expressions);
+        let written = all.map(|one| (&one.name, &*one.expr));
+        let expressions = computed;
+        let read: FxHashMap<&str, Expr> =
+            read.into_iter().map(|(one, expr)| (&*one.name, expr)).collect();
+        let is_difference =
+            |(_, node): (ExprId, &Node)| matches!(node.kind, NodeKind::Temporal { .. });
+        let with_aggregates = registry.with_expressions(|one| read.get(&*one.name).cloned());
+        let written = written.filter(|(_, expr)| expr.nodes().any(is_difference));
+        let written = written.map(|(name, expr)| (Arc::clone(name), print_expr(expr))).collect();
+        let registry = with_aggregates;
+        let selection = registry.definitions().iter().cloned().chain(expressions).collect();
         Definitions {
-            registry: registry.with_expressions(|one| read.get(&one.name).cloned()),
+            registry,
+            selection,
             aggregates: aggregates.into(),
             operands: operands.into(),
             groupings: groupings.into(),
+            labels: labels.into(),
+            written,
             unchanged: unchanged.into(),
         }
     }
@@ -90,8 +171,8 @@ impl Definitions {
         &self.aggregates
     }
 
-    /// Names of the exported metrics that aggregates take.
-    pub fn operands(&self) -> &[Arc<str>] {
+    /// What aggregates take of hosts, each once.
+    pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
 
@@ -100,9 +181,43 @@ impl Definitions {
         &self.groupings
     }
 
+    /// Each label that a `by` names, where that is written first.
+    pub fn labels(&self) -> &[Spanned<Box<str>>] {
+        &self.labels
+    }
+
     /// Names of the definitions, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.registry.names()
+    }
+
+    /// What is evaluated: definitions, and after them expressions without a name.
+    pub fn selection(&self) -> &[Arc<Registered>] {
+        &self.selection
+    }
+
+    /// What hosts compute for aggregates alone, as far as hosts with these definitions
+    /// have all metrics that are in it; with `is_open` whatever else it mentions is
+    /// asked of the host.
+    pub fn computed_by<'d>(&'d self, hosts: &Registry, is_open: bool) -> Vec<&'d Registered> {
+        let computed = self.operands.iter().filter_map(|operand| operand.computed.as_deref());
+        let has_all = |one: &&Registered| {
+            is_open
+                || references(&one.expr)
+                    .all(|reference| !reference.wants_value || hosts.get(reference.name).is_some())
+        };
+        computed.filter(has_all).collect()
+    }
+
+    /// Names of what some of the definitions take of hosts, directly or not.
+    pub fn operands_of(&self, is_wanted: impl Fn(&Registered) -> bool) -> FxHashSet<&str> {
+        let chosen = self.selection.iter().map(|one| &**one).filter(|one| is_wanted(one));
+        let chosen: Vec<&Registered> = chosen.collect();
+        let needed = needed(&self.registry, &chosen);
+        let texts: FxHashSet<&str> =
+            needed.iter().flat_map(|one| references(&one.expr)).map(|one| one.name).collect();
+        let used = self.aggregates.iter().filter(|one| texts.contains(&*one.text));
+        used.map(|one| &*self.operands[one.operand].name).collect()
     }
 
     /// How a definition is computed: its expression over aggregates, which are
@@ -116,7 +231,7 @@ impl Definitions {
         let same = |a: &Arc<Registered>, b: &Arc<Registered>| {
             a.name == b.name && print_expr(&a.expr) == print_expr(&b.expr)
         };
-        let (own, others) = (self.registry.definitions(), other.registry.definitions());
+        let (own, others) = (&self.selection, &other.selection);
         let texts = |one: &Definitions| -> Vec<Box<str>> {
             one.aggregates.iter().map(|aggregate| aggregate.text.clone()).collect()
         };
@@ -154,305 +269,37 @@ fn in_order(registry: &Registry) -> Vec<&Registered> {
     ordered
 }
 
-struct Reader<'r> {
-    registry: &'r Registry,
-    exported: &'r FxHashSet<&'r str>,
-    diagnostics: &'r mut Diagnostics,
-    aggregates: Vec<Aggregate>,
-    by_text: FxHashMap<Box<str>, usize>,
-    operands: Vec<Arc<str>>,
-    groupings: Vec<Box<[Box<str>]>>,
-    unchanged: Vec<Unchanged>,
-    /// For each definition the aggregates that it needs, directly or not.
-    used: FxHashMap<Arc<str>, Vec<usize>>,
-}
+/// Labels that pmcd gives its host by itself (`pmGetContextLabels(3)`).
+const OF_PMCD: [&str; 5] = ["domainname", "groupid", "hostname", "machineid", "userid"];
 
-/// An aggregate as it stands in an expression.
-struct Call<'e> {
-    function: Function,
-    operand: &'e Spanned<Box<str>>,
-    labels: &'e [Spanned<Box<str>>],
-}
-
-impl<'r> Reader<'r> {
-    /// The expression over aggregates; none where something is wrong.
-    fn definition(&mut self, one: &'r Registered) -> Option<Expr> {
-        let before = self.diagnostics.len();
-        let mut used: Vec<usize> = Vec::new();
-        if self.exported.contains(&*one.name) {
-            let message = format!("`{}` is a metric of the hosts already", one.name);
-            self.diagnostics.push(
-                Diagnostic::error(Code::FleetOperand, one.name_span, message)
-                    .help("give one of them another name"),
-            );
-        }
-        let expr = self.rewritten(&one.expr, &mut used);
-        used.sort_unstable();
-        used.dedup();
-        self.used.insert(Arc::clone(&one.name), used);
-        Some(expr).filter(|_| self.diagnostics.len() == before)
+/// Warns of labels of a `by` that no target has, unless there are no targets: hosts
+/// may have them themselves, but mostly they are misspelled.
+pub fn unknown_labels(
+    definitions: &Definitions,
+    targets: &[Arc<Target>],
+    diagnostics: &mut Diagnostics,
+) {
+    let mut known: Vec<&str> =
+        targets.iter().flat_map(|target| target.labels.iter().map(|(name, _)| name)).collect();
+    known.sort_unstable();
+    known.dedup();
+    if targets.is_empty() {
+        return;
     }
-
-    fn rewritten(&mut self, expr: &Expr, all_used: &mut Vec<usize>) -> Expr {
-        let mut labels: FxHashMap<ExprId, &[Spanned<Box<str>>]> = FxHashMap::default();
-        // Names that stand as the argument of an aggregate of a fleet.
-        let mut taken: FxHashMap<ExprId, Spanned<Box<str>>> = FxHashMap::default();
-        for (_, node) in expr.nodes() {
-            match &node.kind {
-                NodeKind::Grouped { operand, labels: names } => {
-                    labels.insert(*operand, names);
-                }
-                NodeKind::Call { callee: Callee::Function(function), operands, .. }
-                    if function.takes_by =>
-                {
-                    if let [operand] = operands[..]
-                        && let NodeKind::Metric(name) = &expr.node(operand).kind
-                        && self.exported.contains(&**name)
-                    {
-                        let span = expr.node(operand).span;
-                        taken.insert(operand, Spanned { value: name.clone(), span });
-                    }
-                }
-                _ => {}
-            }
+    for label in definitions.labels() {
+        let name = &*label.value;
+        if known.contains(&name) || OF_PMCD.contains(&name) {
+            continue;
         }
-        let mut new = Expr::default();
-        let mut moved: Vec<ExprId> = Vec::with_capacity(expr.len());
-        // For each node the first one below it: what is below it comes between.
-        let mut first: Vec<usize> = Vec::with_capacity(expr.len());
-        // Nodes with the aggregates that they need, in their order.
-        let mut used: Vec<(usize, usize)> = Vec::new();
-        for (id, node) in expr.nodes() {
-            let mut below = id.0 as usize;
-            expr.operands(id, |operand| below = below.min(first[operand.0 as usize]));
-            first.push(below);
-            let span = node.span;
-            let by = labels.get(&id).copied();
-            let mut aggregate = None;
-            let to = match &node.kind {
-                NodeKind::Metric(_) if taken.contains_key(&id) => ExprId(0),
-                NodeKind::Grouped { operand, .. } => moved[operand.0 as usize],
-                kind => {
-                    if let Some(call) = self.call(kind, by, &taken) {
-                        let at = self.aggregate(&call);
-                        aggregate = Some(at);
-                        used.push((id.0 as usize, at));
-                    } else if let Some(labels) = by {
-                        self.not_of_hosts(kind, span, labels);
-                    } else {
-                        let needed = self.check_names(node);
-                        used.extend(needed.iter().map(|at| (id.0 as usize, *at)));
-                    }
-                    match aggregate {
-                        Some(at) => {
-                            let text = self.aggregates[at].text.clone();
-                            new.push(NodeKind::Metric(text), span)
-                        }
-                        None => {
-                            let mut kind = kind.clone();
-                            kind.move_operands(|operand| moved[operand.0 as usize]);
-                            new.push(kind, span)
-                        }
-                    }
-                }
-            };
-            let is_difference = matches!(
-                node.kind,
-                NodeKind::Temporal { function: Temporal::Delta | Temporal::Rate, .. }
-            );
-            let unchanged = match is_difference {
-                true => {
-                    let start = used.partition_point(|(at, _)| *at < below);
-                    self.unchanged(used[start..].iter().map(|(_, aggregate)| *aggregate))
-                }
-                false => None,
-            };
-            let to = match unchanged {
-                Some(name) => {
-                    let right = new.push(NodeKind::Metric(name), span);
-                    let op = BinaryOp::Mul;
-                    new.push(NodeKind::Binary { op, op_span: span, left: to, right }, span)
-                }
-                None => to,
-            };
-            moved.push(to);
-        }
-        all_used.extend(used.into_iter().map(|(_, aggregate)| aggregate));
-        new
-    }
-
-    /// The aggregate across hosts that a node is, if it is one.
-    fn call<'e>(
-        &self,
-        kind: &'e NodeKind,
-        labels: Option<&'e [Spanned<Box<str>>]>,
-        taken: &'e FxHashMap<ExprId, Spanned<Box<str>>>,
-    ) -> Option<Call<'e>> {
-        let labels = labels.unwrap_or_default();
-        match kind {
-            NodeKind::Aggregate { function, metric } => {
-                let function = match function {
-                    ast::Aggregate::Avg => Function::Avg,
-                    ast::Aggregate::Count => Function::Count,
-                    ast::Aggregate::Max => Function::Extreme { greatest: true },
-                    ast::Aggregate::Min => Function::Extreme { greatest: false },
-                    ast::Aggregate::Sum => Function::Sum,
-                };
-                let call = Call { function, operand: metric, labels };
-                Some(call).filter(|_| self.exported.contains(&*metric.value))
-            }
-            NodeKind::Call { callee: Callee::Function(callee), literal, operands } => {
-                let operand = taken.get(operands.first()?)?;
-                let function = match (&literal.as_ref()?.value, callee.name) {
-                    (Literal::Rank(k), "topk") => Function::Ranked { k: *k, top: true },
-                    (Literal::Rank(k), "bottomk") => Function::Ranked { k: *k, top: false },
-                    (Literal::Fraction(q), "quantile") => Function::Quantile(match q.value {
-                        NumberValue::Integer(value) => f64::from(value),
-                        NumberValue::Double(value) => value,
-                    }),
-                    _ => return None,
-                };
-                Some(Call { function, operand, labels })
-            }
-            _ => None,
-        }
-    }
-
-    /// Position of an aggregate, which is new if its text is.
-    fn aggregate(&mut self, call: &Call<'_>) -> usize {
-        let text = text_of(call);
-        if let Some(at) = self.by_text.get(&text) {
-            return *at;
-        }
-        let operand = &call.operand.value;
-        let known = self.operands.iter().position(|one| **one == **operand);
-        let operand = known.unwrap_or_else(|| {
-            self.operands.push(Arc::from(&**operand));
-            self.operands.len() - 1
+        let message = format!("no target has a label `{name}`");
+        let warning = Diagnostic::warning(Code::UnknownLabel, label.span, message);
+        let near = nearest(name, known.iter().copied().chain(OF_PMCD));
+        diagnostics.push(match near {
+            Some(near) => warning.help(format!("did you mean `{near}`?")).guess(label.span, near),
+            None => warning.help(
+                "hosts whose own labels (pmcd's) lack it as well are one group, with an empty \
+                 value",
+            ),
         });
-        let labels: Box<[Box<str>]> = call.labels.iter().map(|one| one.value.clone()).collect();
-        let known = self.groupings.iter().position(|one| *one == labels);
-        let grouping = known.unwrap_or_else(|| {
-            self.groupings.push(labels);
-            self.groupings.len() - 1
-        });
-        self.by_text.insert(text.clone(), self.aggregates.len());
-        let (function, span) = (call.function, call.operand.span);
-        self.aggregates.push(Aggregate { text, function, operand, grouping, span });
-        self.aggregates.len() - 1
     }
-
-    /// Name of the metric that says where the members of these have not changed;
-    /// none where that does not matter: instances of a ranking are those of hosts.
-    fn unchanged(&mut self, aggregates: impl Iterator<Item = usize>) -> Option<Box<str>> {
-        let is_group = |at: &usize| !self.aggregates[*at].function.is_ranked();
-        let mut aggregates: Vec<usize> = aggregates.filter(is_group).collect();
-        aggregates.sort_unstable();
-        aggregates.dedup();
-        if aggregates.is_empty() {
-            return None;
-        }
-        let known = self.unchanged.iter().find(|one| *one.aggregates == *aggregates);
-        if let Some(one) = known {
-            return Some(one.name.clone());
-        }
-        let texts: Vec<&str> = aggregates.iter().map(|at| &*self.aggregates[*at].text).collect();
-        let name: Box<str> = format!("unchanged members of {}", texts.join(", ")).into();
-        let aggregates = aggregates.into();
-        self.unchanged.push(Unchanged { name: name.clone(), aggregates });
-        Some(name)
-    }
-
-    /// Reports names that mean nothing here; gives the aggregates that a
-    /// definition of that name needs.
-    fn check_names(&mut self, node: &ast::Node) -> Vec<usize> {
-        let Some((name, span)) = name_in(node) else { return Vec::new() };
-        if let Some(used) = self.used.get(name).filter(|_| !self.exported.contains(name)) {
-            return used.clone();
-        }
-        let is_value = matches!(node.kind, NodeKind::Metric(_));
-        if is_value && self.exported.contains(name) {
-            self.diagnostics.push(
-                Diagnostic::error(
-                    Code::FleetOperand,
-                    span,
-                    format!("`{name}` has values on each host, and is not aggregated"),
-                )
-                .label(span, "stands for as many values as there are hosts and instances")
-                .help(format!(
-                    "take an aggregate of it, as in `sum({name}) by (rack)`; what is computed \
-                     on each host before is a definition of the hosts, which is exported"
-                )),
-            );
-        } else if !self.exported.contains(name) && self.registry.get(name).is_none() {
-            let is_question = matches!(node.kind, NodeKind::Defined(_));
-            if !is_question {
-                self.unknown(name, span);
-            }
-        }
-        Vec::new()
-    }
-
-    fn unknown(&mut self, name: &str, span: Span) {
-        let message = format!("no host exports a metric `{name}`");
-        let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
-        let mut known: Vec<&str> = self.exported.iter().copied().collect();
-        known.sort_unstable();
-        self.diagnostics.push(
-            match nearest(name, known.into_iter().chain(self.registry.names())) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")).fix(span, near),
-                None => diagnostic.help("`export` in the configuration says what hosts export"),
-            },
-        );
-    }
-
-    /// Reports a `by` behind something that is no aggregate of an exported metric.
-    fn not_of_hosts(&mut self, kind: &NodeKind, span: Span, labels: &[Spanned<Box<str>>]) {
-        let at = match labels {
-            [first, .., last] => first.span.to(last.span),
-            [only] => only.span,
-            [] => span,
-        };
-        if let NodeKind::Aggregate { metric, .. } = kind
-            && self.registry.get(&metric.value).is_none()
-        {
-            return self.unknown(&metric.value, metric.span);
-        }
-        let (message, label) = match kind {
-            NodeKind::Aggregate { metric, .. } => (
-                format!("`{}` has no hosts to group", metric.value),
-                "defined over the fleet, not on each host",
-            ),
-            _ => (
-                "only what hosts export can be grouped".to_owned(),
-                "an expression, and not the name of an exported metric",
-            ),
-        };
-        self.diagnostics.push(
-            Diagnostic::error(Code::FleetOperand, at, message).label(span, label).help(
-                "labels are those of hosts: group what hosts export, by its name, and compute \
-                 with the groups",
-            ),
-        );
-    }
-}
-
-/// The text of an aggregate, spelled as the formatter does.
-fn text_of(call: &Call<'_>) -> Box<str> {
-    let operand = &call.operand.value;
-    let mut text = match call.function {
-        Function::Count => format!("count({operand})"),
-        Function::Sum => format!("sum({operand})"),
-        Function::Avg => format!("avg({operand})"),
-        Function::Extreme { greatest: true } => format!("max({operand})"),
-        Function::Extreme { greatest: false } => format!("min({operand})"),
-        Function::Ranked { k, top: true } => format!("topk({k}, {operand})"),
-        Function::Ranked { k, top: false } => format!("bottomk({k}, {operand})"),
-        Function::Quantile(q) => format!("quantile({q}, {operand})"),
-    };
-    if !call.labels.is_empty() {
-        let labels: Vec<&str> = call.labels.iter().map(|label| &*label.value).collect();
-        text.push_str(&format!(" by ({})", labels.join(", ")));
-    }
-    text.into()
 }

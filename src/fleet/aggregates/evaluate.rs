@@ -15,7 +15,7 @@ use super::operand::Reference;
 use super::partial::{Hosts, Total};
 use super::source::{self, FleetSource};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Compiled, Engine, Selection};
+use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::frame::{
     Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
 };
@@ -40,6 +40,16 @@ const HOSTS: [(&str, &str, Number); 6] = [
     ("fleet.hosts.present", "hosts of a group with values", |hosts| hosts.present),
 ];
 
+/// Names of the numbers of hosts that are beside the values.
+pub fn counts_of_hosts() -> impl Iterator<Item = &'static str> {
+    HOSTS.iter().map(|(name, ..)| *name)
+}
+
+/// True for the name of a number of hosts that is beside the values.
+pub fn of_hosts_counted(name: &str) -> bool {
+    HOSTS.iter().any(|(known, ..)| *known == name)
+}
+
 /// One of the numbers of hosts.
 type Number = fn(&Hosts) -> u32;
 /// An instance of a host in a group.
@@ -58,11 +68,11 @@ pub struct Refused {
 
 /// Evaluates definitions over the fleet.
 pub struct Evaluation {
-    engine: Arc<Engine>,
-    definitions: Arc<Definitions>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) definitions: Arc<Definitions>,
     selection: Arc<Selection>,
-    source: FleetSource,
-    references: Vec<Option<Reference>>,
+    pub(super) source: FleetSource,
+    pub(super) references: Vec<Option<Reference>>,
     compiled: Option<Arc<Compiled>>,
     diagnostics: Diagnostics,
     evaluator: Evaluator,
@@ -113,9 +123,9 @@ impl Evaluation {
     ) -> Evaluation {
         let registry = &definitions.registry;
         let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
+        let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
         let exports =
-            registry
-                .all()
+            chosen
                 .iter()
                 .map(|one| Export { sinks: sinks(&one.name), help: one.pmid.and_then(help) })
                 .chain(HOSTS.iter().map(|(name, help, _)| Export {
@@ -125,7 +135,7 @@ impl Evaluation {
                 .collect();
         let groupings = definitions.groupings().len();
         Evaluation {
-            selection: Arc::new(Selection::new(registry, &registry.all())),
+            selection: Arc::new(Selection::new(registry, &chosen)),
             source: source::fleet(&definitions),
             references: vec![None; definitions.operands().len()],
             compiled: None,
@@ -161,6 +171,11 @@ impl Evaluation {
         if is_news {
             self.bind();
         }
+    }
+
+    /// True if a first slot has no value of some definition because that needs two.
+    pub fn needs_two_slots(&self) -> bool {
+        self.compiled.as_ref().is_some_and(|compiled| !compiled.program.histories.is_empty())
     }
 
     /// What is wrong with definitions, as far as metadata are known.
@@ -242,10 +257,15 @@ impl Evaluation {
     /// Evaluates a slot: a frame of the fleet, stamped with the end of the slot, and
     /// before it which series have ended.
     pub fn evaluate(&mut self, slot: Slot, merged: &Merged) -> Vec<Event> {
+        let end = Nanos(slot.0.saturating_add(1).saturating_mul(self.interval));
+        self.evaluate_at(slot, end, merged)
+    }
+
+    /// The same, with values that are of another time than the end of the slot.
+    pub fn evaluate_at(&mut self, slot: Slot, at: Nanos, merged: &Merged) -> Vec<Event> {
         if self.compiled.is_none() {
             self.bind();
         }
-        let at = Nanos(slot.0.saturating_add(1).saturating_mul(self.interval));
         let stamp = Timestamp::new(
             i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX),
             (at.0 % 1_000_000_000) as i64,

@@ -36,11 +36,14 @@
 mod aggregate;
 mod collect;
 mod definitions;
+mod encoding;
 mod evaluate;
+mod explained;
 mod groups;
 mod merge;
 mod operand;
 mod partial;
+mod reading;
 mod source;
 
 use std::sync::Arc;
@@ -48,9 +51,12 @@ use std::time::Duration;
 
 pub use aggregate::{Aggregate, Function, Outcome};
 pub use collect::{Collector, Dropped, ShardPartials, Taken};
-pub use definitions::Definitions;
-pub use evaluate::{Evaluation, Refused};
-pub use groups::{GroupKey, MAX_KNOWN};
+pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
+#[cfg(any(test, feature = "fuzz"))]
+pub use encoding::fuzz_partials;
+pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
+pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
+pub use groups::{Domain, GroupKey, MAX_KNOWN};
 pub use merge::{MergeError, Merged};
 pub use operand::{Kind, Reference};
 pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
@@ -163,6 +169,13 @@ impl Aggregates {
 
     /// Ends a slot and all before it: gives a frame of the fleet, and what has ended.
     pub fn finish(&mut self, slot: Slot) -> Vec<Event> {
+        let interval = u64::try_from(self.schedule.interval.as_nanos()).unwrap_or(u64::MAX);
+        let end = Nanos(slot.0.saturating_add(1).saturating_mul(interval));
+        self.finish_at(slot, end)
+    }
+
+    /// The same, with values that are of another time than the end of the slot.
+    pub fn finish_at(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
         let Aggregates { collector, evaluation, definitions, .. } = self;
         // Which metadata count is decided with the first shard.
         let mut merged: Option<Merged> = None;
@@ -175,7 +188,7 @@ impl Aggregates {
         });
         evaluation.know(references);
         let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));
-        evaluation.evaluate(slot, &merged)
+        evaluation.evaluate_at(slot, at, &merged)
     }
 
     /// All series have ended, as after a reload with other definitions.
@@ -186,6 +199,11 @@ impl Aggregates {
     /// The clock was set back, and slots begin anew where it is.
     pub fn set_clock_back(&mut self) {
         self.collector.set_clock_back();
+    }
+
+    /// True if a first slot has no value of some definition because that needs two.
+    pub fn needs_two_slots(&self) -> bool {
+        self.evaluation.needs_two_slots()
     }
 
     /// What is wrong with definitions, as far as metadata are known.

@@ -119,7 +119,7 @@ pub fn know(
     operand: usize,
     reference: &Reference,
 ) -> bool {
-    let name = &definitions.operands()[operand];
+    let name = &definitions.operands()[operand].name;
     let first = definitions.aggregates().len() + definitions.unchanged.len();
     if source.metadata().desc(pmid(first + operand)).is_some() {
         return false;

@@ -110,7 +110,7 @@ pub const WEB: Section = Section {
             "token-file",
             "path",
             "no token",
-            "A file whose first line is the token that requests have to bring (`Authorization: Bearer`).",
+            "A file whose first line is the token that requests have to bring (`Authorization: Bearer`). Browsers ask for it as a password, with any name.",
         ),
     ],
 };
@@ -176,6 +176,12 @@ pub const FLEET: Section = Section {
             "Files of definitions over the fleet, such as `racks.rate = sum(shop.rate) by (rack)`. They read any definition of the groups, exported or not.",
         ),
         key(
+            "export",
+            "list of texts",
+            "all, and `fleet.hosts.*`",
+            "Metrics of the fleet that sinks get: names, patterns with `*`, or paths of `definitions`. `fleet.hosts.*` are the numbers of hosts of each group.",
+        ),
+        key(
             "grace",
             "time",
             "the longest deadline of the groups",
@@ -206,7 +212,7 @@ pub const SINK: Section = Section {
             "buffer",
             "size",
             "`\"64 MB\"`",
-            "Bytes that wait for it at most. Beyond that the oldest are dropped, and counted.",
+            "Bytes that wait for it at most. Beyond that the oldest are dropped, and counted. For `prometheus` the bytes of hosts' newest frames: a host for which there is no room is not shown by `/metrics?target=`, and counted.",
         ),
         key(
             "path",

@@ -99,6 +99,8 @@ pub struct Fleet {
     pub span: Span,
     /// Their files.
     pub definitions: Vec<Spanned<PathBuf>>,
+    /// Which metrics of the fleet sinks get; all without it.
+    pub export: Option<Vec<Spanned<Box<str>>>>,
     /// How long hosts are waited for after the end of a slot; the longest deadline
     /// of the groups without it.
     pub grace: Option<Duration>,

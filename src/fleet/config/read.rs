@@ -117,9 +117,7 @@ impl Reader<'_> {
 
     fn language(&mut self, table: &Table<'_>) -> Language {
         let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
-        let dialects =
-            [("off", Dialect::Fixed), ("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2)];
-        let dialect = table.get("compat").and_then(|value| self.word(value, &dialects));
+        let dialect = table.get("compat").and_then(|value| self.word(value, &Dialect::NAMED));
         Language { dialect: dialect.unwrap_or_default(), extensions: extensions.unwrap_or(true) }
     }
 
@@ -184,6 +182,7 @@ impl Reader<'_> {
         self.only(table, &FLEET, &[]);
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
         let definitions = self.paths(files);
+        let export = table.get("export").map(|value| self.texts(value));
         let grace = table.get("grace").and_then(|value| self.time(value));
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
@@ -192,7 +191,7 @@ impl Reader<'_> {
             let help = "give all groups one interval, or watch the others in another process";
             self.document.error_with_help(span, message, help);
         }
-        Some(Fleet { span, definitions, grace })
+        Some(Fleet { span, definitions, export, grace })
     }
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {

@@ -14,12 +14,13 @@
 
 mod columns;
 mod failure;
+mod life;
 mod names;
+mod polled;
 mod series;
 mod view;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
 use tokio::sync::{Notify, Semaphore};
 
-use super::condition::{Condition, State};
+use super::condition::Condition;
 use super::config::Limits;
 use super::frame::{Frame, StaleReason};
 use super::labels::Labels;
@@ -38,12 +39,14 @@ use super::log::Limiter;
 use super::numbers::Numbers;
 use super::outlets::Outlets;
 use super::plan::Group;
-use super::slot::{Due, Nanos, Slot};
+use super::slot::{Nanos, Slot};
 use super::target::Target;
 use super::world::World;
 use crate::engine::{Compiled, Engine};
 use columns::Found;
 use failure::Failure;
+pub use life::live;
+pub use polled::Polled;
 use series::Series;
 use view::{View, Views};
 
@@ -144,7 +147,7 @@ struct Host<W: World> {
     bound: Option<Bound>,
     /// The series that sinks know of it.
     series: Series,
-    /// The latest slot failed: what comes next is behind a gap.
+    /// The latest slot failed, or was missed: what comes next is behind a gap.
     is_behind_gap: bool,
 }
 
@@ -157,105 +160,6 @@ struct Bound {
     /// Which of them sinks want.
     view: Arc<View>,
     host_labels: Labels,
-}
-
-/// Lives as long as there are orders.
-pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
-    let Some(mut orders) = desk.orders.borrow().clone() else { return };
-    let mut host = Host::<W>::new(&orders);
-    let mut latest: Option<Slot> = None;
-    loop {
-        let due = Due::new(orders.group.interval, orders.target.hash);
-        let now = W::now();
-        let next = due.next(now);
-        // A clock that was set back far must not stop the host for as long.
-        let slot = match latest {
-            Some(latest) if latest >= next && latest.0 - next.0 <= 1 => Slot(latest.0 + 1),
-            _ => next,
-        };
-        let is_due = tokio::select! {
-            // In this order, so that a simulation runs the same again.
-            biased;
-            () = desk.changed.notified() => false,
-            () = tokio::time::sleep(due.at(slot).since(now)) => true,
-        };
-        if !is_due {
-            let new = desk.orders.borrow().clone();
-            let Some(new) = new else {
-                host.leave(&orders, due.slot_of(W::now()), W::now(), &shared);
-                return;
-            };
-            if !Arc::ptr_eq(&new.group, &orders.group) && !new.group.is_same(&orders.group) {
-                latest = latest.filter(|_| new.group.interval == orders.group.interval);
-            }
-            host.follow(&orders, &new, due.slot_of(W::now()), W::now(), &shared);
-            orders = new;
-            continue;
-        }
-        let begun = W::now();
-        let lateness = begun.since(due.at(slot));
-        if begun < due.at(slot) {
-            continue; // The clock was set back meanwhile.
-        }
-        if lateness >= orders.group.interval {
-            // The slot is over; nobody begins it any more.
-            let over = due.next(begun).0.saturating_sub(slot.0);
-            shared.numbers.missed.add(over);
-            shared.outlets.borrow().missed(&orders.target, slot);
-            latest = Some(Slot(slot.0 + over.saturating_sub(1)));
-            continue;
-        }
-        if let Some(latest) = latest.filter(|latest| *latest < slot) {
-            shared.numbers.missed.add(slot.0 - latest.0 - 1);
-        }
-        latest = Some(slot);
-        shared.numbers.started.add(1);
-        shared.numbers.lateness.observe(lateness);
-        let left = orders.group.deadline.saturating_sub(lateness);
-        let outcome = {
-            // The future is large, and most hosts are idle most of the time.
-            let work = Box::pin(host.slot(slot, &orders, &shared));
-            match tokio::time::timeout(left, work).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(Failure::late(&orders.target.name, orders.group.deadline)),
-            }
-        };
-        let took = W::now().since(begun);
-        match outcome {
-            Ok(answer) => {
-                shared.numbers.answered.add(1);
-                orders.condition.update(|latest| {
-                    if let State::Failing(_) = latest.state {
-                        shared
-                            .tell(|| tracing::info!(host = &*orders.target.name, "answers again"));
-                    }
-                    latest.state = State::Up;
-                    latest.slot = Some(slot);
-                    latest.skew = answer.skew;
-                    latest.kind = Some(answer.kind);
-                    latest.series = answer.series;
-                    (latest.at, latest.lateness, latest.took) = (W::now(), lateness, took);
-                });
-            }
-            Err(failure) => {
-                shared.numbers.failed(failure.reason);
-                shared.outlets.borrow().failed(&orders.target, slot);
-                host.failed(&failure, slot, W::now(), &orders, &shared);
-                orders.condition.update(|latest| {
-                    if !matches!(latest.state, State::Failing(_)) {
-                        shared.tell(|| {
-                            tracing::warn!(host = &*orders.target.name, "{}", failure.words)
-                        });
-                    }
-                    latest.state = State::Failing(failure.reason);
-                    latest.slot = Some(slot);
-                    latest.error = Some(Arc::clone(&failure.words));
-                    latest.series = 0;
-                    (latest.at, latest.lateness, latest.took) = (W::now(), lateness, took);
-                });
-            }
-        }
-    }
 }
 
 /// What a slot came to.
@@ -310,6 +214,12 @@ impl<W: World> Host<W> {
         self.series.end(&orders.target, slot, at, reason, &shared.outlets.borrow());
     }
 
+    fn missed(&mut self, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
+        self.is_behind_gap = true;
+        let outlets = &shared.outlets.borrow();
+        self.series.end(&orders.target, slot, at, StaleReason::Missed, outlets);
+    }
+
     /// Does all that a slot is for.
     async fn slot(
         &mut self,
@@ -343,6 +253,12 @@ impl<W: World> Host<W> {
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         if !self.context.is_connected() {
+            if self.context.may_connect()
+                && let Some(name) = self.context.spec().name_on_network()
+            {
+                // Whoever waits for a name keeps no other host from connecting.
+                W::resolve(name).await;
+            }
             // A closed semaphore would be a mistake of ours, and harms nobody.
             let _permit = shared.connects.acquire().await;
             Box::pin(self.context.reconnect()).await?;
@@ -389,7 +305,12 @@ impl<W: World> Host<W> {
         let epoch = self.context.metadata_epoch();
         let compiled = shared.engine.bind_host(selection, &mut self.context).await?;
         shared.numbers.binds.add(1);
-        let view = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
+        let (view, is_new) = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
+        if is_new && let Some(differs) = shared.engine.difference(&compiled) {
+            let (group, host) = (&*orders.group.name, &*orders.target.name);
+            let kind = compiled.kind();
+            shared.tell(|| tracing::info!(group, host, kind, "unlike most: {}", differs.words));
+        }
         let labels = self.context.labels(LabelLevel::Context).await?;
         let host_labels = names::labels_of(labels.unwrap_or_default().first());
         let evaluator = match self.bound.take() {
@@ -432,18 +353,20 @@ impl<W: World> Host<W> {
         };
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
-        let Found { columns, unnamed, too_many } =
+        let Found { mut columns, unnamed, too_many } =
             columns::find(&evaluation, &bound.view, series, limit);
         shared.numbers.evaluate.observe(before.elapsed());
         shared.numbers.too_many_instances.add(too_many);
         shared.buffers.borrow_mut().push(buffers);
         shared.engine.evaluated(&bound.evaluator);
-        let mut columns = columns;
         if !unnamed.is_empty() {
-            Box::pin(names::name(&mut columns, unnamed, &bound.view, context)).await?;
+            Box::pin(names::name(&mut columns, unnamed, context)).await?;
         }
         let ours = at.0 as f64 / 1e9;
         let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
+        // What no duration is, is beyond all bounds.
+        let apart = Duration::try_from_secs_f64(skew.abs()).unwrap_or(Duration::MAX);
+        shared.numbers.skew.observe(apart);
         let frame = Frame {
             target: Arc::clone(&orders.target),
             host_labels: bound.host_labels.clone(),

@@ -10,7 +10,6 @@ use pmderive_runtime::source::{Freshness, SourceError};
 use pmderive_runtime::transport::Transport;
 
 use super::columns::Unnamed;
-use super::view::View;
 use crate::fleet::frame::{Column, Instances, Lanes};
 use crate::fleet::labels::Labels;
 
@@ -26,7 +25,6 @@ struct Known {
 pub async fn name<T: Transport>(
     columns: &mut [Column],
     unnamed: Vec<Unnamed>,
-    _view: &View,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {
     let mut indoms: Vec<InDom> = unnamed.iter().map(|one| one.indom).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pmderive_runtime::model::InstId;
 
@@ -23,7 +24,13 @@ struct Latest {
     /// Parallel to the schema's metrics.
     instances: Box<[Arc<Instances>]>,
     sinks: u64,
+    /// When the frame came.
+    at: Nanos,
 }
+
+/// Receivers keep one sample of a series for each millisecond, so a mark comes at
+/// least that much later than the sample before it.
+const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
 impl Series {
     /// The instances that a metric of the schema had in the latest frame.
@@ -50,6 +57,7 @@ impl Series {
                     );
                     outlets.offer(Event::Stale(stale), sinks);
                 }
+                latest.at = frame.at;
             }
             _ => {
                 self.change(&frame, outlets);
@@ -58,6 +66,7 @@ impl Series {
                     host_labels: frame.host_labels.clone(),
                     instances: frame.columns.iter().map(|one| Arc::clone(&one.instances)).collect(),
                     sinks,
+                    at: frame.at,
                 });
             }
         }
@@ -138,7 +147,7 @@ impl Latest {
             target: Arc::clone(target),
             host_labels: self.host_labels.clone(),
             slot,
-            at,
+            at: at.max(self.at.after(BEHIND_SAMPLE)),
             reason,
             schema: Arc::clone(&self.schema),
             series: series.into(),

@@ -2,7 +2,6 @@
 //! frames, and as what.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use pmderive_runtime::model::InDom;
@@ -10,6 +9,7 @@ use pmderive_runtime::model::InDom;
 use crate::engine::Compiled;
 use crate::fleet::frame::{Exported, Schema};
 use crate::fleet::plan::{Export, Group};
+use crate::fleet::stages::exported;
 use crate::fleet::target::Target;
 
 /// What sinks want of hosts for which the same was compiled.
@@ -45,14 +45,19 @@ pub struct Views {
 }
 
 impl Views {
-    /// The view of what was compiled for a host of a group.
-    pub fn of(&mut self, compiled: &Arc<Compiled>, group: &Group, first: &Target) -> Arc<View> {
+    /// The view of what was compiled for a host of a group, and whether it is new.
+    pub fn of(
+        &mut self,
+        compiled: &Arc<Compiled>,
+        group: &Group,
+        first: &Target,
+    ) -> (Arc<View>, bool) {
         let key = Arc::as_ptr(compiled).addr();
         if let Some((known, views)) = self.known.get(&key)
             && known.upgrade().is_some_and(|known| Arc::ptr_eq(&known, compiled))
             && let Some(view) = views.iter().find(|view| view.exports == group.exports)
         {
-            return Arc::clone(view);
+            return (Arc::clone(view), false);
         }
         let view = Arc::new(self.make(compiled, group));
         tell(compiled, group, first);
@@ -66,31 +71,22 @@ impl Views {
         }
         views.retain(|view| Arc::strong_count(view) > 1);
         views.push(Arc::clone(&view));
-        view
+        (view, true)
     }
 
     fn make(&mut self, compiled: &Compiled, group: &Group) -> View {
-        static KINDS: AtomicU64 = AtomicU64::new(1);
-        let exported = group.exports.iter().filter_map(|export| {
+        let found = group.exports.iter().filter_map(|export| {
             let metric = compiled.metrics.get(export.metric)?;
+            let exported = exported(metric, export.sinks, export.help.clone())?;
             let (desc, at) = (metric.desc.ok()?, metric.output?);
-            let exported = Exported {
-                name: Arc::clone(&metric.name),
-                value_type: desc.value_type,
-                semantics: desc.semantics,
-                units: desc.units,
-                has_instances: desc.indom.is_some(),
-                help: export.help.clone(),
-                sinks: export.sinks,
-            };
-            (!metric.is_hidden).then_some((exported, Output { at, indom: desc.indom }))
+            Some((exported, Output { at, indom: desc.indom }))
         });
-        let mut exported: Vec<(Exported, Output)> = exported.collect();
+        let mut exported: Vec<(Exported, Output)> = found.collect();
         exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let (metrics, outputs): (Vec<Exported>, Vec<Output>) = exported.into_iter().unzip();
         let sinks = metrics.iter().fold(0, |sinks, metric| sinks | metric.sinks);
         let schema = self.schema(Schema { metrics: metrics.into() });
-        let kind = KINDS.fetch_add(1, Ordering::Relaxed);
+        let kind = compiled.kind();
         View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }
     }
 

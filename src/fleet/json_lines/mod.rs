@@ -3,16 +3,18 @@
 
 mod line;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::sinks::numbers::Numbers;
 use super::sinks::ring::{Popped, Ring};
+use super::world::{Job, World};
 use crate::escape;
 
 /// Bytes of lines that are written at once.
@@ -30,21 +32,22 @@ const QUIET: Duration = Duration::from_secs(60);
 /// A sink that runs.
 #[derive(Debug)]
 pub struct JsonLines {
-    thread: JoinHandle<()>,
+    job: Job,
     is_to_reopen: Arc<AtomicBool>,
 }
 
-/// The thread of a sink.
-struct Writer {
+/// What runs.
+struct Writer<W: World> {
     name: String,
     /// Position of the sink in the configuration.
     sink: usize,
     path: Option<PathBuf>,
-    out: Box<dyn Write + Send>,
+    out: Box<dyn io::Write + Send>,
     ring: Arc<Ring>,
     numbers: Arc<Numbers>,
     is_to_reopen: Arc<AtomicBool>,
     told: Option<Instant>,
+    world: PhantomData<fn() -> W>,
 }
 
 impl JsonLines {
@@ -53,14 +56,14 @@ impl JsonLines {
     ///
     /// # Errors
     /// The file cannot be opened, or there is no thread.
-    pub fn start(
+    pub fn start<W: World>(
         name: &str,
         sink: usize,
         path: Option<PathBuf>,
         ring: Arc<Ring>,
         numbers: Arc<Numbers>,
     ) -> Result<JsonLines, String> {
-        let out = open(path.as_ref())?;
+        let out = W::open(path.as_deref()).map_err(|error| error.to_string())?;
         let is_to_reopen = Arc::new(AtomicBool::new(false));
         let writer = Writer {
             name: name.to_owned(),
@@ -71,9 +74,10 @@ impl JsonLines {
             numbers,
             is_to_reopen: Arc::clone(&is_to_reopen),
             told: None,
+            world: PhantomData::<fn() -> W>,
         };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(|| writer.run());
-        Ok(JsonLines { thread: thread.map_err(|error| error.to_string())?, is_to_reopen })
+        let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
+        Ok(JsonLines { job, is_to_reopen })
     }
 
     /// Opens the file anew before the next line, after it was moved away.
@@ -83,58 +87,57 @@ impl JsonLines {
 
     /// Waits for its end, once its ring is closed.
     pub fn join(self) {
-        // One that panicked has said so.
-        let _ = self.thread.join();
+        self.job.join();
     }
 }
 
-fn open(path: Option<&PathBuf>) -> Result<Box<dyn Write + Send>, String> {
-    let Some(path) = path else { return Ok(Box::new(standard_output())) };
-    let file: io::Result<File> = OpenOptions::new().append(true).create(true).open(path);
-    match file {
-        Ok(file) => Ok(Box::new(file)),
-        Err(error) => Err(format!("cannot write {}: {error}", escape::path(path))),
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "what a terminal would obey is escaped in JSON")]
-fn standard_output() -> io::Stdout {
-    io::stdout()
-}
-
-impl Writer {
-    fn run(mut self) {
+impl<W: World> Writer<W> {
+    async fn run(mut self) {
         let mut lines = String::new();
+        // When the first of the lines came.
+        let mut begun: Option<Instant> = None;
         let mut is_closed = false;
         while !is_closed {
-            match self.ring.pop(if lines.is_empty() { Duration::MAX } else { LINGER }) {
+            let patience =
+                begun.map_or(Duration::MAX, |begun| LINGER.saturating_sub(begun.elapsed()));
+            match self.ring.pop(patience).await {
                 Popped::Event(event) => {
                     let before = lines.len();
                     line::write_event(&mut lines, &event, self.sink);
-                    self.numbers.samples.add(u64::from(lines.len() > before));
-                    if lines.len() < BLOCK {
+                    if lines.len() > before {
+                        self.numbers.samples.add(1);
+                        begun = begun.or_else(|| Some(Instant::now()));
+                    }
+                    if lines.len() < BLOCK && begun.is_none_or(|begun| begun.elapsed() < LINGER) {
                         continue;
                     }
                 }
                 Popped::Nothing => {}
                 Popped::Closed => is_closed = true,
             }
-            self.write(&lines);
+            self.write(&lines).await;
             lines.clear();
+            begun = None;
         }
         self.ring.abandon();
     }
 
+    /// Opens the file; what was open before stays where that is not possible.
+    fn open(&mut self) {
+        match W::open(self.path.as_deref()) {
+            Ok(out) => self.out = out,
+            Err(problem) => self.tell(&problem.to_string()),
+        }
+    }
+
     /// Writes whole lines, and tries again as long as it takes: meanwhile the ring
     /// fills, and drops the oldest.
-    fn write(&mut self, lines: &str) {
+    async fn write(&mut self, lines: &str) {
         let mut left = lines.as_bytes();
+        let begun = Instant::now();
         while !left.is_empty() {
             if self.is_to_reopen.swap(false, Ordering::Relaxed) {
-                match open(self.path.as_ref()) {
-                    Ok(out) => self.out = out,
-                    Err(problem) => self.tell(&problem),
-                }
+                self.open();
             }
             match self.out.write(left) {
                 Ok(count) if count > 0 => {
@@ -142,8 +145,8 @@ impl Writer {
                     left = &left[count..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(_) => self.pause("nothing is taken any more"),
-                Err(error) => self.pause(&error.to_string()),
+                Ok(_) => self.pause("nothing is taken any more").await,
+                Err(error) => self.pause(&error.to_string()).await,
             }
             if self.ring.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
                 return;
@@ -151,16 +154,19 @@ impl Writer {
         }
         // What is not flushed is written with what comes next.
         let _ = self.out.flush();
+        if !lines.is_empty() {
+            self.numbers.latency.observe(begun.elapsed());
+        }
     }
 
-    fn pause(&mut self, problem: &str) {
+    async fn pause(&mut self, problem: &str) {
         let place = self.path.as_ref().map_or("standard output".into(), escape::path);
         self.tell(&format!("cannot write {place}: {problem}; trying again"));
         self.numbers.retries.add(1);
-        self.ring.sleep(PAUSE);
+        self.ring.sleep(PAUSE).await;
         if self.ring.deadline().is_some() {
             // The ring does not let us sleep any more, and there is some time left.
-            std::thread::sleep(Duration::from_millis(10));
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 

@@ -8,7 +8,8 @@ use glob::Pattern;
 use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::fleet::config::{Group, STAGE_TWO, Sink, SinkKind};
+use crate::fleet::aggregates::{Operand, counts_of_hosts};
+use crate::fleet::config::{Fleet, Group, STAGE_TWO, Sink, SinkKind};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
@@ -30,7 +31,7 @@ pub fn exports(
     group: &Group,
     sinks: &[Sink],
     defined: &Defined<'_>,
-    of_fleet: &[Arc<str>],
+    of_fleet: &[Operand],
     diagnostics: &mut Diagnostics,
 ) -> Vec<Export> {
     let all = defined.registry.all();
@@ -43,7 +44,7 @@ pub fn exports(
         }
         Some(entries) => {
             for entry in entries {
-                let choice = Choice::of(entry, group, defined.files);
+                let choice = Choice::of(entry, &group.definitions, defined.files);
                 let mut is_used = false;
                 for (one, is_chosen) in all.iter().zip(&mut is_chosen) {
                     let is_meant = choice.is_of(one);
@@ -65,12 +66,51 @@ pub fn exports(
         let bits = sinks.iter().enumerate().filter(|(_, sink)| wants(sink));
         let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
         let of_sinks = bits.fold(0, |bits, (at, _)| bits | 1 << at);
-        let of_fleet = if of_fleet.contains(&one.name) { STAGE_TWO } else { 0 };
+        let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
+        let of_fleet = if is_operand { STAGE_TWO } else { 0 };
         let sinks = of_fleet | if is_chosen { of_sinks } else { 0 };
         let is_exported = is_chosen || of_fleet != 0;
         is_exported.then(|| Export { metric, sinks, help: help.map(Arc::from) })
     };
     all.iter().enumerate().zip(is_chosen).filter_map(export).collect()
+}
+
+/// Names of the metrics of the fleet that sinks get: all without an `export`, numbers
+/// of hosts included. What matches nothing is reported.
+pub fn of_fleet(
+    fleet: &Fleet,
+    defined: &Defined<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Box<str>> {
+    let own = defined.registry.all();
+    let mut all: Vec<&str> = own.iter().map(|one| &*one.name).collect();
+    for name in counts_of_hosts() {
+        if defined.registry.get(name).is_none() {
+            all.push(name);
+        }
+    }
+    let Some(entries) = &fleet.export else {
+        return all.into_iter().map(Box::from).collect();
+    };
+    let mut is_chosen = vec![false; all.len()];
+    for entry in entries {
+        let choice = Choice::of(entry, &fleet.definitions, defined.files);
+        let mut is_used = false;
+        for (at, name) in all.iter().enumerate() {
+            let is_meant = match (&choice, own.get(at)) {
+                (_, Some(one)) => choice.is_of(one),
+                (Choice::Names(pattern), None) => matches(pattern, name),
+                (Choice::File(_), None) => false,
+            };
+            is_used |= is_meant;
+            is_chosen[at] |= is_meant;
+        }
+        if !is_used {
+            diagnostics.push(unused(entry, all.iter().copied()));
+        }
+    }
+    let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
+    chosen.map(|(name, _)| Box::from(name)).collect()
 }
 
 /// Reports what sinks want and no group exports.
@@ -126,9 +166,13 @@ enum Choice<'c> {
 }
 
 impl<'c> Choice<'c> {
-    fn of(entry: &'c Spanned<Box<str>>, group: &Group, files: &'c [Vec<SourceId>]) -> Choice<'c> {
+    fn of(
+        entry: &'c Spanned<Box<str>>,
+        definitions: &[Spanned<PathBuf>],
+        files: &'c [Vec<SourceId>],
+    ) -> Choice<'c> {
         let is_it = |file: &Spanned<PathBuf>| file.value.ends_with(&*entry.value);
-        match group.definitions.iter().position(is_it) {
+        match definitions.iter().position(is_it) {
             Some(at) => Choice::File(&files[at]),
             None => Choice::Names(&entry.value),
         }

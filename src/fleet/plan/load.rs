@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
-use super::exports::{Defined, check_series, check_sinks, exports, with_series};
-use super::{Group, Plan, StageTwo};
+use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
+use super::{Export, Group, Plan, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registry, Selection};
+use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
-use crate::fleet::aggregates::{Definitions, Schedule};
-use crate::fleet::config::{self, Access, Config};
+use crate::fleet::aggregates::{Definitions, HostMetrics, Schedule, unknown_labels};
+use crate::fleet::config::{self, Access, Config, STAGE_TWO};
 use crate::fleet::labels::Labels;
 use crate::fleet::target::Target;
 use crate::fleet::targets::{self, Targets};
@@ -51,6 +51,15 @@ pub struct Loaded {
 
 /// Reads a configuration and all that it names.
 pub fn load(origin: &Origin) -> Loaded {
+    let mut loaded = load_anyway(origin);
+    let is_good = loaded.diagnostics.errors() == 0 && loaded.problems.is_empty();
+    loaded.plan = loaded.plan.filter(|_| is_good);
+    loaded
+}
+
+/// The same, with a plan of what could be understood: not to be carried out if
+/// anything is wrong.
+pub fn load_anyway(origin: &Origin) -> Loaded {
     let mut loaded = Loaded {
         plan: None,
         sources: SourceMap::default(),
@@ -78,11 +87,7 @@ pub fn load(origin: &Origin) -> Loaded {
             }
         }
     };
-    if let Some(config) = config {
-        let plan = loaded.plan(config);
-        let is_good = loaded.diagnostics.errors() == 0 && loaded.problems.is_empty();
-        loaded.plan = Some(plan).filter(|_| is_good);
-    }
+    loaded.plan = config.map(|config| loaded.plan(config));
     loaded
 }
 
@@ -101,27 +106,29 @@ impl Loaded {
             }
             defined.push(self.definitions(&group.definitions, &config));
         }
-        let names = defined.iter().flat_map(|(registry, _)| registry.names());
-        let names: Vec<String> = names.map(str::to_owned).collect();
-        let fleet = config.fleet.as_ref().map(|fleet| self.fleet(fleet, &names, &config));
-        let of_fleet = fleet.as_ref().map(|fleet| fleet.definitions.operands());
-        let of_fleet = of_fleet.unwrap_or_default();
+        let fleet = config.fleet.as_ref().map(|fleet| {
+            let hosts = HostMetrics::of_groups(defined.iter().map(|(registry, _)| registry));
+            self.fleet(fleet, &hosts, &config)
+        });
+        let across = fleet.as_ref().map(|fleet| &*fleet.definitions);
         let groups: Vec<Arc<Group>> = config
             .groups
             .iter()
             .zip(&defined)
-            .map(|(group, defined)| Arc::new(self.group(group, defined, of_fleet, &config)))
+            .map(|(group, defined)| Arc::new(self.group(group, defined, across, &config)))
             .collect();
         let exported: Vec<(Arc<str>, Span, u64)> = groups
             .iter()
             .flat_map(|group| {
                 let named: Vec<(&Arc<str>, Span)> = group.selection.named().collect();
-                group.exports.iter().map(move |export| (named[export.metric], export.sinks))
+                let named_ones =
+                    group.exports.iter().filter(|export| export.metric < group.defined);
+                named_ones.map(move |export| (named[export.metric], export.sinks))
             })
             .map(|((name, span), sinks)| (Arc::clone(name), span, sinks))
             .collect();
         let names = exported.iter().map(|(name, ..)| &**name);
-        let across = fleet.iter().flat_map(|fleet| fleet.definitions.names());
+        let across = fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
         let names: Vec<&str> = names.chain(across).collect();
         check_sinks(&config.sinks, names.iter().copied(), &mut self.diagnostics);
         let with_series = with_series(&config.sinks);
@@ -129,6 +136,9 @@ impl Loaded {
         let series: Vec<_> = series.map(|(name, span, _)| (name, span)).collect();
         check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
+        if let Some(fleet) = &fleet {
+            unknown_labels(&fleet.definitions, &all, &mut self.diagnostics);
+        }
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
         Plan { config, groups, fleet, targets: all }
     }
@@ -155,11 +165,18 @@ impl Loaded {
         (registry, files)
     }
 
-    /// The definitions over the fleet, whose hosts have metrics of these names.
-    fn fleet(&mut self, fleet: &config::Fleet, names: &[String], config: &Config) -> StageTwo {
-        let (registry, _) = self.definitions(&fleet.definitions, config);
-        let names = names.iter().map(|name| &**name);
-        let definitions = Definitions::new(&registry, names, &mut self.diagnostics);
+    /// The definitions over the fleet, whose hosts have these metrics.
+    fn fleet(
+        &mut self,
+        fleet: &config::Fleet,
+        hosts: &HostMetrics<'_>,
+        config: &Config,
+    ) -> StageTwo {
+        let (registry, files) = self.definitions(&fleet.definitions, config);
+        let definitions = Definitions::read(&registry, &[], hosts, &mut self.diagnostics);
+        report_cycles(&registry, &mut self.diagnostics);
+        let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
+        let exported = of_fleet(fleet, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
         let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
@@ -170,6 +187,7 @@ impl Loaded {
         StageTwo {
             definitions: Arc::new(definitions),
             schedule: Schedule { interval, grace },
+            exported: exported.into(),
             wanted: config.sinks.iter().map(wanted).collect(),
         }
     }
@@ -178,12 +196,22 @@ impl Loaded {
         &mut self,
         group: &config::Group,
         (registry, files): &(Registry, Vec<Vec<SourceId>>),
-        of_fleet: &[Arc<str>],
+        across: Option<&Definitions>,
         config: &Config,
     ) -> Group {
         let defined = Defined { registry, sources: &self.sources, files };
-        let exports = exports(group, &config.sinks, &defined, of_fleet, &mut self.diagnostics);
-        let options = match options(&group.access, group.deadline) {
+        let operands = across.map(Definitions::operands).unwrap_or_default();
+        let mut exports = exports(group, &config.sinks, &defined, operands, &mut self.diagnostics);
+        // What nobody gets is not evaluated, unless what somebody gets reads it.
+        let all = registry.all();
+        let mut chosen: Vec<&Registered> =
+            exports.iter().map(|export| all[export.metric]).collect();
+        exports.iter_mut().zip(0..).for_each(|(export, at)| export.metric = at);
+        let named = chosen.len();
+        chosen.extend(across.iter().flat_map(|across| across.computed_by(registry, false)));
+        let of_fleet = |metric| Export { metric, sinks: STAGE_TWO, help: None };
+        exports.extend((named..chosen.len()).map(of_fleet));
+        let options = match connect_options(&group.access, group.deadline) {
             Ok(options) => options,
             Err(problem) => {
                 self.problems.push(format!("group `{}`: {problem}", group.name));
@@ -195,7 +223,8 @@ impl Loaded {
             interval: group.interval,
             deadline: group.deadline,
             options: Arc::new(options),
-            selection: Arc::new(Selection::new(registry, &registry.all())),
+            selection: Arc::new(Selection::new(registry, &chosen)),
+            defined: all.len(),
             exports,
         }
     }
@@ -216,7 +245,13 @@ impl Loaded {
 
 /// How connections of a group are made: as its configuration says, and where that
 /// says nothing as the environment does.
-fn options(access: &Access, deadline: std::time::Duration) -> Result<ConnectOptions, String> {
+///
+/// # Errors
+/// The environment says something wrong, in words.
+pub fn connect_options(
+    access: &Access,
+    deadline: std::time::Duration,
+) -> Result<ConnectOptions, String> {
     let (mut options, warnings) = ConnectOptions::from_environment();
     if let Some(warning) = warnings.into_iter().next() {
         return Err(warning);
@@ -248,7 +283,10 @@ fn with_user(target: Arc<Target>, config: &Config) -> Arc<Target> {
 }
 
 /// The text of a file of so many bytes at most.
-fn bounded(path: &Path, limit: u64) -> Result<String, String> {
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;

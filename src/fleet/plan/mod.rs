@@ -18,7 +18,7 @@ use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
 use std::net::SocketAddr;
 
-pub use load::{Loaded, Origin, load};
+pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
 
 /// Everything to do.
 #[derive(Debug)]
@@ -44,9 +44,12 @@ pub struct Group {
     pub deadline: Duration,
     /// How connections are made.
     pub options: Arc<ConnectOptions>,
-    /// The definitions, all of which are evaluated.
+    /// How many definitions its files have.
+    pub defined: usize,
+    /// Those that are exported, and after them expressions that aggregates across hosts
+    /// take; they and what they read are evaluated.
     pub selection: Arc<Selection>,
-    /// Which of them are exported; those alone are in frames.
+    /// Who gets which of them.
     pub exports: Vec<Export>,
 }
 
@@ -57,6 +60,8 @@ pub struct StageTwo {
     pub definitions: Arc<Definitions>,
     /// When slots end.
     pub schedule: Schedule,
+    /// Names of the metrics of the fleet that sinks get.
+    pub exported: Box<[Box<str>]>,
     /// What sinks want, in the order of the configuration; each in the words of its
     /// `export`, everything without.
     pub wanted: Vec<Option<Vec<Box<str>>>>,
@@ -71,6 +76,9 @@ impl std::fmt::Debug for StageTwo {
 impl StageTwo {
     /// The sinks that want a metric of the fleet, as bits.
     pub fn sinks_of(&self, name: &str) -> u64 {
+        if self.exported.iter().all(|exported| **exported != *name) {
+            return 0;
+        }
         let wants = |wanted: &Option<Vec<Box<str>>>| {
             wanted.as_ref().is_none_or(|list| list.iter().any(|one| exports::matches(one, name)))
         };
@@ -81,6 +89,7 @@ impl StageTwo {
     /// True if what is computed goes on with the other one.
     pub fn is_same(&self, other: &StageTwo) -> bool {
         self.schedule == other.schedule
+            && self.exported == other.exported
             && self.wanted == other.wanted
             && self.definitions.is_same(&other.definitions)
     }

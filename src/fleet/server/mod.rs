@@ -1,6 +1,7 @@
 //! `serve` as a whole: the plan in force, its fleet, sinks and listener, and the
 //! way to the next plan.
 
+mod in_force;
 mod own;
 mod pages;
 mod running;
@@ -12,17 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::config::Config;
-use super::engine::Fleet;
 use super::plan::{Loaded, Origin, Plan, load};
 use super::sinks::http::{Listen, Listener};
 use super::sinks::newest::Newest;
 use super::sinks::numbers::Numbers as SinkNumbers;
 use super::sinks::tls::Identity;
 use super::world::Machine;
-use crate::engine::{Backend, Engine};
-use running::Sinks;
-use stage_two::Computing;
+pub use in_force::InForce;
 use watch::Stamps;
 
 /// A fleet being watched and served.
@@ -35,7 +32,6 @@ pub struct Server {
 /// What the listener shows, too.
 struct Shared {
     origin: Origin,
-    engine: Arc<Engine>,
     started: Instant,
     /// The newest frames, if the listener shows any.
     newest: Arc<Newest>,
@@ -54,13 +50,10 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// What is in force.
+/// What changes with a reload.
 struct State {
-    config: Config,
-    fleet: Option<Fleet>,
-    /// What computes across hosts.
-    across: Option<Computing>,
-    sinks: Sinks,
+    /// Nothing once it has ended.
+    in_force: Option<InForce<Machine>>,
     stamps: Stamps,
 }
 
@@ -83,7 +76,7 @@ impl Server {
     /// # Errors
     /// The listener would be open to others, or a receiver has no address.
     pub fn check(plan: &Plan) -> Result<(), String> {
-        if let Some(listen) = listen(plan, None) {
+        if let Some(listen) = listen(plan) {
             listen.check().map_err(|error| error.to_string())?;
         }
         running::check(&plan.config.sinks)
@@ -94,36 +87,17 @@ impl Server {
     /// # Errors
     /// A sink or the listener cannot be started, in words.
     pub fn start(origin: Origin, plan: Plan, files: Vec<PathBuf>) -> Result<Server, String> {
-        let limits = plan.limits();
-        let engine = Engine::new(plan.config.language, Backend::Auto).with_kind_limit(limits.kinds);
-        let engine = Arc::new(engine);
-        let newest = Arc::new(Newest::default());
         let stamps = Stamps::of(files);
-        let sinks = Sinks::default().follow(&plan.config.sinks, &newest);
-        let sinks = sinks.map_err(|(_, problem)| problem)?;
-        let threads = plan.config.threads.unwrap_or_else(|| {
-            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-        });
-        let outlets = sinks.outlets();
-        let across = plan.fleet.as_ref().map(|across| {
-            let (engine, targets) = (Arc::clone(&engine), plan.targets.clone());
-            Computing::start(engine, across, targets, outlets.clone())
-        });
-        let across = across.transpose();
-        let across = across.map_err(|error| format!("no thread for the fleet: {error}"))?;
-        let outlets = outlets.with(across.as_ref().map(Computing::across));
-        let fleet = Fleet::start::<Machine>(&engine, threads, limits, &outlets);
-        let mut fleet = fleet.map_err(|error| format!("no thread for the fleet: {error}"))?;
-        let listen = listen(&plan, sinks.shown());
-        fleet.follow(&plan, &outlets);
-        let state = State { config: plan.config, fleet: Some(fleet), across, sinks, stamps };
+        let listen = listen(&plan);
+        let in_force = InForce::start(plan)?;
+        let listen = listen.map(|listen| Listen { sink: in_force.shown(), ..listen });
+        let newest = Arc::clone(in_force.newest());
         let shared = Arc::new(Shared {
             origin,
-            engine,
             started: Instant::now(),
             newest,
             scrapes: Arc::default(),
-            state: Mutex::new(state),
+            state: Mutex::new(State { in_force: Some(in_force), stamps }),
             reloading: Mutex::default(),
             reloads: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
@@ -151,7 +125,7 @@ impl Server {
     /// A number for each thread of the fleet, which grows every second unless the
     /// thread is stuck.
     pub fn beats(&self) -> Vec<u64> {
-        self.shared.lock().fleet.as_ref().map(Fleet::beats).unwrap_or_default()
+        self.shared.lock().in_force.as_ref().map(InForce::beats).unwrap_or_default()
     }
 
     /// True if a file that was read is another one than it was.
@@ -171,23 +145,18 @@ impl Server {
 
     /// Opens the files that are written to anew.
     pub fn reopen(&self) {
-        self.shared.lock().sinks.reopen();
+        if let Some(in_force) = &self.shared.lock().in_force {
+            in_force.reopen();
+        }
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have
     /// until the deadline.
     pub fn stop(self, deadline: Instant) {
-        let (fleet, across, sinks) = {
-            let mut state = self.shared.lock();
-            (state.fleet.take(), state.across.take(), std::mem::take(&mut state.sinks))
-        };
-        if let Some(fleet) = fleet {
-            fleet.stop();
+        let in_force = self.shared.lock().in_force.take();
+        if let Some(in_force) = in_force {
+            in_force.stop(deadline.into());
         }
-        if let Some(across) = across {
-            across.stop();
-        }
-        sinks.stop(deadline);
         if let Some(listener) = self.listener {
             listener.stop(deadline);
         }
@@ -217,73 +186,20 @@ impl Shared {
     }
 
     fn follow(&self, plan: Plan) -> Result<usize, String> {
-        let mut state = self.lock();
-        if let Some(what) = fixed(&state.config, &plan.config) {
-            return Err(format!("`{what}` has changed, which takes a restart\n"));
+        match &mut self.lock().in_force {
+            Some(in_force) => in_force.follow(plan),
+            None => Err("it is ending\n".to_owned()),
         }
-        let sinks = std::mem::take(&mut state.sinks);
-        match sinks.follow(&plan.config.sinks, &self.newest) {
-            Ok(sinks) => state.sinks = sinks,
-            Err((sinks, problem)) => {
-                state.sinks = sinks;
-                return Err(problem);
-            }
-        }
-        let outlets = state.sinks.outlets();
-        let outlets = match (&plan.fleet, state.across.take()) {
-            (None, across) => {
-                if let Some(across) = across {
-                    across.stop();
-                }
-                outlets
-            }
-            (Some(new), across) => {
-                let across = match across {
-                    Some(across) => {
-                        across.follow(new, plan.targets.clone(), outlets.clone());
-                        across
-                    }
-                    None => {
-                        let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
-                        Computing::start(engine, new, targets, outlets.clone())
-                            .map_err(|error| format!("no thread for the fleet: {error}\n"))?
-                    }
-                };
-                let outlets = outlets.with(Some(across.across()));
-                state.across = Some(across);
-                outlets
-            }
-        };
-        if let Some(fleet) = &mut state.fleet {
-            fleet.follow(&plan, &outlets);
-        }
-        state.config = plan.config;
-        Ok(plan.targets.len())
     }
 }
 
-/// The first key that cannot change while the process runs, and has.
-fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
-    let address = |config: &Config| config.listen.as_ref().map(|listen| listen.value);
-    let keys = [
-        ("compat", before.language.dialect != after.language.dialect),
-        ("extensions", before.language.extensions != after.language.extensions),
-        ("threads", before.threads != after.threads),
-        ("listen", address(before) != address(after)),
-        ("web", before.web != after.web),
-        ("kinds", before.limits.kinds != after.limits.kinds),
-        ("connects", before.limits.connects != after.limits.connects),
-    ];
-    keys.into_iter().find(|(_, has_changed)| *has_changed).map(|(key, _)| key)
-}
-
 /// How the listener is to be, if there is to be one.
-fn listen(plan: &Plan, shown: Option<u32>) -> Option<Listen> {
+fn listen(plan: &Plan) -> Option<Listen> {
     let address = plan.listen()?.value;
     let web = &plan.config.web;
     let identity = web.certificate.clone();
     let tls = identity.map(|(certificate, key)| Identity { certificate, key });
-    Some(Listen { tls, token_file: web.token_file.clone(), sink: shown, ..Listen::on(address) })
+    Some(Listen { tls, token_file: web.token_file.clone(), ..Listen::on(address) })
 }
 
 impl Loaded {

@@ -1,13 +1,19 @@
 //! The engine's own metrics, in Prometheus' form.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Shared, State};
-use crate::fleet::condition::State as HostState;
+use rustc_hash::FxHashSet;
+
+use super::{InForce, Shared};
+use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram};
 use crate::fleet::numbers::{Numbers, Reason};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Family, Kind, Writer};
+use crate::fleet::world::Machine;
 
 /// Name, help, and what of the numbers it is.
 type Row<N> = (&'static str, &'static str, fn(&Numbers) -> N);
@@ -34,10 +40,15 @@ const TIMES: &[(&str, &str, OfNumbers)] = &[
     ("pmderive_slot_lateness_seconds", "How late slots began.", |n| &n.lateness),
     ("pmderive_fetch_seconds", "Time from a request to its reply.", |n| &n.fetch),
     ("pmderive_evaluate_seconds", "Time to evaluate a reply.", |n| &n.evaluate),
+    (
+        "pmderive_clock_skew_seconds",
+        "How far hosts' clocks were from this one when they answered, ahead or behind.",
+        |n| &n.skew,
+    ),
 ];
 
 /// Writes all of them.
-pub fn write(shared: &Shared, state: &State, writer: &mut Writer<'_>) {
+pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'_>) {
     gauge(
         writer,
         "pmderive_uptime_seconds",
@@ -57,12 +68,9 @@ pub fn write(shared: &Shared, state: &State, writer: &mut Writer<'_>) {
         "Times that the files were read again.",
         shared.reloads.load(Ordering::Relaxed),
     );
-    if let Some(fleet) = &state.fleet {
-        hosts(writer, fleet);
-        numbers(writer, fleet.numbers());
-    }
-    if let Some(across) = &state.across {
-        let numbers = across.numbers();
+    hosts(writer, in_force);
+    numbers(writer, in_force.numbers());
+    if let Some(numbers) = in_force.across() {
         let rows = [
             ("pmderive_fleet_slots_total", "Slots computed across hosts.", &numbers.slots),
             (
@@ -90,22 +98,16 @@ pub fn write(shared: &Shared, state: &State, writer: &mut Writer<'_>) {
             counter(writer, name, help, number.get());
         }
     }
-    let kinds = shared.engine.kinds();
-    gauge(
-        writer,
-        "pmderive_kinds",
-        "Kinds of hosts that programs are there for.",
-        kinds.len() as f64,
-    );
-    memory(writer, state);
-    let sinks = state.sinks.numbers();
+    kinds(writer, in_force);
+    memory(writer, in_force);
+    let sinks = in_force.of_sinks();
     let sinks: Vec<_> = sinks.iter().map(|(name, numbers)| (&**name, &**numbers)).collect();
     of_sinks::write(writer, &sinks);
 }
 
-fn hosts(writer: &mut Writer<'_>, fleet: &crate::fleet::engine::Fleet) {
+fn hosts(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     let (mut new, mut up, mut failing) = (0_u64, 0_u64, [0_u64; Reason::ALL.len()]);
-    for condition in fleet.conditions() {
+    for condition in in_force.conditions() {
         match condition.latest().state {
             HostState::New => new += 1,
             HostState::Up => up += 1,
@@ -140,18 +142,123 @@ fn numbers(writer: &mut Writer<'_>, numbers: &Numbers) {
     }
 }
 
-/// Resident memory of the process, as the system counts it.
-fn memory(writer: &mut Writer<'_>, _state: &State) {
+/// The largest kinds, and metrics, that have a series of their own.
+const MOST_KINDS: usize = 20;
+
+/// Kinds of hosts, how many hosts the largest have, and what splits them.
+fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
+    let kinds = in_force.engine().kinds();
+    let name = "pmderive_kinds";
+    gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
+    let name = "pmderive_kind_hosts";
+    let help = Some("Hosts of the largest kinds; those of all others together are `others`.");
+    writer.family(&Family { name, kind: Kind::Gauge, help });
+    let mut hosts: BTreeMap<u64, u64> = BTreeMap::new();
+    for condition in in_force.conditions() {
+        if let Some(kind) = condition.latest().kind {
+            *hosts.entry(kind).or_default() += 1;
+        }
+    }
+    let named = hosts.into_iter().map(|(kind, hosts)| (kind.to_string(), hosts));
+    for (kind, hosts) in largest(named.collect(), &"others".to_owned()) {
+        writer.integer(name, &[("kind", &kind)], hosts);
+    }
+    let name = "pmderive_kinds_split";
+    let help = Some(
+        "Kinds of hosts that differ from most, by the first metric that differs and by what differs. \
+         All other metrics together are `others`.",
+    );
+    writer.family(&Family { name, kind: Kind::Gauge, help });
+    let mut splits: BTreeMap<(Box<str>, &str), u64> = BTreeMap::new();
+    for (metric, split) in kinds.into_iter().filter_map(|kind| kind.differs?.first) {
+        *splits.entry((metric, split.word())).or_default() += 1;
+    }
+    for ((metric, by), kinds) in largest(splits.into_iter().collect(), &("others".into(), "any")) {
+        writer.integer(name, &[("metric", &metric), ("by", by)], kinds);
+    }
+}
+
+/// The largest numbers, and the sum of all others under a name of its own.
+fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
+    all.sort_by_key(|(_, number)| Reverse(*number));
+    let rest = all.split_off(MOST_KINDS.min(all.len()));
+    if !rest.is_empty() {
+        all.push((others.clone(), rest.iter().map(|(_, number)| number).sum()));
+    }
+    all
+}
+
+/// Bytes that were counted, part by part, and the resident memory of the process as the
+/// system counts it.
+fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
+    let programs = in_force.engine().program_bytes();
+    let sinks = in_force.of_sinks();
+    let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
+    let newest = in_force.newest().bytes() as u64;
+    let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
+    let name = "pmderive_memory_bytes";
+    let help = Some(
+        "Bytes of memory by part of the program, counted. Events are those that wait for sinks, \
+         frames those kept for /metrics, and labels those encoded for sinks.",
+    );
+    writer.family(&Family { name, kind: Kind::Gauge, help });
+    for (part, bytes) in [
+        ("programs", programs.tables as u64),
+        ("layouts", programs.layouts as u64),
+        ("targets", targets(in_force)),
+        ("newest", newest),
+        // The bytes of the sink that is scraped are those of the newest frames.
+        ("rings", waiting.saturating_sub(newest)),
+        ("labels", encoded),
+    ] {
+        writer.integer(name, &[("part", part)], bytes);
+    }
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     if let Some(pages) = pages {
         let bytes = pages * rustix::param::page_size() as u64;
-        gauge(
-            writer,
-            "process_resident_memory_bytes",
-            "Resident memory of the process.",
-            bytes as f64,
-        );
+        let help = "Resident memory of the process.";
+        gauge(writer, "process_resident_memory_bytes", help, bytes as f64);
+    }
+}
+
+/// Bytes of the targets; labels that many share count once.
+fn targets(in_force: &InForce<Machine>) -> u64 {
+    let mut seen = FxHashSet::default();
+    let conditions = in_force.conditions();
+    let of_target = |condition: &Arc<Condition>| {
+        let target = condition.target();
+        let labels = if seen.insert(target.labels.address()) { target.labels.bytes() } else { 0 };
+        size_of_val(&**target) + size_of::<Condition>() + target.name.len() + labels
+    };
+    conditions.iter().map(of_target).sum::<usize>() as u64
+}
+
+/// Writes what is known of one host beside its values.
+pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
+    let latest = condition.latest();
+    let labels = [("instance", &*condition.target().name)];
+    let is_up = f64::from(u8::from(latest.state == HostState::Up));
+    for (name, help, value) in [
+        ("pmderive_target_up", "1 if the host answered in its newest slot.", is_up),
+        (
+            "pmderive_target_clock_skew_seconds",
+            "How far the host's clock is ahead of this one; negative behind.",
+            latest.skew,
+        ),
+        (
+            "pmderive_target_lateness_seconds",
+            "How late the newest slot of the host began.",
+            latest.lateness.as_secs_f64(),
+        ),
+        (
+            "pmderive_target_slot_seconds",
+            "How long the newest slot of the host took.",
+            latest.took.as_secs_f64(),
+        ),
+    ] {
+        writer.family(&Family { name, kind: Kind::Gauge, help: Some(help) });
+        writer.sample(name, &labels, value);
     }
 }
 
@@ -163,4 +270,20 @@ fn gauge(writer: &mut Writer<'_>, name: &str, help: &str, value: f64) {
 fn counter(writer: &mut Writer<'_>, name: &str, help: &str, value: u64) {
     writer.family(&Family { name, kind: Kind::Counter, help: Some(help) });
     writer.integer(name, &[], value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_have_series_of_their_own() {
+        let few = vec![("a", 1), ("b", 3)];
+        assert_eq!(largest(few, &"others"), [("b", 3), ("a", 1)]);
+        let many: Vec<_> = (0..100).map(|at| (at.to_string(), at)).collect();
+        let found = largest(many, &"others".to_owned());
+        assert_eq!(found.len(), MOST_KINDS + 1);
+        assert_eq!((&*found[0].0, found[0].1), ("99", 99));
+        assert_eq!(found[MOST_KINDS], ("others".to_owned(), 3160));
+    }
 }

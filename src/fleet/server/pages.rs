@@ -9,9 +9,21 @@ use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
 use crate::report::json::write_string;
 
+/// Kinds that are told of at most.
+const MOST_KINDS: usize = 1000;
+
 impl Pages for Shared {
     fn write_own(&self, writer: &mut Writer<'_>) {
-        own::write(self, &self.lock(), writer);
+        if let Some(in_force) = &self.lock().in_force {
+            own::write(self, in_force, writer);
+        }
+    }
+
+    fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
+        let condition = self.lock().in_force.as_ref().and_then(|all| all.condition(target));
+        if let Some(condition) = condition {
+            own::write_target(&condition, writer);
+        }
     }
 
     fn trouble(&self) -> Option<String> {
@@ -25,9 +37,9 @@ impl Pages for Shared {
         }
         if accept.contains("text/html") {
             let page = include_str!("targets.html");
-            return Some(answer("text/html; charset=utf-8", page));
+            return Some(Answer::of(200, "text/html; charset=utf-8", page));
         }
-        Some(answer("application/json", self.targets()))
+        Some(Answer::of(200, "application/json", self.targets()))
     }
 
     fn reload(&self) -> Answer {
@@ -38,24 +50,37 @@ impl Pages for Shared {
     }
 }
 
-fn answer(content_type: &'static str, body: impl Into<String>) -> Answer {
-    Answer { status: 200, content_type, body: body.into().into(), header: None }
-}
-
 impl Shared {
-    /// All hosts and how they are, as JSON.
+    /// All hosts and how they are, and how their kinds differ, as JSON.
     fn targets(&self) -> String {
-        let (conditions, groups) = {
+        let (conditions, groups, kinds) = {
             let state = self.lock();
-            let conditions = state.fleet.as_ref().map(|fleet| fleet.conditions());
-            let groups: Vec<Box<str>> =
-                state.config.groups.iter().map(|group| group.name.clone()).collect();
-            (conditions.unwrap_or_default(), groups)
+            let Some(in_force) = &state.in_force else {
+                return "{\"targets\":[],\"kinds\":[]}\n".into();
+            };
+            let groups = in_force.config().groups.iter().map(|group| group.name.clone());
+            (in_force.conditions(), groups.collect::<Vec<Box<str>>>(), in_force.engine().kinds())
         };
         let mut out = String::from("{\"targets\":[");
         for (at, condition) in conditions.iter().enumerate() {
             out.push_str(if at == 0 { "\n" } else { ",\n" });
             write_target(&mut out, condition, &groups);
+        }
+        out.push_str("\n],\"kinds\":[");
+        // Those with most hosts come first.
+        for (at, kind) in kinds.iter().take(MOST_KINDS).enumerate() {
+            out.push_str(if at == 0 { "\n" } else { ",\n" });
+            let _ = write!(out, "{{\"kind\":{}", kind.number);
+            if let Some(differs) = &kind.differs {
+                out.push_str(",\"differs\":");
+                write_string(&mut out, &differs.words);
+                if let Some((metric, split)) = &differs.first {
+                    out.push_str(",\"metric\":");
+                    write_string(&mut out, metric);
+                    let _ = write!(out, ",\"by\":\"{}\"", split.word());
+                }
+            }
+            out.push('}');
         }
         out.push_str("\n]}\n");
         out

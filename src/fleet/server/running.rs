@@ -2,7 +2,9 @@
 //! configured as before goes on with all that waits for it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::fleet::config::{self, SinkKind};
 use crate::fleet::json_lines::JsonLines;
@@ -12,6 +14,7 @@ use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::numbers::Numbers;
 use crate::fleet::sinks::remote_write::{self, RemoteWrite};
 use crate::fleet::sinks::ring::Ring;
+use crate::fleet::world::World;
 
 /// How long a sink that is configured no longer may deliver what waits for it.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -40,7 +43,7 @@ impl Sinks {
     ///
     /// # Errors
     /// A sink cannot be started: the sinks as they were, and why.
-    pub fn follow(
+    pub fn follow<W: World>(
         self,
         configured: &[config::Sink],
         newest: &Arc<Newest>,
@@ -50,7 +53,7 @@ impl Sinks {
         };
         let mut new = Vec::new();
         for (at, sink) in configured.iter().enumerate().filter(|(at, sink)| !is_same(*at, sink)) {
-            match start(at, sink, newest) {
+            match start::<W>(at, sink, newest) {
                 Ok(sink) => new.push((at, sink)),
                 Err(problem) => {
                     new.into_iter().for_each(|(_, sink)| sink.end(Instant::now()));
@@ -72,7 +75,7 @@ impl Sinks {
         let old: Vec<Sink> = running.into_iter().flatten().collect();
         if !old.is_empty() {
             // What waits for them is delivered while others go on.
-            std::thread::spawn(|| Sinks(old).stop(Instant::now() + FAREWELL));
+            Sinks(old).close(Instant::now() + FAREWELL);
         }
         Ok(Sinks(sinks))
     }
@@ -102,11 +105,14 @@ impl Sinks {
         }
     }
 
-    /// Ends all: they deliver what they have until the deadline.
+    /// Has all end: they deliver what they have until the deadline.
+    fn close(&self, deadline: Instant) {
+        self.0.iter().for_each(|sink| sink.close(deadline));
+    }
+
+    /// Ends all, and waits for that: they deliver what they have until the deadline.
     pub fn stop(self, deadline: Instant) {
-        for sink in &self.0 {
-            sink.close(deadline);
-        }
+        self.close(deadline);
         self.0.into_iter().for_each(|sink| sink.end(deadline));
     }
 }
@@ -149,21 +155,24 @@ fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
     }
 }
 
-fn start(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
+fn start<W: World>(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
     let numbers = Arc::new(Numbers::default());
     let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
     let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
-        SinkKind::Prometheus => (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown),
+        SinkKind::Prometheus => {
+            newest.limit(sink.buffer, Arc::clone(&numbers));
+            (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown)
+        }
         SinkKind::JsonLines(path) => {
             let ring = ring();
             let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let lines = JsonLines::start(&sink.name, at, path.clone(), own, counts)?;
+            let lines = JsonLines::start::<W>(&sink.name, at, path.clone(), own, counts)?;
             (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Lines(ring, lines))
         }
         SinkKind::RemoteWrite(remote) => {
             let ring = ring();
             let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let running = receiver(at, sink, remote)?.start(own, counts)?;
+            let running = receiver(at, sink, remote)?.start::<W>(own, counts)?;
             (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Remote(ring, running))
         }
     };

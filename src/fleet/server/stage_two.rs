@@ -1,10 +1,12 @@
 //! Computes across hosts: a thread that hears what every host did in a slot, and
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
@@ -14,7 +16,7 @@ use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
-use crate::fleet::world::{Machine, World};
+use crate::fleet::world::{Job, World};
 
 /// Messages that wait at most. Beyond that frames are dropped, and counted: a slot of
 /// the largest fleet fits in.
@@ -24,13 +26,15 @@ const MOST_WAITING: usize = 200_000;
 #[derive(Debug)]
 pub struct Computing {
     inlet: Arc<Inlet>,
-    thread: JoinHandle<()>,
+    job: Job,
 }
 
 /// What hosts and the server talk to.
 #[derive(Debug)]
 pub struct Inlet {
-    sender: SyncSender<Message>,
+    sender: UnboundedSender<Message>,
+    /// Messages of hosts that wait.
+    waiting: Arc<AtomicUsize>,
     numbers: Arc<Numbers>,
 }
 
@@ -63,19 +67,20 @@ impl Computing {
     ///
     /// # Errors
     /// There is no thread for it.
-    pub fn start(
+    pub fn start<W: World>(
         engine: Arc<Engine>,
         plan: &StageTwo,
         targets: Vec<Arc<Target>>,
         outlets: Outlets,
     ) -> std::io::Result<Computing> {
-        let (sender, receiver) = sync_channel(MOST_WAITING);
-        let numbers = Arc::<Numbers>::default();
-        let inlet = Arc::new(Inlet { sender, numbers: Arc::clone(&numbers) });
-        let mut work = Work::new(engine, plan.clone(), &targets, outlets, numbers);
-        let thread = std::thread::Builder::new().name("stage-two".into());
-        let thread = thread.spawn(move || work.run(&receiver))?;
-        Ok(Computing { inlet, thread })
+        let (sender, receiver) = unbounded_channel();
+        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<AtomicUsize>::default());
+        let inlet = Inlet { sender, waiting: Arc::clone(&waiting), numbers: Arc::clone(&numbers) };
+        let plan = plan.clone();
+        let work =
+            move || Work::<W>::new(engine, plan, &targets, outlets, numbers).run(receiver, waiting);
+        let job = W::spawn("stage-two", work)?;
+        Ok(Computing { inlet: Arc::new(inlet), job })
     }
 
     /// Where hosts tell what they did.
@@ -97,16 +102,19 @@ impl Computing {
     /// Ends it. No series is marked stale.
     pub fn stop(self) {
         let _ = self.inlet.sender.send(Message::End);
-        // One that panicked has said so.
-        let _ = self.thread.join();
+        self.job.join();
     }
 }
 
 impl Inlet {
     fn tell(&self, message: Message) {
-        if self.sender.try_send(message).is_err() {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_WAITING {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
             self.numbers.overflow.add(1);
+            return;
         }
+        // A thread that is gone has nothing to hear.
+        let _ = self.sender.send(message);
     }
 }
 
@@ -126,8 +134,8 @@ impl Across for Inlet {
     }
 }
 
-/// The thread.
-struct Work {
+/// What computes.
+struct Work<W: World> {
     engine: Arc<Engine>,
     plan: StageTwo,
     aggregates: Aggregates,
@@ -137,49 +145,59 @@ struct Work {
     next: Slot,
     /// How many diagnostics were told.
     told: usize,
+    world: PhantomData<fn() -> W>,
 }
 
-impl Work {
+impl<W: World> Work<W> {
     fn new(
         engine: Arc<Engine>,
         plan: StageTwo,
         targets: &[Arc<Target>],
         outlets: Outlets,
         numbers: Arc<Numbers>,
-    ) -> Work {
+    ) -> Work<W> {
         let aggregates = aggregates(&engine, &plan, targets);
-        let next = slot_of(&plan, Machine::now());
-        Work { engine, plan, aggregates, outlets, numbers, next, told: 0 }
+        let next = slot_of(&plan, W::now());
+        let world = PhantomData;
+        Work { engine, plan, aggregates, outlets, numbers, next, told: 0, world }
     }
 
-    fn run(&mut self, messages: &Receiver<Message>) {
+    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<AtomicUsize>) {
         loop {
-            let now = Machine::now();
+            let now = W::now();
             let due = self.aggregates.due(self.next);
             if due <= now {
                 self.finish(now);
                 continue;
             }
             // The clock may be set meanwhile, which is noticed within a second.
-            match messages.recv_timeout(due.since(now).min(Duration::from_secs(1))) {
-                Ok(Message::Event(event)) => {
+            let patience = due.since(now).min(Duration::from_secs(1));
+            let Ok(message) = tokio::time::timeout(patience, messages.recv()).await else {
+                let now = slot_of(&self.plan, W::now());
+                if now.0 + 1 < self.next.0 {
+                    self.aggregates.set_clock_back();
+                    self.next = now;
+                }
+                continue;
+            };
+            if matches!(
+                message,
+                Some(Message::Event(_) | Message::Failed(..) | Message::Missed(..))
+            ) {
+                waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            match message {
+                Some(Message::Event(event)) => {
                     if let Event::Frame(frame) = &*event {
                         self.aggregates.frame(frame);
                     }
                 }
-                Ok(Message::Failed(target, slot)) => self.aggregates.failed(&target, slot),
-                Ok(Message::Missed(target, slot)) => self.aggregates.missed(&target, slot),
-                Ok(Message::Follow(plan, targets, outlets)) => {
+                Some(Message::Failed(target, slot)) => self.aggregates.failed(&target, slot),
+                Some(Message::Missed(target, slot)) => self.aggregates.missed(&target, slot),
+                Some(Message::Follow(plan, targets, outlets)) => {
                     self.follow(*plan, &targets, outlets);
                 }
-                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {
-                    let now = slot_of(&self.plan, Machine::now());
-                    if now.0 + 1 < self.next.0 {
-                        self.aggregates.set_clock_back();
-                        self.next = now;
-                    }
-                }
+                Some(Message::End) | None => return,
             }
         }
     }
@@ -211,7 +229,7 @@ impl Work {
         if self.plan.is_same(&plan) {
             self.aggregates.set_targets(targets);
         } else {
-            let now = Machine::now();
+            let now = W::now();
             if let Some(event) = self.aggregates.end(self.next, now, StaleReason::DefinitionChanged)
             {
                 self.offer(event);

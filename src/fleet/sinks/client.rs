@@ -3,6 +3,7 @@
 //! what becomes of it.
 
 use std::fmt;
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -124,36 +125,46 @@ impl Credentials {
     }
 }
 
-/// A connection to a receiver.
-pub struct Client {
+/// What messages of remote write are sent by, one after the other.
+pub trait Client: Sized + Send + 'static {
+    /// A client that is not connected yet. Over TLS it believes the authorities of
+    /// the file, else those of the system.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    fn new(url: Url, credentials: Credentials, authorities: Option<&Path>) -> Result<Self, String>;
+
+    /// Sends a message. If this future is dropped before it is ready, the connection
+    /// is lost.
+    ///
+    /// # Errors
+    /// There is no answer: [`NoResponse::Broken`].
+    fn send(&mut self, body: Bytes) -> impl Future<Output = Result<Response, NoResponse>>;
+
+    /// Forgets the connection: whatever is under way on it is lost.
+    fn disconnect(&mut self);
+}
+
+/// A connection over HTTP.
+pub struct HttpClient {
     url: Url,
     credentials: Credentials,
     tls: Option<TlsConnector>,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
-impl Client {
-    /// A client that is not connected yet. Over TLS it believes the authorities
-    /// of the file, else those of the system.
-    ///
-    /// # Errors
-    /// A file cannot be used.
-    pub fn new(
+impl Client for HttpClient {
+    fn new(
         url: Url,
         credentials: Credentials,
         authorities: Option<&Path>,
-    ) -> Result<Client, String> {
+    ) -> Result<HttpClient, String> {
         credentials.header()?;
         let config = url.is_encrypted.then(|| tls::client(authorities)).transpose()?;
-        Ok(Client { url, credentials, tls: config.map(TlsConnector::from), connection: None })
+        Ok(HttpClient { url, credentials, tls: config.map(TlsConnector::from), connection: None })
     }
 
-    /// Sends a message of remote write. If this future is dropped before it is
-    /// ready, the connection is lost.
-    ///
-    /// # Errors
-    /// There is no answer: [`NoResponse::Broken`].
-    pub async fn send(&mut self, body: Bytes) -> Result<Response, NoResponse> {
+    async fn send(&mut self, body: Bytes) -> Result<Response, NoResponse> {
         if let Some(connection) = self.connection.take().filter(|kept| !kept.is_closed()) {
             // The receiver may have closed a connection that was idle.
             if let Ok(response) = self.send_over(connection, body.clone()).await {
@@ -164,11 +175,12 @@ impl Client {
         self.send_over(connection, body).await.map_err(NoResponse::Broken)
     }
 
-    /// Forgets the connection: whatever is under way on it is lost.
-    pub fn disconnect(&mut self) {
+    fn disconnect(&mut self) {
         self.connection = None;
     }
+}
 
+impl HttpClient {
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let Url { host, port, .. } = &self.url;
         let stream = TcpStream::connect((&**host, *port)).await.map_err(|e| e.to_string())?;
@@ -246,9 +258,9 @@ fn told(error: hyper::Error) -> String {
     text
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("HttpClient").field("url", &self.url).finish_non_exhaustive()
     }
 }
 

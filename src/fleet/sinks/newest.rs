@@ -1,17 +1,35 @@
-//! The newest frame of every host, for those who ask for it later. How it is
-//! shown is not known here.
+//! The newest frame of every host, for those who ask for it later, within a number of
+//! bytes. How it is shown is not known here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pmderive_runtime::model::InstId;
 
+use super::numbers::Numbers;
 use crate::fleet::frame::{Event, Frame, Stale, StaleReason};
 
 /// The newest frames.
+///
+/// Where there is no room for the frame of a host, none of that host is shown, and that
+/// is counted as a dropped event: what is shown is never old. The frame of the fleet
+/// itself always has room.
 #[derive(Debug, Default)]
-pub struct Newest {
-    hosts: Mutex<Hosts>,
+pub struct Newest(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    hosts: Hosts,
+    bytes: usize,
+    limit: usize,
+    numbers: Arc<Numbers>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        let (hosts, numbers) = Default::default();
+        State { hosts, bytes: 0, limit: usize::MAX, numbers }
+    }
 }
 
 /// By name of the target, and for each of the groups that it is in.
@@ -24,51 +42,41 @@ pub struct Shown {
     frame: Arc<Event>,
     /// Are [`Event::Stale`].
     ended: Vec<Arc<Event>>,
+    /// Of all of them.
+    bytes: usize,
 }
 
 impl Newest {
+    /// From now on there is room for so many bytes ([`Event::bytes`]); what becomes of
+    /// events is counted in these numbers. Without this there is no limit.
+    pub fn limit(&self, bytes: usize, numbers: Arc<Numbers>) {
+        let mut state = self.lock();
+        state.limit = bytes;
+        state.numbers = numbers;
+        state.tell();
+    }
+
     /// Takes note of what happened on a host.
     pub fn tell(&self, event: &Arc<Event>) {
-        let target = event.target();
-        let mut hosts = self.lock();
+        let state = &mut *self.lock();
+        state.numbers.events.add(1);
         match &**event {
-            Event::Frame(_) => {
-                let shown = Shown { frame: Arc::clone(event), ended: Vec::new() };
-                let groups = match hosts.get_mut(&target.name) {
-                    Some(groups) => groups,
-                    None => hosts.entry(target.name.clone()).or_default(),
-                };
-                match groups.iter_mut().find(|(group, _)| *group == target.group) {
-                    Some((_, kept)) => *kept = shown,
-                    None => groups.push((target.group, shown)),
+            Event::Frame(_) => state.keep(event),
+            Event::Stale(stale) => match stale.reason {
+                StaleReason::Failed(_) | StaleReason::Missed | StaleReason::TargetRemoved => {
+                    state.forget(event);
                 }
-            }
-            Event::Stale(stale) => {
-                let Some(groups) = hosts.get_mut(&target.name) else { return };
-                match stale.reason {
-                    StaleReason::Failed(_) | StaleReason::Missed | StaleReason::TargetRemoved => {
-                        groups.retain(|(group, _)| *group != target.group);
-                    }
-                    StaleReason::Vanished | StaleReason::DefinitionChanged => {
-                        if let Some((_, kept)) =
-                            groups.iter_mut().find(|(group, _)| *group == target.group)
-                        {
-                            kept.ended.push(Arc::clone(event));
-                        }
-                    }
-                }
-                if groups.is_empty() {
-                    hosts.remove(&target.name);
-                }
-            }
+                StaleReason::Vanished | StaleReason::DefinitionChanged => state.end(event),
+            },
         }
+        state.tell();
     }
 
     /// The frames of a host, one for each of the groups that it is in; none if it
     /// is not known or has none now.
     pub fn of(&self, target: &str) -> Vec<Shown> {
-        let hosts = self.lock();
-        let groups = hosts.get(target).into_iter().flatten();
+        let state = self.lock();
+        let groups = state.hosts.get(target).into_iter().flatten();
         let mut groups: Vec<_> = groups.cloned().collect();
         groups.sort_by_key(|(group, _)| *group);
         groups.into_iter().map(|(_, shown)| shown).collect()
@@ -76,11 +84,61 @@ impl Newest {
 
     /// Bytes of the frames.
     pub fn bytes(&self) -> usize {
-        self.lock().values().flatten().map(|(_, shown)| shown.frame.bytes()).sum()
+        self.lock().bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hosts> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Keeps a frame in place of the one before, if there is room.
+    fn keep(&mut self, event: &Arc<Event>) {
+        self.forget(event);
+        let (target, bytes) = (event.target(), event.bytes());
+        if self.bytes.saturating_add(bytes) > self.limit && !target.is_fleet() {
+            self.numbers.dropped_overflow.add(1);
+            if self.hosts.get(&target.name).is_some_and(Vec::is_empty) {
+                self.hosts.remove(&target.name);
+            }
+            return;
+        }
+        self.bytes += bytes;
+        let shown = Shown { frame: Arc::clone(event), ended: Vec::new(), bytes };
+        match self.hosts.get_mut(&target.name) {
+            Some(groups) => groups.push((target.group, shown)),
+            None => drop(self.hosts.insert(target.name.clone(), vec![(target.group, shown)])),
+        }
+    }
+
+    /// Forgets what is known of the host of an event in its group.
+    fn forget(&mut self, event: &Event) {
+        let target = event.target();
+        let Some(groups) = self.hosts.get_mut(&target.name) else { return };
+        if let Some(at) = groups.iter().position(|(group, _)| *group == target.group) {
+            self.bytes -= groups.swap_remove(at).1.bytes;
+        }
+        if groups.is_empty() && !matches!(event, Event::Frame(_)) {
+            self.hosts.remove(&target.name);
+        }
+    }
+
+    /// Takes note of series that have ended.
+    fn end(&mut self, event: &Arc<Event>) {
+        let target = event.target();
+        let groups = self.hosts.get_mut(&target.name).into_iter().flatten();
+        if let Some((_, kept)) = groups.into_iter().find(|(group, _)| *group == target.group) {
+            kept.ended.push(Arc::clone(event));
+            kept.bytes += event.bytes();
+            self.bytes += event.bytes();
+        }
+    }
+
+    fn tell(&self) {
+        self.numbers.ring_bytes.set(self.bytes as u64);
+        self.numbers.ring_events.set(self.hosts.len() as u64);
+        self.numbers.ring_limit.set(u64::try_from(self.limit).unwrap_or(u64::MAX));
     }
 }
 
@@ -146,5 +204,33 @@ mod tests {
         newest.tell(&stale(3, StaleReason::Failed("no answer".into()), &["a", "b"]));
         assert_eq!(ended(), [] as [usize; 0]);
         assert_eq!(newest.bytes(), 0);
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_shown_and_counted() {
+        let (newest, numbers) = (Newest::default(), Arc::<Numbers>::default());
+        let schema = || {
+            let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 1);
+            Arc::new(crate::fleet::frame::Schema { metrics: [metric].into() })
+        };
+        let of = |target: &Arc<crate::fleet::target::Target>, values: usize| {
+            let column = samples::column(&samples::single(), &vec![1; values]);
+            Arc::new(samples::frame(target, 1, &schema(), vec![column]))
+        };
+        let hosts = ["a", "b", "c"].map(|name| samples::target(name, Labels::default()));
+        let one = of(&hosts[0], 1).bytes();
+        newest.limit(2 * one, Arc::clone(&numbers));
+        hosts.iter().for_each(|host| newest.tell(&of(host, 1)));
+        let shown = || ["a", "b", "c", "fleet"].map(|name| newest.of(name).len());
+        assert_eq!(shown(), [1, 1, 0, 0]);
+        let counted = || (numbers.dropped_overflow.get(), numbers.ring_bytes.get() as usize);
+        assert_eq!(counted(), (1, 2 * one));
+        // A host whose frame has become too large shows no old one, and makes room.
+        newest.tell(&of(&hosts[1], 100));
+        newest.tell(&of(&hosts[2], 1));
+        assert_eq!((shown(), counted()), ([1, 0, 1, 0], (2, 2 * one)));
+        let fleet = Arc::new(crate::fleet::target::Target::fleet());
+        newest.tell(&of(&fleet, 1));
+        assert_eq!((shown(), newest.bytes()), ([1, 0, 1, 1], 3 * one));
     }
 }

@@ -62,7 +62,9 @@ pub struct Numbers {
     pub ring_events: Number,
     /// Bytes that may wait.
     pub ring_limit: Number,
-    /// How long requests took.
+    /// Bytes of labels that are kept encoded.
+    pub label_bytes: Number,
+    /// How long requests, or writing, took.
     pub latency: Histogram,
     requests: [Number; Outcome::ALL.len()],
 }
@@ -161,7 +163,7 @@ pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n Numbers)]) {
         }
     }
     let name = "pmderive_sink_request_duration_seconds";
-    let help = Some("How long requests of a sink, or to it, took.");
+    let help = Some("How long requests of a sink, or to it, or writes to its file, took.");
     writer.family(&Family { name, kind: Kind::Histogram, help });
     for (sink, numbers) in sinks {
         let (counts, sum) = numbers.latency.counts();

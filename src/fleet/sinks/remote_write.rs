@@ -2,13 +2,14 @@
 //! compresses, sends and waits in a thread of its own; messages go one after the
 //! other, so that the samples of a series come in their order.
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use hyper::body::Bytes;
 use pmderive_runtime::escape;
+use tokio::time::Instant;
 
 use super::client::{Client, Credentials, Url};
 use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
@@ -16,7 +17,7 @@ use super::encode::{Encoder, Message};
 use super::names;
 use super::numbers::Numbers;
 use super::ring::{Popped, Ring};
-use crate::fleet::slot::Nanos;
+use crate::fleet::world::{Job, World};
 
 /// Between two messages of the log about the same trouble.
 const QUIET: Duration = Duration::from_secs(60);
@@ -74,65 +75,65 @@ impl RemoteWrite {
     ///
     /// # Errors
     /// A file of it cannot be used, or there is no thread.
-    pub fn start(self, ring: Arc<Ring>, numbers: Arc<Numbers>) -> Result<Running, String> {
-        let client =
-            Client::new(self.url.clone(), self.credentials.clone(), self.authorities.as_deref())?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(1)
-            .build()
-            .map_err(|error| error.to_string())?;
+    pub fn start<W: World>(
+        self,
+        ring: Arc<Ring>,
+        numbers: Arc<Numbers>,
+    ) -> Result<Running, String> {
+        let authorities = self.authorities.as_deref();
+        let client = W::Client::new(self.url.clone(), self.credentials.clone(), authorities)?;
         let encoder = Encoder::new(self.sink, self.labels, self.most_samples, Arc::clone(&numbers));
         let name = self.name.clone();
-        let sender = Sender {
-            options: self,
-            ring,
-            numbers,
-            client,
-            runtime: Some(runtime),
-            failed: 0,
-            last_log: None,
-            unlogged: 0,
+        let work = move || {
+            let sender = Sender {
+                options: self,
+                ring,
+                numbers,
+                client,
+                failed: 0,
+                last_log: None,
+                unlogged: 0,
+                world: PhantomData::<fn() -> W>,
+            };
+            sender.run(encoder)
         };
-        let thread = std::thread::Builder::new().name(name).spawn(move || sender.run(encoder));
-        Ok(Running(thread.map_err(|error| error.to_string())?))
+        W::spawn(&name, work).map(Running).map_err(|error| error.to_string())
     }
 }
 
 /// A sink that runs.
 #[derive(Debug)]
-pub struct Running(JoinHandle<()>);
+pub struct Running(Job);
 
 impl Running {
     /// Waits for its end, which comes once its ring is closed and empty, or the
     /// deadline of the ring has passed.
     pub fn join(self) {
-        // A panic in there has been told of.
-        let _ = self.0.join();
+        self.0.join();
     }
 }
 
-struct Sender {
+struct Sender<W: World> {
     options: RemoteWrite,
     ring: Arc<Ring>,
     numbers: Arc<Numbers>,
-    client: Client,
-    runtime: Option<tokio::runtime::Runtime>,
+    client: W::Client,
     /// Tries that failed one after the other.
     failed: u32,
     last_log: Option<Instant>,
     /// Troubles since then that were not logged.
     unlogged: u64,
+    world: PhantomData<fn() -> W>,
 }
 
-impl Sender {
-    fn run(mut self, mut encoder: Encoder) {
+impl<W: World> Sender<W> {
+    async fn run(mut self, mut encoder: Encoder) {
         let mut begun = None;
         loop {
             let wait = self.options.longest_wait;
             let patience =
                 begun.map_or(Duration::MAX, |begun: Instant| wait.saturating_sub(begun.elapsed()));
-            let popped = self.ring.pop(patience);
+            let popped = self.ring.pop(patience).await;
             match &popped {
                 Popped::Event(event) => encoder.push(event),
                 Popped::Nothing | Popped::Closed => encoder.flush(),
@@ -141,7 +142,7 @@ impl Sender {
                 encoder.flush();
             }
             while let Some(message) = encoder.take() {
-                self.deliver(message);
+                self.deliver(message).await;
             }
             begun = encoder.is_begun().then(|| begun.unwrap_or_else(Instant::now));
             if matches!(popped, Popped::Closed) {
@@ -149,19 +150,15 @@ impl Sender {
             }
         }
         self.ring.abandon();
-        if let Some(runtime) = self.runtime.take() {
-            // A name that is still looked up is not waited for.
-            runtime.shutdown_background();
-        }
     }
 
     /// Sends a message until it is through or given up.
-    fn deliver(&mut self, message: Message) {
+    async fn deliver(&mut self, message: Message) {
         let samples = message.samples as u64;
         let body = Bytes::from(message.body);
         let mut is_first = true;
         loop {
-            if now().since(message.oldest) > self.options.most_age {
+            if W::now().since(message.oldest) > self.options.most_age {
                 self.numbers.dropped_old.add(samples);
                 return;
             }
@@ -170,7 +167,7 @@ impl Sender {
             }
             is_first = false;
             let begun = Instant::now();
-            let Some(answer) = self.send(body.clone()) else {
+            let Some(answer) = self.send(body.clone()).await else {
                 self.numbers.dropped_unsent.add(samples);
                 return;
             };
@@ -192,26 +189,23 @@ impl Sender {
                 }
                 Verdict::Again(after) => {
                     self.failed = self.failed.saturating_add(1);
-                    let usual = || self.options.backoff.after(self.failed, fastrand::f64());
-                    self.rest(after.unwrap_or_else(usual));
+                    let usual = || self.options.backoff.after(self.failed, W::chance());
+                    self.rest(after.unwrap_or_else(usual)).await;
                 }
             }
         }
     }
 
     /// Sends once. `None` if the deadline of the ring came first.
-    fn send(&mut self, body: Bytes) -> Option<Result<Response, NoResponse>> {
-        let runtime = self.runtime.as_ref()?;
+    async fn send(&mut self, body: Bytes) -> Option<Result<Response, NoResponse>> {
         let (client, ring, timeout) = (&mut self.client, &self.ring, self.options.timeout);
-        let answer = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = ring.past_deadline() => None,
-                answer = tokio::time::timeout(timeout, client.send(body)) => {
-                    Some(answer.unwrap_or(Err(NoResponse::TimedOut)))
-                }
+        let answer = tokio::select! {
+            biased;
+            () = ring.past_deadline() => None,
+            answer = tokio::time::timeout(timeout, client.send(body)) => {
+                Some(answer.unwrap_or(Err(NoResponse::TimedOut)))
             }
-        });
+        };
         if !matches!(answer, Some(Ok(_))) {
             self.client.disconnect();
         }
@@ -220,14 +214,14 @@ impl Sender {
 
     /// Waits before the next try; while the sink is to end, no longer than until
     /// its deadline.
-    fn rest(&self, time: Duration) {
+    async fn rest(&self, time: Duration) {
         let begun = Instant::now();
-        self.ring.sleep(time);
+        self.ring.sleep(time).await;
         let Some(deadline) = self.ring.deadline() else { return };
         let until = deadline.saturating_duration_since(Instant::now());
         // A receiver that is away is not asked without pause.
         let left = time.saturating_sub(begun.elapsed()).min(self.options.backoff.longest);
-        std::thread::sleep(left.min(until));
+        tokio::time::sleep(left.min(until)).await;
     }
 
     /// Tells of trouble, but not all the time, and of its end.
@@ -266,10 +260,4 @@ impl Sender {
 fn shown(said: &str) -> String {
     let short: String = said.chars().take(MAX_SAID).collect();
     escape::line(short.as_bytes()).into_owned()
-}
-
-/// The engine's clock.
-fn now() -> Nanos {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }

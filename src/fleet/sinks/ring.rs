@@ -3,22 +3,24 @@
 //! counted. What the sink does with it is not known here.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::numbers::Numbers;
 use crate::fleet::frame::Event;
 
-/// What waits for one sink.
+/// What waits for one sink, which takes it out in a single task.
 #[derive(Debug)]
 pub struct Ring {
     limit: usize,
     numbers: Arc<Numbers>,
     waiting: Mutex<Waiting>,
-    changed: Condvar,
-    /// The same as [`Waiting::deadline`], for sinks that wait in futures.
+    /// Something came, or the ring was closed.
+    changed: Notify,
+    /// When the sink has to be done; nothing comes any more once this is set.
     deadline: watch::Sender<Option<Instant>>,
 }
 
@@ -27,8 +29,7 @@ struct Waiting {
     /// Each with its bytes.
     events: VecDeque<(Arc<Event>, usize)>,
     bytes: usize,
-    /// When the sink has to be done; nothing comes any more once this is set.
-    deadline: Option<Instant>,
+    is_closed: bool,
 }
 
 /// What came out of a ring.
@@ -47,7 +48,7 @@ impl Ring {
     pub fn new(limit: usize, numbers: Arc<Numbers>) -> Ring {
         numbers.ring_limit.set(limit as u64);
         let (deadline, _) = watch::channel(None);
-        Ring { limit, numbers, waiting: Mutex::default(), changed: Condvar::new(), deadline }
+        Ring { limit, numbers, waiting: Mutex::default(), changed: Notify::new(), deadline }
     }
 
     /// Puts an event in, and never waits for the sink. The oldest ones go where
@@ -57,7 +58,7 @@ impl Ring {
         let bytes = event.bytes();
         let mut waiting = self.lock();
         self.numbers.events.add(1);
-        if waiting.deadline.is_some() {
+        if waiting.is_closed {
             self.numbers.dropped_closed.add(1);
             return;
         }
@@ -78,57 +79,65 @@ impl Ring {
     }
 
     /// Takes the oldest event out, and waits for one for at most this time.
-    pub fn pop(&self, patience: Duration) -> Popped {
-        let mut waiting = self.lock();
+    pub async fn pop(&self, patience: Duration) -> Popped {
         let until = Instant::now().checked_add(patience);
         loop {
-            let now = Instant::now();
-            if waiting.deadline.is_some_and(|deadline| deadline <= now) {
+            let deadline = self.deadline();
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Popped::Closed;
             }
-            if let Some((event, bytes)) = waiting.events.pop_front() {
-                waiting.bytes -= bytes;
-                self.tell(&waiting);
+            if let Some(event) = self.take() {
                 return Popped::Event(event);
             }
-            if waiting.deadline.is_some() {
+            if deadline.is_some() {
                 return Popped::Closed;
             }
-            // Centuries need no end.
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
-            if left.is_zero() {
+            if until.is_some_and(|until| until <= Instant::now()) {
                 return Popped::Nothing;
             }
-            let left = left.min(Duration::from_secs(3600));
-            let waited = self.changed.wait_timeout(waiting, left);
-            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let patience = async {
+                match until {
+                    Some(until) => sleep_until(until).await,
+                    // Centuries need no end.
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                () = patience => {}
+            }
         }
+    }
+
+    fn take(&self) -> Option<Arc<Event>> {
+        let mut waiting = self.lock();
+        let (event, bytes) = waiting.events.pop_front()?;
+        waiting.bytes -= bytes;
+        self.tell(&waiting);
+        Some(event)
     }
 
     /// Closes the ring: nothing more goes in, what is in it can be taken out until
     /// the deadline. A second call changes the deadline.
     pub fn close(&self, deadline: Instant) {
-        self.lock().deadline = Some(deadline);
+        self.lock().is_closed = true;
         self.deadline.send_replace(Some(deadline));
-        self.changed.notify_all();
+        self.changed.notify_one();
     }
 
     /// When the sink has to be done, if it is to end.
     pub fn deadline(&self) -> Option<Instant> {
-        self.lock().deadline
+        *self.deadline.borrow()
     }
 
     /// Waits, but no longer than until the ring is closed.
-    pub fn sleep(&self, time: Duration) {
-        let Some(until) = Instant::now().checked_add(time) else { return };
-        let mut waiting = self.lock();
-        while waiting.deadline.is_none() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            let waited = self.changed.wait_timeout(waiting, left);
-            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+    pub async fn sleep(&self, time: Duration) {
+        let mut closing = self.deadline.subscribe();
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(Option::is_some) => {}
+            () = sleep(time) => {}
         }
     }
 
@@ -143,7 +152,8 @@ impl Ring {
                 continue;
             };
             tokio::select! {
-                () = tokio::time::sleep_until(deadline.into()) => return,
+                biased;
+                () = sleep_until(deadline) => return,
                 _ = changes.changed() => {}
             }
         }
@@ -175,6 +185,7 @@ mod tests {
     use crate::fleet::sinks::samples;
 
     const SOON: Duration = Duration::ZERO;
+    const LONG: Duration = Duration::from_secs(3600);
 
     fn ring(limit: usize) -> (Ring, Arc<Numbers>) {
         let numbers = Arc::new(Numbers::default());
@@ -188,70 +199,84 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_oldest_go_and_are_counted() {
+    #[tokio::test]
+    async fn the_oldest_go_and_are_counted() {
         let events: Vec<_> = (0..5).map(samples::frame_of_slot).collect();
         let one = events[0].bytes();
         let (ring, numbers) = ring(3 * one + one / 2);
         events.iter().for_each(|event| ring.push(event));
         assert_eq!((numbers.events.get(), numbers.dropped_overflow.get()), (5, 2));
         assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (3, 3 * one as u64));
-        let out: Vec<_> = (0..4).map(|_| slot(ring.pop(SOON))).collect();
-        assert_eq!(out, [Some(2), Some(3), Some(4), None]);
+        for expected in [Some(2), Some(3), Some(4), None] {
+            assert_eq!(slot(ring.pop(SOON).await), expected);
+        }
         assert_eq!(numbers.ring_bytes.get(), 0);
     }
 
-    #[test]
-    fn what_is_larger_than_the_ring_goes_alone() {
+    #[tokio::test]
+    async fn what_is_larger_than_the_ring_goes_alone() {
         let event = samples::frame_of_slot(0);
         let (ring, numbers) = ring(event.bytes());
         ring.push(&event);
         ring.push(&samples::large_frame());
         assert_eq!(numbers.dropped_overflow.get(), 1);
-        assert_eq!(slot(ring.pop(SOON)), Some(0));
+        assert_eq!(slot(ring.pop(SOON).await), Some(0));
     }
 
-    #[test]
-    fn a_closed_ring_is_drained_until_its_deadline() {
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_ring_is_drained_until_its_deadline() {
         let (ring, numbers) = ring(1 << 20);
         (0..3).for_each(|slot| ring.push(&samples::frame_of_slot(slot)));
-        ring.close(Instant::now() + Duration::from_secs(3600));
+        ring.close(Instant::now() + LONG);
         ring.push(&samples::frame_of_slot(3));
         assert_eq!(numbers.dropped_closed.get(), 1);
-        assert_eq!(slot(ring.pop(SOON)), Some(0));
+        assert_eq!(slot(ring.pop(SOON).await), Some(0));
         // Nobody waits for what will not come.
-        ring.sleep(Duration::from_secs(3600));
+        let before = Instant::now();
+        ring.sleep(LONG).await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
         ring.close(Instant::now());
-        assert!(matches!(ring.pop(SOON), Popped::Closed));
+        assert!(matches!(ring.pop(SOON).await, Popped::Closed));
         ring.abandon();
         assert_eq!((numbers.dropped_closed.get(), numbers.ring_bytes.get()), (3, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_has_an_end() {
+        let (ring, _) = ring(1 << 20);
+        let before = Instant::now();
+        assert!(matches!(ring.pop(LONG).await, Popped::Nothing));
+        assert_eq!(before.elapsed(), LONG);
+        ring.sleep(LONG).await;
+        assert_eq!(before.elapsed(), LONG * 2);
     }
 
     #[test]
     fn whoever_waits_gets_what_comes_from_elsewhere() {
         let (ring, _) = ring(1 << 20);
+        let pop = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.expect("a runtime").block_on(ring.pop(Duration::MAX))
+        };
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| slot(ring.pop(Duration::from_secs(3600))));
+            let waiting = scope.spawn(|| slot(pop()));
             ring.push(&samples::frame_of_slot(7));
             assert_eq!(waiting.join().expect("no panic"), Some(7));
-            let waiting = scope.spawn(|| ring.pop(Duration::from_secs(3600)));
-            ring.close(Instant::now() + Duration::from_secs(3600));
+            let waiting = scope.spawn(pop);
+            ring.close(Instant::now() + LONG);
             assert!(matches!(waiting.join().expect("no panic"), Popped::Closed));
         });
     }
 
-    #[test]
-    fn futures_see_the_deadline_move() {
+    #[tokio::test]
+    async fn futures_see_the_deadline_move() {
         let (ring, _) = ring(1 << 20);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        runtime.expect("a runtime").block_on(async {
-            ring.close(Instant::now() + Duration::from_secs(3600));
-            let waiting = std::pin::pin!(ring.past_deadline());
-            let closing = async {
-                tokio::task::yield_now().await;
-                ring.close(Instant::now());
-            };
-            tokio::join!(waiting, closing);
-        });
+        ring.close(Instant::now() + LONG);
+        let waiting = std::pin::pin!(ring.past_deadline());
+        let closing = async {
+            tokio::task::yield_now().await;
+            ring.close(Instant::now());
+        };
+        tokio::join!(waiting, closing);
     }
 }

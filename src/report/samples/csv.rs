@@ -1,5 +1,5 @@
-//! Samples for spreadsheets and data frames: a header, then a line for each
-//! value with time, metric, instance and value (RFC 4180, lines ended by LF).
+//! Samples for spreadsheets and data frames: a header, then a line with time,
+//! metric, instance and value for each value (RFC 4180, lines ended by LF).
 //!
 //! Numbers are exact. A metric without values has no line.
 
@@ -16,14 +16,14 @@ use crate::report::table::Sampling;
 
 /// The CSV form.
 pub struct Csv {
-    /// Zone of times; UTC without one.
+    /// Zone of times; `None` for UTC.
     zone: Option<TimeZone>,
-    /// The field of the sample's time, with its comma.
+    /// The field with the sample's time, and its comma.
     time: String,
 }
 
 impl Csv {
-    /// Times are in a zone; in UTC without one.
+    /// The form with times in a zone; `None` for UTC.
     pub fn new(zone: Option<TimeZone>) -> Csv {
         Csv { zone, time: String::new() }
     }
@@ -42,7 +42,7 @@ impl Renderer for Csv {
         self.time.clear();
         push_time(&mut self.time, shown.values.timestamp(), self.zone.as_ref());
         self.time.push(',');
-        // What all lines of a metric begin with.
+        // The common beginning of all lines of a metric.
         let mut head: Option<(usize, Range<usize>)> = None;
         let Ok(()) = for_each_row::<Infallible>(shown, Sampling::Records, |row| {
             let Content::Value(value) = row.content else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Samples for programs: one JSON object for each, on one line.
+//! Samples for programs: one JSON object for each sample, on one line.
 
 use crate::engine::Shown;
 use crate::report::json::write_sample;

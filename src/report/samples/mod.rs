@@ -1,8 +1,8 @@
-//! Samples one by one, as `eval` prints them: a renderer for each form.
+//! Prints samples one by one, as `eval` does: a renderer for each form.
 //!
-//! A renderer appends to a buffer that is used again for the next sample, so
-//! that nothing is allocated for a value. Renderers know neither sources nor
-//! where the text goes.
+//! A renderer appends to a buffer that is reused for the next sample, so that
+//! values cost no allocation. Renderers know neither sources nor where the text
+//! goes.
 
 mod csv;
 pub(super) mod json;
@@ -18,13 +18,13 @@ use crate::text::Escaping;
 
 /// Writes samples in one form.
 pub trait Renderer {
-    /// Appends what stands before all samples.
+    /// Appends the text before the first sample.
     fn begin(&mut self, _out: &mut String) {}
 
     /// Appends a sample.
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String);
 
-    /// False for a form that has no place for metrics that fail.
+    /// False for a form that cannot show metrics that fail.
     fn shows_failures(&self) -> bool {
         true
     }
@@ -34,7 +34,7 @@ pub trait Renderer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Form {
-    /// As pminfo prints them.
+    /// Like pminfo.
     #[default]
     Text,
     /// One object for each sample, on one line.
@@ -43,26 +43,36 @@ pub enum Form {
     Csv,
 }
 
+/// Which digits of floating point the text form has; the others are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// As few as give the number back when they are read.
+    Shortest,
+    /// As many as `pmPrintValue(3)` prints: 8 of a FLOAT, 16 of a DOUBLE.
+    OfPcp,
+}
+
 impl Form {
-    /// The renderer of the form. `several` samples have their times with them
-    /// in every form; `why` asks for reasons where the form leaves a choice.
-    /// Dates are in `zone`, without one in UTC.
+    /// The renderer of the form. With `several` samples, each shows its time in
+    /// every form. `why` asks for reasons, where the form has a choice, and
+    /// `digits` for the digits of numbers. Dates are in `zone`; `None` for UTC.
     pub fn renderer(
         self,
         several: bool,
         why: bool,
         zone: Option<TimeZone>,
         escaping: Escaping,
+        digits: Digits,
     ) -> Box<dyn Renderer> {
         match self {
-            Form::Text => Box::new(text::Text::new(several, why, zone, escaping)),
+            Form::Text => Box::new(text::Text::new(several, why, zone, escaping, digits)),
             Form::Json => Box::new(json::Json),
             Form::Csv => Box::new(csv::Csv::new(zone)),
         }
     }
 }
 
-/// Appends a date with its time of day (RFC 3339) in a zone, without one in UTC.
+/// Appends a date with its time of day (RFC 3339) in a zone; `None` for UTC.
 fn push_time(out: &mut String, time: Timestamp, zone: Option<&TimeZone>) {
     match zone {
         Some(zone) => append(out, format_args!("{}", zone.zoned(time))),

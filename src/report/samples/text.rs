@@ -1,12 +1,13 @@
-//! Samples for people, in the manner of pminfo(1): lines with values are the
-//! same as those of `pminfo -f`, and the line about a metric is that of
-//! `pminfo -d`.
+//! Samples for people, in the style of pminfo(1). Lines with values are the
+//! same as those of `pminfo -f`, except for the digits of numbers where these
+//! are ours, and the line about a metric is that of `pminfo -d`.
 
 use std::borrow::Cow;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{
-    InstId, InstanceDomain, write_double, write_float, write_unknown_block,
+    InstId, InstanceDomain, write_double, write_float, write_shortest_double, write_shortest_float,
+    write_unknown_block,
 };
 use pmderive_runtime::time::TimeZone;
 
@@ -16,7 +17,7 @@ use crate::escape::line;
 use crate::report::plain::text;
 use crate::text::Escaping;
 
-use super::{Renderer, append, push_time};
+use super::{Digits, Renderer, append, push_time};
 
 /// The text form.
 pub struct Text {
@@ -24,15 +25,22 @@ pub struct Text {
     why: bool,
     zone: Option<TimeZone>,
     escaping: Escaping,
-    /// Metadata shown so far: they stand with the first sample, and again
-    /// where they change.
+    digits: Digits,
+    /// Metadata shown so far. They are shown with the first sample, and again
+    /// when they change.
     shown: Vec<Option<Desc>>,
 }
 
 impl Text {
     /// The form for one sample or for several.
-    pub fn new(several: bool, why: bool, zone: Option<TimeZone>, escaping: Escaping) -> Text {
-        Text { several, why, zone, escaping, shown: Vec::new() }
+    pub fn new(
+        several: bool,
+        why: bool,
+        zone: Option<TimeZone>,
+        escaping: Escaping,
+        digits: Digits,
+    ) -> Text {
+        Text { several, why, zone, escaping, digits, shown: Vec::new() }
     }
 
     fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
@@ -74,7 +82,7 @@ impl Renderer for Text {
                             }
                         }
                         out.push_str("value ");
-                        push_value(out, value, escaping);
+                        push_value(out, value, escaping, self.digits);
                         out.push('\n');
                     }
                 }
@@ -93,7 +101,7 @@ impl Renderer for Text {
     }
 }
 
-/// The name of an instance as it is shown.
+/// The name of an instance, in the form to show.
 fn name(domain: &InstanceDomain, instance: InstId, escaping: Escaping) -> Option<Cow<'_, str>> {
     match escaping {
         Escaping::Off => domain.name(instance).map(Cow::from),
@@ -104,9 +112,11 @@ fn name(domain: &InstanceDomain, instance: InstId, escaping: Escaping) -> Option
     }
 }
 
-/// Appends a value as `pmPrintValue(3)` does.
-fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping) {
+/// Appends a value in the form of `pmPrintValue(3)`, except for the digits.
+fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Digits) {
     match value {
+        Value::F32(value) if digits == Digits::Shortest => write_shortest_float(out, value),
+        Value::F64(value) if digits == Digits::Shortest => write_shortest_double(out, value),
         Value::I32(value) => append(out, format_args!("{value}")),
         Value::U32(value) => append(out, format_args!("{value}")),
         Value::I64(value) => append(out, format_args!("{value}")),

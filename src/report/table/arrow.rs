@@ -1,5 +1,5 @@
-//! The table as Arrow IPC: the form for files, which can be mapped and read
-//! from anywhere, or where it goes to a stream the form for streams.
+//! The table as Arrow IPC. A file gets the file form, which can be mapped and
+//! read from anywhere. A stream gets the stream form.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
@@ -8,7 +8,7 @@ use super::columns::{Columns, refused};
 use super::{Destination, ExportError, Exporter, Schema};
 use crate::engine::Shown;
 
-/// Writes Arrow IPC, a record batch for each batch of rows.
+/// Writes Arrow IPC, with a record batch for each batch of rows.
 pub struct Arrow {
     columns: Columns,
     writer: Writer,
@@ -22,7 +22,7 @@ enum Writer {
 impl Arrow {
     pub fn begin(schema: &Schema, destination: Destination) -> Result<Arrow, ExportError> {
         let columns = Columns::new(schema);
-        // Files have no other way for a dictionary to grow.
+        // In files, this is the only way for a dictionary to grow.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         let schema = columns.schema();
@@ -60,7 +60,7 @@ impl Exporter for Arrow {
             self.writer.write(&batch)?;
         }
         match self.writer {
-            // Both write their ends.
+            // Both have written their ends.
             Writer::File(writer) => writer.into_inner(),
             Writer::Stream(writer) => writer.into_inner(),
         }

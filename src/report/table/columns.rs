@@ -1,7 +1,7 @@
-//! Rows gathered into record batches, the columns of Arrow and Parquet.
+//! Collects rows into record batches, the columns of Arrow and Parquet.
 //!
-//! A batch has a bounded number of rows and bytes of text, so that memory does
-//! not grow with the table.
+//! A batch has a limited number of rows and bytes of text, so memory does not
+//! grow with the table.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,16 @@ use crate::engine::Shown;
 use crate::report::plain::text;
 use crate::report::rows::for_each_row;
 
-/// Rows of a batch.
+/// Number of rows in a batch.
 const ROWS: usize = 64 * 1024;
 
-/// Bytes of texts and blocks after which a batch ends, however few its rows.
+/// Number of bytes of texts and blocks after which a batch ends, even with few
+/// rows.
 const BYTES: usize = 8 * 1024 * 1024;
 
 const ZONE: &str = "UTC";
 
-/// Takes rows, gives batches.
+/// Takes rows and gives batches.
 pub struct Columns {
     schema: SchemaRef,
     sampling: Sampling,
@@ -40,7 +41,7 @@ pub struct Columns {
     types: Dictionary,
     semantics: Dictionary,
     units: Dictionary,
-    /// Keys of each metric, in the metrics' order.
+    /// Dictionary keys of each metric, in the order of the metrics.
     keys: Vec<Option<Keys>>,
     time: TimestampNanosecondBuilder,
     instance: Int32Builder,
@@ -51,11 +52,11 @@ pub struct Columns {
     value_text: StringBuilder,
     value_bytes: BinaryBuilder,
     status: StringBuilder,
-    /// Text of statuses.
+    /// Buffer for the text of statuses.
     scratch: String,
 }
 
-/// Positions in dictionaries.
+/// Positions of a metric's texts in dictionaries.
 #[derive(Clone, Copy)]
 struct Keys {
     desc: Desc,
@@ -65,24 +66,24 @@ struct Keys {
     units: i32,
 }
 
-/// A column of few different texts. Those of a live source's metadata may
-/// become more, none ever goes.
+/// A column with few different texts. Changed metadata of a live source can add
+/// texts; none is ever removed.
 #[derive(Default)]
 struct Dictionary {
     places: FxHashMap<Box<str>, i32>,
     values: Vec<Box<str>>,
-    /// The values as an array, while there are no others.
+    /// The texts as an array; `None` after a text was added.
     array: Option<ArrayRef>,
     keys: Vec<i32>,
 }
 
 impl Dictionary {
-    /// Position of a text.
+    /// Position of a text. Adds the text if it is new.
     fn place(&mut self, text: &str) -> i32 {
         if let Some(place) = self.places.get(text) {
             return *place;
         }
-        // As many as there are metrics, at most.
+        // There are at most as many texts as metrics.
         let place = i32::try_from(self.values.len()).unwrap_or(i32::MAX);
         self.places.insert(text.into(), place);
         self.values.push(text.into());
@@ -90,7 +91,7 @@ impl Dictionary {
         place
     }
 
-    /// The column so far; it begins anew.
+    /// Returns the column so far and empties it.
     fn take(&mut self) -> Result<ArrayRef, ExportError> {
         let values = self.array.get_or_insert_with(|| {
             Arc::new(StringArray::from_iter_values(self.values.iter().map(|text| &**text)))
@@ -125,7 +126,7 @@ fn arrow_schema(schema: &Schema) -> SchemaRef {
     Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata))
 }
 
-/// Keys and values that a file carries about source and metrics.
+/// The keys and values in a file that describe the source and metrics.
 pub fn metadata(schema: &Schema) -> impl Iterator<Item = (String, String)> {
     let source = ("pcp.source".to_owned(), schema.source_json());
     let metrics = schema.metrics.iter();
@@ -134,7 +135,7 @@ pub fn metadata(schema: &Schema) -> impl Iterator<Item = (String, String)> {
 }
 
 impl Columns {
-    /// No rows yet.
+    /// Columns without rows.
     pub fn new(schema: &Schema) -> Columns {
         let mut host = Dictionary::default();
         host.place(&schema.host);
@@ -158,7 +159,7 @@ impl Columns {
             scratch: String::new(),
             schema: arrow_schema(schema),
         };
-        // Dictionaries of Arrow files are best written once.
+        // Dictionaries of Arrow files should be written only once.
         for metric in &schema.metrics {
             let keys = metric.desc.ok().map(|desc| columns.keys_of(&metric.name, &desc));
             columns.keys.push(keys);
@@ -166,15 +167,15 @@ impl Columns {
         columns
     }
 
-    /// The columns' names and types.
+    /// The names and types of the columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Adds the rows of a sample; each full batch goes to `write`.
+    /// Adds the rows of a sample. Each full batch goes to `write`.
     ///
     /// # Errors
-    /// That of `write`, or a time is out of range.
+    /// The error of `write`, or a time is out of range.
     pub fn sample(
         &mut self,
         shown: &Shown<'_>,
@@ -197,7 +198,7 @@ impl Columns {
         })
     }
 
-    /// The rows that no batch had yet, if there are any.
+    /// The rows that are not in a batch yet, if there are any.
     ///
     /// # Errors
     /// The batch cannot be made.
@@ -229,7 +230,7 @@ impl Columns {
         match row.content {
             Content::Value(Value::I32(value)) => number = Some(value.into()),
             Content::Value(Value::U32(value)) => number = Some(value.into()),
-            // The nearest one.
+            // The nearest double.
             Content::Value(Value::I64(value)) => {
                 (number, int64) = (Some(value as f64), Some(value));
             }
@@ -275,14 +276,15 @@ impl Columns {
     }
 }
 
-/// A time as Arrow has it.
+/// A time as Arrow represents it.
 fn nanoseconds(time: Timestamp) -> Result<i64, ExportError> {
     let seconds = time.sec.checked_mul(1_000_000_000);
     let time_of = seconds.and_then(|seconds| seconds.checked_add(time.nsec.into()));
     time_of.ok_or(ExportError::Time(time))
 }
 
-/// An error of the libraries. What the system said comes out of it.
+/// Converts an error of the libraries. If the system caused it, the result is
+/// the system's error.
 pub fn refused(error: impl std::error::Error + 'static) -> ExportError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(one) = cause {

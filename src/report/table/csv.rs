@@ -19,7 +19,8 @@ const HEADER: &str = "time,host,metric,instance,instance_name,type,semantics,uni
 pub struct Csv {
     sampling: Sampling,
     host: String,
-    /// Fields that are the same in every row of a metric, in the metrics' order.
+    /// Fields that are the same in every row of a metric, in the order of the
+    /// metrics.
     fields: Vec<Option<Fields>>,
     time: String,
 }
@@ -34,7 +35,7 @@ struct Fields {
 }
 
 impl Csv {
-    /// For the samples of a source.
+    /// The form for the samples of a source.
     pub fn new(schema: &Schema) -> Csv {
         let (sampling, host) = (schema.sampling, schema.host.clone());
         Csv { sampling, host, fields: Vec::new(), time: String::new() }
@@ -81,7 +82,7 @@ impl Fields {
     }
 }
 
-/// Writes a line from the host on.
+/// Writes the part of a line from the host on.
 fn write_row(out: &mut String, fields: &Fields, row: &Row<'_>) {
     out.push_str(&fields.name);
     if let Some(instance) = row.instance {
@@ -94,7 +95,7 @@ fn write_row(out: &mut String, fields: &Fields, row: &Row<'_>) {
     out.push(',');
     out.push_str(&fields.desc_fields);
     match row.content {
-        // Nothing would be no text.
+        // An empty field would mean "no text".
         Content::Value(Value::Text([])) => out.push_str("\"\","),
         Content::Value(value) => {
             write_value(out, value);

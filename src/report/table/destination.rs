@@ -1,5 +1,5 @@
-//! Where a table goes: a file that has its name only once it is complete, or
-//! a stream.
+//! The destination of a table: a stream, or a file that gets its name only when
+//! it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use pmderive_runtime::new_file::NewFile;
 
-/// Bytes that are gathered before they are written.
+/// Size in bytes of the write buffer.
 const BUFFER: usize = 256 * 1024;
 
-/// A file or a stream that a table is written to. What is written to a file
-/// stands in one without a name until [`Destination::complete`], and is gone when the
-/// destination is dropped before.
+/// A file or a stream for a table. A file has no name until
+/// [`Destination::complete`]. If the destination is dropped before, the file is
+/// gone.
 pub struct Destination(BufWriter<Target>);
 
 enum Target {
     Stream(Box<dyn Write + Send>),
-    /// Something that is there already and is no regular file.
+    /// An existing path that is not a regular file.
     Device(File),
     File {
         unfinished: NewFile,
@@ -32,13 +32,13 @@ impl Destination {
         Destination::to(Target::Stream(Box::new(out)))
     }
 
-    /// A file. What is there under its name stays until the new one is complete.
-    /// A device or pipe is written to as it is.
+    /// A file. A file that already has the name stays until the new one is
+    /// complete. A device or pipe is written directly.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub fn file(path: &Path) -> io::Result<Destination> {
-        // A link stays one.
+        // Follows a link, so that the link stays.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
             let device = OpenOptions::new().write(true).open(&path)?;
@@ -57,7 +57,8 @@ impl Destination {
         beginning.push(name);
         beginning.push(".");
         let unfinished = NewFile::create(folder, (&beginning, OsStr::new(".unfinished")))
-            // Without a temporary name, which tells nobody anything.
+            // Drops the temporary name from the error, because users do not
+            // know it.
             .map_err(|error| error.kind())?;
         Ok(Destination::to(Target::File { unfinished, path }))
     }
@@ -66,22 +67,22 @@ impl Destination {
         Destination(BufWriter::with_capacity(BUFFER, target))
     }
 
-    /// True for one that does not end where the table ends.
+    /// True for a destination that does not end with the table.
     pub fn is_stream(&self) -> bool {
         !matches!(self.0.get_ref(), Target::File { .. })
     }
 
-    /// Ends a table that is complete: a file gets its name.
+    /// Ends a complete table. A file gets its name.
     ///
     /// # Errors
-    /// What is still to be written cannot be, or the file cannot be renamed;
-    /// it is gone then.
+    /// The rest cannot be written, or the file cannot be renamed. Then the file
+    /// is gone.
     pub fn complete(self) -> io::Result<()> {
         self.end(|path| path).map(drop)
     }
 
-    /// Ends a table that could be read, and is not all that it should be. A
-    /// file gets its name with `.partial` behind it, which is returned.
+    /// Ends a table that is readable but not complete. A file gets its name
+    /// with `.partial` added, which is returned.
     ///
     /// # Errors
     /// As [`Destination::complete`].
@@ -98,7 +99,8 @@ impl Destination {
             Target::Stream(_) | Target::Device(_) => Ok(None),
             Target::File { unfinished, path } => {
                 let path = name(path);
-                // Else a crash might leave the name, and not all of the bytes.
+                // Otherwise a crash might leave the name without all of the
+                // bytes.
                 unfinished.file().sync_all()?;
                 unfinished.replace(&path)?;
                 Ok(Some(path))

@@ -5,13 +5,13 @@ use super::Schema;
 use crate::engine::Shown;
 use crate::report::samples::{self, Renderer};
 
-/// Writes a line of JSON for each sample, after one about the metrics.
+/// Writes a line of JSON about the metrics, then a line for each sample.
 pub struct Json {
     head: String,
 }
 
 impl Json {
-    /// With the facts about a source and its metrics.
+    /// The form for a source and its metrics.
     pub fn new(schema: &Schema) -> Json {
         let metrics: Vec<String> = schema.metrics.iter().map(|one| one.json()).collect();
         let (source, metrics) = (schema.source_json(), metrics.join(","));

@@ -1,7 +1,7 @@
 //! Samples as tables, for programs that analyse them: one row for each value.
 //!
 //! ```text
-//!  source ─► schema   what is known of the source and the metrics ─┐
+//!  source ─► schema   facts about the source and the metrics ──────┐
 //!                                                                  ▼
 //!  Shown ──► rows ─┬─► csv                      ┐
 //!    │             └─► columns ─► arrow │ parquet ├─► Destination
@@ -13,59 +13,58 @@
 //! | column | Arrow type | null | |
 //! |---|---|---|---|
 //! | `time` | timestamp, ns, UTC | | when the sample was taken |
-//! | `host` | dictionary of text | | host that the metrics are of |
-//! | `metric` | dictionary of text | | name, or the text of an expression without one |
+//! | `host` | dictionary of text | | host that the metrics describe |
+//! | `metric` | dictionary of text | | name; for an expression without a name, its text |
 //! | `instance` | int32 | without a domain | instance identifier |
-//! | `instance_name` | text | where there is none | external name of the instance |
+//! | `instance_name` | text | without a name | external name of the instance |
 //! | `type` | dictionary of text | | `32`, `U32`, `64`, `U64`, `FLOAT`, `DOUBLE`, `STRING`, `AGGREGATE` |
 //! | `semantics` | dictionary of text | | `counter`, `instant`, `discrete` |
 //! | `units` | dictionary of text | | as pminfo(1) prints them; empty for none |
-//! | `value` | float64 | for what is no number | the number; the nearest double of a `64` or `U64` |
-//! | `value_int64` | int64 | but for type `64` | the exact number |
-//! | `value_uint64` | uint64 | but for type `U64` | the exact number |
-//! | `value_text` | text | but for type `STRING` | the text |
-//! | `value_bytes` | binary | but for type `AGGREGATE` | the bytes |
+//! | `value` | float64 | if not a number | the number; for `64` and `U64` the nearest double |
+//! | `value_int64` | int64 | unless type `64` | the exact number |
+//! | `value_uint64` | uint64 | unless type `U64` | the exact number |
+//! | `value_text` | text | unless type `STRING` | the text |
+//! | `value_bytes` | binary | unless type `AGGREGATE` | the bytes |
 //! | `status` | text | with a value | why there is no value |
 //!
-//! CSV has one column `value` in place of the last five but one, whose text is
-//! exact for every type; nothing stands for null, and `""` is an empty text.
+//! CSV has one column `value` in place of the five value columns. Its text is
+//! exact for every type. An empty field is null, and `""` is an empty text.
 //!
 //! # Why it is like this
 //!
-//! *Long, not wide.* A column for each metric and instance has no bound where
-//! instances come and go, differs from archive to archive, and has to be known
-//! before the first row is written. This table is the same for every archive,
-//! so that thousands of files are one table to DuckDB, Spark or a
-//! `pyarrow.dataset`; a pivot over `metric` and `instance_name` makes the wide
-//! form of whatever part is wanted.
+//! *Long, not wide.* A table with a column for each metric and instance is not
+//! bounded, because instances come and go. It would differ from archive to
+//! archive, and all columns would have to be known before the first row. This
+//! table is the same for every archive, so thousands of files are one table to
+//! DuckDB, Spark or a `pyarrow.dataset`. A pivot over `metric` and
+//! `instance_name` makes the wide form of any part.
 //!
-//! *One column of numbers beside the exact ones.* Nearly every question can be
-//! asked of `value`, whatever the type of a metric. It is exact but for integers
-//! of 64 bits beyond 2^53, and those have columns of their own: nothing is lost,
-//! and there is no union, which Parquet does not have.
+//! *One column of numbers beside the exact ones.* Nearly every query can use
+//! `value`, whatever the type of a metric. It is exact except for 64-bit
+//! integers beyond 2^53, and those have their own columns. So nothing is lost,
+//! and no union is needed, which Parquet does not have.
 //!
-//! *What is constant is repeated.* Host, type, semantics and units are columns,
-//! because what is known of a file as a whole gets lost when files are read
-//! together. In dictionaries and runs they cost next to nothing. Names of
-//! instances are text: in Parquet they have a dictionary for each row group,
-//! and one for all of an Arrow file would grow with every process that ever ran.
+//! *Constants are repeated.* Host, type, semantics and units are columns,
+//! because facts about a whole file are lost when files are read together. In
+//! dictionaries and runs they cost almost nothing. Names of instances are text:
+//! in Parquet they have a dictionary for each row group, but a single one for a
+//! whole Arrow file would grow with every process that ever ran.
 //!
 //! # Rows
 //!
-//! Rows are in the order of time, then of the metrics as asked for, then of
-//! instances as the source has them. A metric that has no value in a sample has
-//! one row with a `status`: a word such as `first-sample` or `counter-fell`
-//! (those of `eval --why`), or the name of a PMAPI error such as `PM_ERR_PMID`.
-//! No row at all means that nothing was asked or recorded: of an archive that
-//! is read record by record, metrics that a record has nothing of; and metrics
-//! whose definition cannot be used.
+//! Rows are in the order of time, then of the metrics in the request, then of
+//! instances in the source. A metric without a value in a sample has one row
+//! with a `status`: a word such as `first-sample` or `counter-fell` (those of
+//! `eval --why`), or the name of a PMAPI error such as `PM_ERR_PMID`. There is
+//! no row for a metric whose definition cannot be used. There is no row either,
+//! if an archive is read record by record and a record lacks the metric.
 //!
 //! # Metadata
 //!
-//! Arrow and Parquet files carry `pcp.source`, a JSON object about the source,
-//! and for each metric `pcp.metric.NAME` ([`Schema`] has both). The JSON form
-//! begins with a line that has the same, and goes on with the samples as `eval`
-//! prints them. CSV has no place for it.
+//! Arrow and Parquet files have `pcp.source`, a JSON object about the source,
+//! and `pcp.metric.NAME` for each metric ([`Schema`] has both). The JSON form
+//! begins with a line that has the same facts, and continues with the samples
+//! as `eval` prints them. CSV has no place for metadata.
 
 #[cfg(feature = "columnar")]
 mod arrow;
@@ -94,16 +93,17 @@ pub use schema::{MetricFacts, Sampling, Schema};
 pub enum Format {
     /// One line for each value.
     Csv,
-    /// A line about source and metrics, then one for each sample as of eval.
+    /// A line about the source and the metrics, then a line for each sample, as
+    /// eval prints it.
     Json,
-    /// Arrow IPC; on standard output as a stream.
+    /// Arrow IPC; a stream on standard output.
     Arrow,
     /// Parquet.
     Parquet,
 }
 
 impl Format {
-    /// The form that files of this name have.
+    /// The form that a file name's extension stands for.
     pub fn of_name(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// False for a form that this program was built without.
+    /// False for a form that this build lacks.
     pub fn is_built_in(self) -> bool {
         cfg!(feature = "columnar") || matches!(self, Format::Csv | Format::Json)
     }
@@ -125,10 +125,10 @@ pub trait Exporter {
     /// Adds the rows of a sample.
     ///
     /// # Errors
-    /// They cannot be written; the table is of no use any more.
+    /// The rows cannot be written. The table is unusable then.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
 
-    /// Writes what is still to be written, and what makes the table complete.
+    /// Writes the rest and the end of the table.
     ///
     /// # Errors
     /// As [`Exporter::sample`].
@@ -163,22 +163,22 @@ impl<R: Renderer> Exporter for Lines<R> {
     }
 }
 
-/// Why a table cannot be written.
+/// The reason why a table cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The system refused.
+    /// The system refused the operation.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A time that the form has no room for.
+    /// The form has no room for this time.
     #[error("the time {0} does not fit into 64 bits of nanoseconds")]
     Time(pmderive_runtime::model::Timestamp),
-    /// This program was built without the form.
+    /// This build lacks the form.
     #[error(
         "this pmderive was built without Arrow and Parquet; build it with `--features columnar`"
     )]
     NotBuiltIn,
-    /// The library that writes the form refused.
+    /// The library for the form failed.
     #[error("{0}")]
     Form(String),
 }
@@ -186,7 +186,7 @@ pub enum ExportError {
 /// Begins a table.
 ///
 /// # Errors
-/// Its beginning cannot be written, or the form is not built in.
+/// The beginning cannot be written, or this build lacks the form.
 pub fn export(
     format: Format,
     schema: &Schema,

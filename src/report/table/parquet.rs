@@ -1,4 +1,4 @@
-//! The table as Parquet, compressed with Snappy, which every reader knows.
+//! The table as Parquet with Snappy compression, which every reader knows.
 
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use super::columns::{Columns, metadata, refused};
 use super::{Destination, ExportError, Exporter, Schema};
 use crate::engine::Shown;
 
-/// Rows of a row group, which is what readers skip or share among processors.
+/// Number of rows in a row group. Readers skip row groups or share them among
+/// processors.
 const ROWS: usize = 1024 * 1024;
 
-/// Bytes after which a row group ends, however few its rows; it is in memory
-/// until then.
+/// Number of bytes after which a row group ends, even with few rows. It is in
+/// memory until then.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// Writes Parquet; a row group for each batch of rows.
+/// Writes Parquet, with a row group for each batch of rows.
 pub struct Parquet {
     columns: Columns,
     writer: ArrowWriter<Destination>,
@@ -27,7 +28,7 @@ pub struct Parquet {
 impl Parquet {
     pub fn begin(schema: &Schema, destination: Destination) -> Result<Parquet, ExportError> {
         let columns = Columns::new(schema);
-        // Not all readers look for metadata where Arrow puts its own.
+        // Not all readers find the metadata where Arrow puts its own.
         let metadata = metadata(schema).map(|(key, value)| KeyValue::new(key, value)).collect();
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)

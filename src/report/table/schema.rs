@@ -1,7 +1,7 @@
-//! What is known of a table's source and metrics apart from their values.
+//! Facts about a table's source and metrics, apart from values.
 //!
-//! It is looked up once, when the first sample is there: an archive's labels
-//! are those of that time.
+//! They are looked up once, with the first sample: an archive's labels are
+//! those of that time.
 
 use std::collections::HashMap;
 
@@ -16,45 +16,45 @@ use crate::syntax::{name_mistake, print_expr};
 /// Facts about the source and the metrics of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    /// Name of the source: of an archive its path.
+    /// Name of the source; for an archive, its path.
     pub source: String,
-    /// Host that the metrics are of.
+    /// Host that the metrics describe.
     pub host: String,
     /// The host's time zone, in the form of the `TZ` environment variable.
     pub time_zone: Option<String>,
-    /// Which samples there are.
+    /// The kind of samples.
     pub sampling: Sampling,
-    /// The metrics, in the order asked for.
+    /// The metrics, in the order of the request.
     pub metrics: Vec<MetricFacts>,
 }
 
-/// Which samples a source gives.
+/// The kind of samples that a source gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// Those of an archive's records that have one of the metrics.
+    /// The records of an archive with at least one of the metrics.
     Records,
-    /// Of an archive, at equal distances in time.
+    /// Equally spaced times of an archive.
     Interpolated,
-    /// Those of a live source.
+    /// Samples of a live source.
     Live,
 }
 
 /// Facts about one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFacts {
-    /// Name, or the text of an expression without one.
+    /// Name; for an expression without a name, its text.
     pub name: Box<str>,
-    /// Type, semantics, units and domain, or why it cannot be used.
+    /// Type, semantics, units and domain, or a status if it cannot be used.
     pub desc: Result<Desc, PmStatus>,
     /// Identifier; an expression without a name has none.
     pub pmid: Option<Pmid>,
     /// The expression that defines a derived metric.
     pub expression: Option<String>,
-    /// One line of help.
+    /// The one-line help text.
     pub one_line: Option<Box<str>>,
-    /// Help text.
+    /// The long help text.
     pub help: Option<Box<str>>,
-    /// The labels of all its values, as a JSON object; empty without any.
+    /// The labels of all its values, as a JSON object; empty if there are none.
     pub labels: Box<str>,
 }
 
@@ -73,7 +73,8 @@ impl Schema {
             metrics.iter().map(|one| of_registry(one, registry)).collect();
         let mut own: Vec<&mut MetricFacts> = Vec::new();
         for (one, metric) in facts.iter_mut().zip(metrics) {
-            // An expression that is a name stands for a metric of the source.
+            // An expression that is only a name stands for a metric of the
+            // source.
             if metric.is_hidden || one.expression.is_none() && name_mistake(&one.name).is_none() {
                 own.push(one);
             }
@@ -139,7 +140,7 @@ impl MetricFacts {
     }
 }
 
-/// What definitions say of a metric.
+/// The facts about a metric in its definition.
 fn of_registry(metric: &Metric, registry: &Registry) -> MetricFacts {
     let definition = registry.definition(&metric.name).filter(|_| !metric.is_hidden);
     let pmid = definition.and_then(|one| one.pmid);
@@ -155,7 +156,7 @@ fn of_registry(metric: &Metric, registry: &Registry) -> MetricFacts {
     }
 }
 
-/// Identifiers and help texts of metrics of the source.
+/// Looks up identifiers and help texts of the source's own metrics.
 fn look_up_own(
     metrics: &mut [&mut MetricFacts],
     source: &mut dyn MetadataSource,
@@ -178,8 +179,8 @@ fn look_up_own(
     Ok(())
 }
 
-/// The levels of labels that hold for all values of a metric, the most
-/// general one first.
+/// The levels of labels that apply to all values of a metric, the most general
+/// first.
 fn levels(metric: &MetricFacts) -> impl Iterator<Item = LabelLevel> {
     let own = metric.pmid.filter(|pmid| !pmid.is_derived());
     let indom = metric.desc.ok().and_then(|desc| desc.indom);
@@ -209,7 +210,7 @@ fn look_up_labels(
     }
     let found = source.labels_of_each(&wanted)?;
     let sets = |level: LabelLevel| -> &[LabelSet] {
-        // A level that has no labels, or cannot have any, adds none.
+        // A level without labels adds none.
         match places.get(&level).and_then(|place| found.get(*place)) {
             Some(Ok(sets)) => sets,
             Some(Err(_)) | None => &[],

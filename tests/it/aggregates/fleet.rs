@@ -156,9 +156,17 @@ impl Shared {
     pub fn finish(&mut self, slot: u64) -> Vec<Event> {
         let mut shards: Vec<ShardPartials> = Vec::new();
         let mut known = Vec::new();
+        let definitions = &self.definitions;
         for collector in &mut self.collectors {
-            let take = |_: &[_], shard: &ShardPartials| shards.push(shard.clone());
+            // From process to process they are bytes.
+            let mut sent: Vec<Vec<u8>> = Vec::new();
+            let take = |references: &[_], shard: &ShardPartials| {
+                sent.push(shard.encode(definitions, references).expect("few groups"));
+            };
             known = collector.finish(Slot(slot), take).to_vec();
+            let received =
+                sent.iter().map(|bytes| ShardPartials::decode(bytes, definitions, &known));
+            shards.extend(received.map(|shard| shard.expect("what was sent")));
         }
         shards.sort_by_key(|shard| shard.shard);
         let mut merged = Merged::new(Arc::clone(&self.definitions), &known);

@@ -226,7 +226,7 @@ fn run(seed: u64, slots: u64) {
     let mut alone = aggregates(&definitions);
     alone.announce(&classes[0]);
     assert!(alone.diagnostics().is_empty(), "{:?}", alone.diagnostics());
-    let shared = [1, 2, 5].map(|count| Shared::new(&definitions, count, &classes[0])).into();
+    let shared = [1, 2, 3, 7].map(|count| Shared::new(&definitions, count, &classes[0])).into();
     let mut fleet = Fleet { alone, shared, model: Model::default() };
     let mut hosts = hosts(&mut random);
     fleet.set_targets(&hosts);

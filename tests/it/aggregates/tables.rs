@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pmderive::fleet::aggregates::Taken;
+use pmderive::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
 use pmderive::fleet::frame::{Event, Lanes, StaleReason};
 use pmderive::fleet::slot::{Nanos, Slot};
 use pmderive::fleet::target::Target;
@@ -130,6 +130,46 @@ fn any_expression_may_stand_over_aggregates() {
     }
 }
 
+/// What stands in an aggregate is an operand that hosts compute; frames have it under
+/// its text.
+#[test]
+fn expressions_of_hosts_are_operands() {
+    let text = "f.a = sum(x / n + 1) by (rack)\nf.b = max( x/n+1 )\nf.c = topk(1, abs(x)) by (dc)\n\
+                f.d = max(sum(x))\nf.e = sum(sum(x)) by (rack)\nf.f = count(defined(y) ? x : n)\n";
+    let definitions = definitions(text, &["x", "n"]);
+    let operands: Vec<(&str, bool)> = definitions
+        .operands()
+        .iter()
+        .map(|operand| (&*operand.name, operand.computed.is_some()))
+        .collect();
+    let expected = [
+        ("x / n + 1", true),
+        ("abs(x)", true),
+        ("x", false),
+        ("sum(x)", true),
+        ("defined(y) ? x : n", true),
+    ];
+    assert_eq!(operands, expected);
+    let computed = |name| definitions.computed(name).expect("a definition without mistakes");
+    assert_eq!(computed("f.b"), "max(x / n + 1)");
+    // Without `by` an aggregate within another one is of all hosts, as it ever was.
+    assert_eq!(computed("f.d"), "max(sum(x))");
+    assert_eq!(computed("f.e"), "sum(sum(x)) by (rack)");
+    let hosts = [target("a", "rack=a"), target("b", "rack=b")];
+    let mut fleet = aggregates(&definitions);
+    fleet.set_targets(&hosts);
+    let schema = schema([exported("x / n + 1", ValueType::F64, Semantics::Instant, "")]);
+    for (at, host) in hosts.iter().enumerate() {
+        let columns = vec![column(&instances(&[""]), &[(at as f64 + 1.5).to_bits()])];
+        fleet.frame(&frame(host, "", 1, &schema, columns));
+    }
+    let shown = shown(&fleet.finish(Slot(1)));
+    let of = |name: &str| -> Vec<f64> {
+        shown[name].values().map(|bits| f64::from_bits(*bits)).collect()
+    };
+    assert_eq!((of("f.a"), of("f.b")), (vec![1.5, 2.5], vec![2.5]));
+}
+
 /// Values of the only metric `f.x` of a slot, with exact numbers.
 fn values(events: &[Event]) -> String {
     let all = shown(events);
@@ -180,7 +220,7 @@ fn rates_are_of_the_same_members_only() {
 
 #[test]
 fn hosts_are_counted_by_what_became_of_them() {
-    let definitions = definitions("f.x = sum(x) by (rack)\n", &["x"]);
+    let definitions = definitions("f.x = sum(x) by (rack)\nf.y = count(x)\n", &["x"]);
     let mut fleet = aggregates(&definitions);
     let names = ["present", "failed", "missed", "unheard", "silent", "other", "new", "late"];
     let mut hosts: Vec<_> = names.iter().map(|name| target(name, "rack=a")).collect();
@@ -220,6 +260,19 @@ fn hosts_are_counted_by_what_became_of_them() {
         assert_eq!(number(what, "rack=\"a\""), expected, "{what}");
     }
     assert_eq!(number("missed", "group=\"unknown\""), 1);
+    // Without `by` there is no host whose group is unknown.
+    for (what, expected) in [
+        ("expected", 9),
+        ("present", 1),
+        ("failed", 1),
+        ("missed", 4),
+        ("no_value", 2),
+        ("left_out", 1),
+    ] {
+        let numbers = &shown[&format!("fleet.hosts.{what}")];
+        assert_eq!(numbers["{aggregate=\"count(x)\"}"], expected, "{what}");
+        assert_eq!(numbers.len(), 3, "{what}");
+    }
     assert_eq!(values(&events), r#"{rack="a"}=1.5"#);
     let warnings = fleet.take_warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -280,6 +333,30 @@ fn groups_end_once_and_keep_their_identifiers() {
     let Some(Event::Stale(stale)) = ended else { panic!("numbers of hosts have ended") };
     assert_eq!(stale.series.len(), 6);
     assert!(fleet.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged).is_none());
+}
+
+#[test]
+fn quantiles_of_too_many_values_have_no_value() {
+    let definitions = definitions("f.x = quantile(1, x)\nf.n = count(x)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
+    let hosts = [target("a", ""), target("b", "")];
+    fleet.set_targets(&hosts);
+    let names: Vec<String> = (0..MAX_QUANTILE_VALUES).map(|at| format!("i{at:05}")).collect();
+    let many = instances(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let bits = vec![2f64.to_bits(); MAX_QUANTILE_VALUES];
+    for (slot, has_one_more, expected) in [(1, false, "=2"), (2, true, ""), (3, false, "=2")] {
+        fleet.frame(&frame(&hosts[0], "", slot, &schema, vec![column(&many, &bits)]));
+        if has_one_more {
+            let one = vec![column(&instances(&["i"]), &[1f64.to_bits()])];
+            fleet.frame(&frame(&hosts[1], "", slot, &schema, one));
+        }
+        let events = fleet.finish(Slot(slot));
+        assert_eq!(values(&events), expected, "slot {slot}");
+        let count = MAX_QUANTILE_VALUES as u64 + u64::from(has_one_more);
+        assert_eq!(shown(&events)["f.n"][""], count);
+    }
+    assert_eq!(fleet.refused().too_many_values, 1);
 }
 
 /// Bad input harms nothing else.

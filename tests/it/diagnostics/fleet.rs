@@ -6,7 +6,7 @@ use std::path::Path;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
-use pmderive::lint::{lint_definitions, lint_expressions, missing_instances};
+use pmderive::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
 use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
@@ -90,6 +90,7 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
         lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
         lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
     }
+    apply_allowances([source], language, asked.lint, &sources, &mut diagnostics);
     let usable = selection
         .iter()
         .zip(&examination.expressions)

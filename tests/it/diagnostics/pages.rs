@@ -10,12 +10,14 @@ use pmderive::diag::{Code, page};
 use crate::diagnostics::fleet::{Asked, compile};
 
 /// Codes whose examples are too large, or no definitions at all.
-const WITHOUT_EXAMPLE: [Code; 5] = [
+const WITHOUT_EXAMPLE: [Code; 7] = [
     Code::TooComplex,
     Code::UnreadableFile,
     Code::FleetOperand,
+    Code::UnknownLabel,
     Code::BadTestFile,
     Code::BadServeFile,
+    Code::BadConfigFile,
 ];
 
 /// A fenced block of a page.

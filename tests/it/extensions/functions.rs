@@ -228,9 +228,9 @@ fn values_of_a_live_pmcd() {
     let Some(pmcd) = RealPmcd::start() else { return };
     let rows = [
         ("topk(2, sample.bin)", "value 800|value 900"),
-        ("bottomk(1, sample.bin / 3)", "value 33.33333333333334"),
+        ("bottomk(1, sample.bin / 3)", "value 33.333333333333336"),
         ("quantile(0.25, sample.bin)", "value 300"),
-        ("stdev(sample.bin)", "value 258.1988897471612"),
+        ("stdev(sample.bin)", "value 258.19888974716116"),
         ("max(sample.bin * 2) - 1e3", "value 800"),
         (
             "avg_over(sample.long.hundred, \"5 min\") + ewma(sample.long.ten, \"1 min\")",

@@ -128,7 +128,7 @@ fn requests_are_answered() {
         ),
         ("GET /metrics?target=", 400, "target= without a name"),
         ("GET /metrics?target=%ff", 400, "not text in UTF-8"),
-        ("GET /metrics?target=a%0ab", 404, "no values of a\\x0ab: unknown, or"),
+        ("GET /metrics?target=a%0ab", 404, "no values of a\\x0ab: unknown, it"),
         ("POST /metrics", 405, "only GET"),
         ("GET /healthz", 200, "ok"),
         ("GET /-/targets", 200, "targets as text/html"),
@@ -191,6 +191,10 @@ fn the_token_is_asked_for() {
         ("/metrics", "authorization: Basic s3cret\r\n", 401),
         ("/metrics", "authorization: Bearer\r\n", 401),
         ("/metrics", "authorization: bearer s3cret\r\n", 200),
+        // Of a browser: any:s3cret, s3cret:, s3cret.
+        ("/metrics", "authorization: Basic YW55OnMzY3JldA==\r\n", 200),
+        ("/metrics", "authorization: Basic czNjcmV0Og==\r\n", 401),
+        ("/metrics", "authorization: Basic czNjcmV0\r\n", 401),
         ("/-/targets", "", 401),
         ("/nothing", "", 401),
         ("/healthz", "", 200),
@@ -209,7 +213,88 @@ fn the_token_is_asked_for() {
     assert!(listener.renew().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
-    assert_eq!(numbers.requests(Outcome::Refused), 6);
+    assert_eq!(numbers.requests(Outcome::Refused), 8);
+}
+
+/// Head and body of the answer to a GET.
+fn whole(listener: &Listener, path: &str, headers: &str) -> (String, Vec<u8>) {
+    let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    let body = bytes.split_off(end + 4);
+    (String::from_utf8(bytes).expect("text"), body)
+}
+
+#[test]
+fn a_browser_is_asked_for_the_password_and_shows_nothing_in_frames() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("token");
+    std::fs::write(&file, "s3cret\n").expect("a file");
+    let listen = Listen { token_file: Some(file), ..listen() };
+    let listener = start(listen, &Arc::default(), Own::default());
+    let (head, _) = whole(&listener, "/-/targets", "");
+    for line in [
+        "www-authenticate: Bearer",
+        "www-authenticate: Basic realm=\"pmderive\", charset=\"UTF-8\"",
+        "content-security-policy: frame-ancestors 'none'",
+        "x-frame-options: DENY",
+        "cache-control: no-store",
+    ] {
+        assert!(head.lines().any(|found| found == line), "{line} in {head}");
+    }
+    // It brings the password by itself, also for pages of other sites; they get nothing.
+    let known = "authorization: Basic YW55OnMzY3JldA==\r\n";
+    for (site, status) in
+        [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
+    {
+        let head = format!("host: x\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n");
+        let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
+        assert_eq!(answered.0, status, "{site}");
+    }
+    listener.stop(end());
+}
+
+/// A program with a page that is long.
+struct Long;
+
+impl Pages for Long {
+    fn page(&self, path: &str, _: &str) -> Option<Answer> {
+        let length = if path == "/-/long" { 100_000 } else { 100 };
+        Some(Answer::text(200, "host ".repeat(length)))
+    }
+}
+
+#[test]
+fn what_is_long_is_compressed_for_those_who_accept_it() {
+    let listener = Listener::start(listen(), Arc::default(), Arc::default(), Arc::new(Long));
+    let listener = listener.expect("a listener");
+    for (path, accepted, is_compressed) in [
+        ("/-/long", "gzip", true),
+        ("/-/long", "br, GZIP;q=0.5", true),
+        ("/-/long", "br\r\naccept-encoding: gzip", true),
+        ("/-/long", "gzip;q=0", false),
+        ("/-/long", "gzip; q=0.0, br", false),
+        ("/-/long", "identity", false),
+        ("/-/short", "gzip", false),
+    ] {
+        let (head, body) = whole(&listener, path, &format!("accept-encoding: {accepted}\r\n"));
+        assert_eq!(head.contains("content-encoding: gzip"), is_compressed, "{accepted}: {head}");
+        let mut text = String::new();
+        match is_compressed {
+            true => {
+                assert!(body.len() < 5_000, "{}", body.len());
+                flate2::read::GzDecoder::new(&*body).read_to_string(&mut text).expect("gzip");
+            }
+            false => text = String::from_utf8(body).expect("text"),
+        }
+        assert!(text == "host ".repeat(if path == "/-/long" { 100_000 } else { 100 }), "{path}");
+    }
+    let (head, body) = whole(&listener, "/-/long", "");
+    assert!(!head.contains("content-encoding") && body.len() == 500_000, "{head}");
+    listener.stop(end());
 }
 
 #[test]
@@ -227,7 +312,7 @@ fn addresses_that_cannot_be() {
     assert_eq!(
         error.to_string(),
         "192.0.2.1:9464 can be reached by others: give the listener a certificate, a key and a \
-         token, or an address of this machine alone, such as 127.0.0.1:9464"
+         token. An address of this machine alone needs none, such as 127.0.0.1:9464"
     );
     for address in ["0.0.0.0:0", "[::]:0", "[::ffff:192.0.2.1]:0"] {
         assert!(matches!(start(on(address)), ListenError::Open { .. }), "{address}");

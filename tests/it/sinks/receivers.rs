@@ -16,6 +16,7 @@ use pmderive::fleet::sinks::text::{Format, Writer};
 use pmderive::fleet::sinks::{samples, scrape};
 use pmderive::fleet::slot::Nanos;
 use pmderive::fleet::target::Target;
+use pmderive::fleet::world::Machine;
 use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
@@ -134,7 +135,8 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     let mut options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
     // More messages than one.
     options.most_samples = 5;
-    let running = options.start(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
+    let running =
+        options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
 
     let host = Host::new("web1:44321");
     let end = now().0 / 1_000_000_000;
@@ -153,7 +155,7 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
         stale.host_labels = host.of_pcp.clone();
     }
     ring.push(&Arc::new(ended));
-    ring.close(Instant::now() + Duration::from_secs(60));
+    ring.close((Instant::now() + Duration::from_secs(60)).into());
     running.join();
     assert_eq!(numbers.samples.get(), 6 + 6 + 2);
 
@@ -214,7 +216,8 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
     let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
     let options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
-    let running = options.start(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
+    let running =
+        options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);
     let begun = Instant::now();
     for host in 0..hosts {
@@ -230,7 +233,7 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
         }
         ring.push(&Arc::new(event));
     }
-    ring.close(Instant::now() + Duration::from_secs(60));
+    ring.close((Instant::now() + Duration::from_secs(60)).into());
     running.join();
     let total = hosts * metrics * instances;
     println!("{total} samples, {} bytes: {:?}", numbers.bytes.get(), begun.elapsed());

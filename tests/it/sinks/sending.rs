@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pmderive::fleet::frame::Event;
 use pmderive::fleet::sinks::client::{Credentials, Url};
@@ -15,6 +15,9 @@ use pmderive::fleet::sinks::remote_write::{RemoteWrite, Running};
 use pmderive::fleet::sinks::ring::Ring;
 use pmderive::fleet::sinks::tls::Identity;
 use pmderive::fleet::slot::Nanos;
+use pmderive::fleet::world::Machine;
+
+use tokio::time::Instant;
 
 use super::listener::listen;
 use super::{Host, RATES, eventually, now};
@@ -119,7 +122,8 @@ impl Sink {
         change(&mut options);
         let numbers = Arc::new(Numbers::default());
         let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
-        let running = options.start(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
+        let running =
+            options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
         Sink { ring, numbers, running }
     }
 
@@ -227,7 +231,8 @@ fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     let numbers = Arc::new(Numbers::default());
     let one = frame(now());
     let ring = Arc::new(Ring::new(10 * one.bytes(), Arc::clone(&numbers)));
-    let running = options.start(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
+    let running =
+        options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     ring.push(&one);
     eventually("the request", || (receiver.requests() == 1).then_some(()));
     (0..1000).for_each(|_| ring.push(&frame(now())));
@@ -314,5 +319,5 @@ fn both_sides_of_tls() {
         sink.running.join();
     }
     assert_eq!(answered.requests(Outcome::Refused), 1);
-    listener.stop(Instant::now() + Duration::from_secs(60));
+    listener.stop((Instant::now() + Duration::from_secs(60)).into_std());
 }

@@ -1,7 +1,7 @@
-//! Metadata of a context of archives, as of its time.
+//! Answers questions about metadata of archives, as of the context's time.
 //!
-//! Input: questions. Output: what [`MetadataSource`] promises. `meta` knows where the
-//! metadata come from, and `fetching` how time passes.
+//! Input: questions. Output: the answers that [`MetadataSource`] promises. `meta` knows
+//! where metadata come from, and `fetching` moves the time.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use pmderive_core::source::{
 use crate::archive::context::ArchiveContext;
 
 impl ArchiveContext {
-    /// Identifier of the instance that has had a name at any time; the newest
-    /// counts (`pmLookupInDomArchive(3)`). Of the domain itself and of the
-    /// list of all instances, see [`MetadataSource::known_instances`]
-    /// (`pmGetInDomArchive(3)`). Without a match, `PM_ERR_INST_LOG`.
+    /// The identifier of an instance that had this name at any time
+    /// (`pmLookupInDomArchive(3)`). If several had it, the newest one counts; if none,
+    /// `PM_ERR_INST_LOG`. [`MetadataSource::known_instances`] lists all instances and
+    /// reports an unknown domain (`pmGetInDomArchive(3)`).
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -32,8 +32,8 @@ impl ArchiveContext {
         Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
     }
 
-    /// Name of an instance of any time; the newest one counts
-    /// (`pmNameInDomArchive(3)`). Of an unknown one, `PM_ERR_INST_LOG`.
+    /// The name of an instance at any time; the newest name counts
+    /// (`pmNameInDomArchive(3)`). `PM_ERR_INST_LOG` if the instance is unknown.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -47,13 +47,13 @@ impl ArchiveContext {
         Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
     }
 
-    /// When labels of any kind change, in order of time. Between two of these
-    /// times [`MetadataSource::labels`] has the same answers.
+    /// The times at which labels of any kind change, in ascending order.
+    /// [`MetadataSource::labels`] gives the same answers between two of these times.
     pub fn label_times(&self) -> Vec<Timestamp> {
         self.metadata.label_times()
     }
 
-    /// Reads what was appended to the metadata.
+    /// Reads metadata that were appended to the files.
     pub(super) fn refresh_metadata(&mut self) -> Result<(), SourceError> {
         let changed = self.metadata.refresh()?;
         self.epoch += u64::from(changed);
@@ -78,7 +78,8 @@ impl ArchiveContext {
         self.domain_at_origin(indom)
     }
 
-    /// An archive without labels of its own has the host it was recorded from.
+    /// The labels of a level as of the origin. If an archive has no labels of the
+    /// context, its recorded host becomes the label `hostname`.
     fn labels_at(
         &mut self,
         level: LabelLevel,
@@ -92,15 +93,15 @@ impl ArchiveContext {
         self.metadata.labels(level, self.origin).map(Ok)
     }
 
-    /// Of several archives, that of the one being read.
+    /// The time zone of the archive that is being read now.
     fn zone(&self) -> Option<&str> {
         Some(&*self.records.archive().label.timezone).filter(|zone| !zone.is_empty())
     }
 }
 
-/// Of what is not in the archive libpcp says so with statuses of its own:
-/// `PM_ERR_PMID_LOG`, `PM_ERR_INST_LOG`, and `PM_ERR_NOTHOST` without any text
-/// of the kind.
+/// libpcp has statuses of its own for things that an archive lacks: `PM_ERR_PMID_LOG`
+/// for a metric, `PM_ERR_INST_LOG` for an instance, and `PM_ERR_NOTHOST` where no text
+/// of the kind exists.
 impl MetadataSource for ArchiveContext {
     fn ask(
         &mut self,

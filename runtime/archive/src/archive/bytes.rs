@@ -1,32 +1,33 @@
-//! Positional reading of the files of an archive, and a sliding window over one.
+//! Positional reading of the files of an archive, and a sliding window over one file.
 //!
-//! Input: an open file. Output: the bytes at an offset, as many as asked for
-//! unless the file ends earlier. What the bytes mean is not known here, and
-//! nothing is remembered about a file's end: it may grow.
+//! Input: an open file. Output: the bytes at an offset, as many as asked for unless the
+//! file ends earlier. This module does not know what the bytes mean. It does not
+//! remember where a file ends, because the file may grow.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How much is read at a time: a label at first, more while reading goes on.
-/// Thousands of contexts have a window each or more.
+/// Bytes read at a time: enough for a label at first, more while reading goes on. The
+/// first size is small because thousands of contexts have one window or more each.
 const FIRST_CHUNK: usize = 1024;
 const CHUNK: usize = 16 * 1024;
 
-/// Lengths beyond this are compared with the size of the file before a buffer grows for them.
+/// Greater lengths are compared with the file's size before a buffer grows for them.
 const TRUSTED_LENGTH: usize = 1024 * 1024;
 
 /// Bytes that can be read at any offset.
 pub(super) trait Bytes: Send {
-    /// Reads some bytes at `offset` into `buffer`; 0 only at the end, or when `buffer` is empty.
+    /// Reads some bytes at `offset` into `buffer`. The result is 0 only at the end of
+    /// the file or if `buffer` is empty.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Present size in bytes.
+    /// Current size in bytes.
     fn size(&mut self) -> io::Result<u64>;
 }
 
-/// Opens a file whose bytes are what is wanted.
+/// Opens an uncompressed file. A directory is an error.
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     match file.metadata()?.is_dir() {
@@ -50,14 +51,14 @@ impl Bytes for File {
     }
 }
 
-/// A buffer that slides over a file. Reading forward costs one read per
-/// chunk; beyond a chunk the buffer only grows for records that are longer.
+/// A buffer that slides over a file. Reading forward costs one read per chunk. The
+/// buffer exceeds a chunk only for a record that is longer.
 pub(super) struct Window {
     file: Box<dyn Bytes>,
     buffer: Vec<u8>,
     /// Offset in the file of the first byte in the buffer.
     start: u64,
-    /// Number of bytes in the buffer that were read.
+    /// Number of valid bytes in the buffer.
     filled: usize,
 }
 
@@ -66,8 +67,8 @@ impl Window {
         Window { file, buffer: Vec::new(), start: 0, filled: 0 }
     }
 
-    /// The bytes from `offset` on: at least `length` of them unless the file
-    /// ends earlier, and whatever else is in the buffer.
+    /// The bytes from `offset` on: all that are in the buffer, and at least `length`
+    /// unless the file ends earlier.
     pub(super) fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         let skip = match self.skip(offset) {
             Some(skip) if self.filled - skip >= length => skip,
@@ -80,8 +81,8 @@ impl Window {
         Ok(&self.buffer[skip..self.filled])
     }
 
-    /// As [`Window::at`], for reading backward: what is in front of `offset`
-    /// is read along.
+    /// Like [`Window::at`], for reading backward: the bytes before `offset` are read as
+    /// well.
     pub(super) fn before(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         let end = offset.saturating_add(length as u64);
         if offset < self.start || end > self.start.saturating_add(self.filled as u64) {
@@ -92,13 +93,13 @@ impl Window {
         self.at(offset, length)
     }
 
-    /// The bytes from `offset` on, at least `length`, if they are in the buffer.
+    /// The bytes from `offset` on if at least `length` are in the buffer.
     pub(super) fn held(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.buffer[..self.filled].get(self.skip(offset)?..).filter(|held| held.len() >= length)
     }
 
-    /// The first bytes from `offset` on, wherever that is: the buffer stays as
-    /// it is. `None` where the file ends earlier.
+    /// The first `N` bytes from `offset` on. The buffer stays as it is, however far
+    /// away `offset` is. `None` if the file ends earlier.
     pub(super) fn peek<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if let Some(held) = self.held(offset, N) {
             return Ok(held.first_chunk().copied());
@@ -114,17 +115,17 @@ impl Window {
         Ok(Some(bytes))
     }
 
-    /// Gives the buffer back, until something is read again.
-    pub(super) fn rest(&mut self) {
+    /// Frees the buffer until the next read.
+    pub(super) fn release(&mut self) {
         (self.buffer, self.filled) = (Vec::new(), 0);
     }
 
-    /// Present size of the file in bytes.
+    /// Current size of the file in bytes.
     pub(super) fn size(&mut self) -> io::Result<u64> {
         self.file.size()
     }
 
-    /// Position of `offset` in the buffer.
+    /// Position of `offset` in the buffer, if it is there or directly after it.
     fn skip(&self, offset: u64) -> Option<usize> {
         let skip = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (skip <= self.filled).then_some(skip)
@@ -160,9 +161,9 @@ impl Window {
         Ok(())
     }
 
-    /// True when `length` bytes at `offset` are there. Says no to absurd
-    /// lengths without reading, so that a damaged length word does not pull
-    /// the rest of the file into memory.
+    /// True if the file has `length` bytes at `offset`. An absurd length is denied
+    /// without reading, so a damaged length word does not pull the rest of the file
+    /// into memory.
     pub(super) fn holds(&mut self, offset: u64, length: usize) -> io::Result<bool> {
         if length > TRUSTED_LENGTH {
             let end = offset.saturating_add(length as u64);

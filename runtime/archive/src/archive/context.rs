@@ -1,9 +1,8 @@
-//! A context of archives: opening them, and how they are read.
+//! A context of archives: how it is opened, and its state.
 //!
-//! Input: the names of archives, or files in memory. Output: a context, with what is
-//! wrong with its archives. `fetching` fetches values, and
-//! `answers` has metadata as of a time. Only `opening`, `sequence` and `meta` know
-//! that there may be several archives.
+//! Input: the names of archives, or files in memory. Output: a context and the problems
+//! of its archives. `fetching` fetches values, and `answers` has the metadata as of a
+//! time. Only `opening`, `sequence` and `meta` know that there may be several archives.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,30 +23,30 @@ use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
 use crate::archive::untyped::UntypedOrder;
 
-/// One of the archives of a context.
+/// One archive of a context.
 pub struct ArchivePart<'c> {
-    /// Its label.
+    /// The label of this archive.
     pub label: &'c ArchiveLabel,
     archive: &'c SingleArchive,
 }
 
 impl ArchivePart<'_> {
-    /// Time of its last record, marks included (`pmGetArchiveEnd(3)`).
+    /// Time of the last record, marks included (`pmGetArchiveEnd(3)`).
     ///
     /// # Errors
-    /// `PM_ERR_LOGREC` when there is no complete record.
+    /// `PM_ERR_LOGREC` if there is no complete record.
     pub fn end_time(&self) -> Result<Timestamp, SourceError> {
         self.archive.end_time()
     }
 
-    /// Hands out what is wrong with its files beside data records, which nobody
-    /// is told of who reads it: metadata of unknown kinds, entries of the index
-    /// that lead nowhere or are out of order, volumes that are missing.
-    pub fn inspect(&self, found: &mut dyn FnMut(SourceError)) {
-        inspect(self.archive, found);
+    /// Reports problems of its files that reading never reports: metadata of unknown
+    /// kinds, and index entries that lead nowhere or are out of order. Problems of data
+    /// records and volumes are not among them.
+    pub fn inspect(&self, report: &mut dyn FnMut(SourceError)) {
+        inspect(self.archive, report);
     }
 
-    /// Its files with their sizes on disk, metadata, index and volumes.
+    /// The files of this archive with their sizes on disk: metadata, index and volumes.
     pub fn files(&self) -> impl Iterator<Item = (String, std::io::Result<u64>)> + '_ {
         let files = &self.archive.files;
         let volumes = files.volumes.iter().map(|(_, volume)| volume);
@@ -56,44 +55,43 @@ impl ArchivePart<'_> {
     }
 }
 
-/// An archive, or several that follow each other in time, open
-/// (`pmNewContext(3)` with `PM_CONTEXT_ARCHIVE`); at first read forward record
-/// by record.
+/// An open archive, or several that follow each other in time (`pmNewContext(3)` with
+/// `PM_CONTEXT_ARCHIVE`). At first it is read forward, record by record.
 ///
-/// The context has an origin: the time of what was fetched last, at first
-/// the start of the archive. Instance domains are those in force at the
-/// origin, and records on its other side are passed over.
+/// The context has an origin: the time of the last fetch, at first the start of the
+/// archive. Instance domains are those in force at the origin. Records on the other
+/// side of the origin are skipped.
 pub struct ArchiveContext {
     pub(super) name: String,
-    /// That of the first archive.
+    /// The label of the first archive.
     pub(super) label: ArchiveLabel,
     pub(super) metadata: Metadata,
     pub(super) records: Sequence,
-    /// What is wrong with archives, where that is passed over.
+    /// Problems of archives that did not stop reading.
     pub(super) warnings: Vec<SourceError>,
     /// Number of records that were left out while reading record by record.
     pub(super) left_out: u64,
-    /// All that was among the warnings since the context was opened.
+    /// The texts of all warnings since the context was opened.
     warned: HashSet<String>,
-    /// How many of the warnings, the first ones, are of archives that libpcp
-    /// refuses: they were left out, or their metadata are cut.
+    /// Number of warnings, counted from the first, about archives that libpcp refuses.
+    /// Such an archive was left out, or its metadata are cut.
     refused: usize,
     pub(super) passes_over_damage: bool,
     pub(super) mode: Mode,
     pub(super) origin: Timestamp,
-    /// True while records are passed over to reach the origin.
+    /// True while records are skipped to reach the origin.
     pub(super) seeking: bool,
-    /// True while records are passed over although the origin was reached.
+    /// True while records are skipped although the origin was reached.
     pub(super) is_leaving_out: bool,
-    /// A mark was passed since the record delivered last.
+    /// A mark was passed since the last delivered record.
     pub(super) gap: bool,
     /// Records before this place were written before the metadata was read.
     pub(super) described: Place,
-    /// Present where the archive is followed while it is written.
+    /// Present while the archive is followed as it grows.
     pub(super) following: Option<Box<Following>>,
-    /// Counts the changes of metadata.
+    /// Counts changes of the metadata.
     pub(super) epoch: u64,
-    /// Epoch that the last fetch reported.
+    /// The epoch that the last fetch reported.
     pub(super) reported_epoch: u64,
     pub(super) selection: Selection,
     pub(super) profile: InstanceProfile,
@@ -103,50 +101,47 @@ pub struct ArchiveContext {
     pub(super) interpolator: Option<Box<Interpolator>>,
     /// Time of the next interpolated fetch.
     pub(super) next_sample: Timestamp,
-    /// End of the archive as it was known last, in seconds since its start;
-    /// the start itself until a time behind it was asked for.
+    /// Last known end of the archive, in seconds since its start. `None` until the
+    /// first interpolated fetch; then 0 until a time after the start is asked for.
     pub(super) known_end: Option<f64>,
 }
 
 /// How archives are opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
-    /// What each compressed file may expand to, in bytes, in the folder for
-    /// temporary files; without that 16 GiB, or nine tenths of the space that is
-    /// free there, whichever is less.
+    /// Maximum size in bytes to which each compressed file may expand, in the folder
+    /// for temporary files. Without it, 16 GiB or nine tenths of the free space,
+    /// whichever is less.
     pub max_expanded: Option<u64>,
-    /// As libpcp 6 does: nothing is passed over, see
-    /// [`ArchiveContext::pass_over_nothing`], of several archives with mistakes
-    /// the first one named is told, and names of metrics in the others count
-    /// where they lie directly below nodes of the first.
+    /// Behave like libpcp 6. Nothing is skipped (see
+    /// [`ArchiveContext::pass_over_nothing`]). If several archives have mistakes, the
+    /// one that was named first is reported. Names of metrics in later archives count
+    /// only directly below nodes of the first archive.
     pub as_version_6: bool,
 }
 
 impl ArchiveContext {
-    /// Opens an archive, given its base name or any of its files; or several
-    /// as one, given a directory, or names and directories with commas
-    /// between them. Positions the context at its start. Interpolation
-    /// follows the environment.
+    /// Opens an archive by its base name or any of its files. A directory, or a list of
+    /// names and directories with commas, opens several archives as one. The context
+    /// begins at their start. The environment sets the rules of interpolation.
     ///
-    /// Several archives have to be of one host, must not overlap, and have to
-    /// agree on what metrics are. Those that cannot be used are left out as
-    /// long as another one can, see [`ArchiveContext::take_warnings`]. Between
-    /// two archives there is a gap. Metadata that end within a record, since
-    /// it is being written or its writer was stopped, are read up to there,
-    /// with a warning as well.
+    /// Several archives must be of one host, must not overlap, and must agree on their
+    /// metrics. Archives that cannot be used are left out as long as one can be used
+    /// (see [`ArchiveContext::take_warnings`]). There is a gap between two archives.
+    ///
+    /// Metadata may end within a record, because they are being written or because
+    /// their writer was stopped. They are read up to there, and a warning reports it.
     ///
     /// # Errors
-    /// [`SourceError::Io`] when there is nothing of that name,
-    /// [`SourceError::Damaged`] with the status that `pmNewContext(3)` gives
-    /// for the rest: `PM_ERR_LOGFILE` when no archive can be used,
-    /// `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` and the `PM_ERR_LOGCHANGE…` when
-    /// archives do not fit together, and of a single archive what is wrong
-    /// with it.
+    /// [`SourceError::Io`] if nothing has that name. Otherwise [`SourceError::Damaged`]
+    /// with the status of `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be
+    /// used, `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` or a `PM_ERR_LOGCHANGE…` if archives
+    /// do not fit together; for a single archive, the status of its problem.
     pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
         ArchiveContext::open_with(path, OpenOptions::default())
     }
 
-    /// As [`ArchiveContext::open`], in a certain way.
+    /// Like [`ArchiveContext::open`], with options.
     ///
     /// # Errors
     /// As for [`ArchiveContext::open`].
@@ -200,31 +195,35 @@ impl ArchiveContext {
         })
     }
 
-    /// What is wrong with archives of this context, as far as nobody asked
-    /// yet: when it was opened, archives that were left out and metadata that
-    /// are cut, with the place of the record that is not whole; and what was
-    /// passed over since: records whose times are out of order, and in one
-    /// archive of several any damage. Of a single archive all else is an error.
+    /// The problems of archives that nobody has asked for yet:
+    ///
+    /// * From opening: archives that were left out, and metadata that are cut, with the
+    ///   place of the incomplete record.
+    /// * From reading since: records that were skipped because their times are out of
+    ///   order, and any damage if there are several archives.
+    ///
+    /// All other problems of a single archive are errors.
     pub fn take_warnings(&mut self) -> Vec<SourceError> {
         self.refused = 0;
         std::mem::take(&mut self.warnings)
     }
 
-    /// How many records were left out while reading record by record, since
+    /// Number of records that were left out while reading record by record, because
     /// their times are out of order.
     pub fn records_left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Adds a warning, unless it was there before: who reads again passes the
-    /// same places.
+    /// Adds a warning unless it was given before: a second reading passes the same
+    /// places.
     pub(super) fn warn(&mut self, error: SourceError) {
         if self.warned.insert(error.to_string()) {
             self.warnings.push(error);
         }
     }
 
-    /// Takes the warning back that the metadata which may grow are cut.
+    /// Removes the warning about incomplete metadata, because the rest of them may
+    /// still come.
     pub(super) fn expect_rest_of_metadata(&mut self) {
         let Some(unfinished) = self.metadata.unfinished() else { return };
         let text = unfinished.to_string();
@@ -233,19 +232,20 @@ impl ArchiveContext {
         self.refused = self.refused.saturating_sub(before - self.warnings.len());
     }
 
-    /// True when [`ArchiveContext::take_warnings`] has something to tell.
+    /// True if [`ArchiveContext::take_warnings`] will return something.
     pub fn has_warnings(&self) -> bool {
         !self.warnings.is_empty()
     }
 
-    /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
-    /// used is an error, one whose metadata end within a record or whose index
-    /// does not begin as one included, and damage that one archive cannot be
-    /// read behind stays in the way. To be called before anything else.
+    /// Makes the context skip nothing, like libpcp before 7.1.4. An archive that cannot
+    /// be used is an error; so is one whose metadata end within a record, or whose
+    /// index does not begin like one. If one archive cannot be read past its damage,
+    /// reading does not go on with the next archive. Must be called before anything
+    /// else.
     ///
     /// # Errors
-    /// An archive was left out when the context was opened, its metadata are
-    /// cut, or its index is none.
+    /// An archive was left out when the context was opened, its metadata are cut, or
+    /// its index is not an index.
     pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
         self.passes_over_damage = false;
         self.records.stop_at_damage();
@@ -255,9 +255,9 @@ impl ArchiveContext {
         }
     }
 
-    /// A further context of the same archive, with the same position, mode and
-    /// profile, which from then on are its own (`pmDupContext(3)`). What was
-    /// read of metadata and index is shared.
+    /// Another context of the same archives with the same position, mode and profile
+    /// (`pmDupContext(3)`). Later changes affect only one of the two. They share the
+    /// metadata and index that were read.
     ///
     /// # Errors
     /// A file can no longer be opened.
@@ -291,68 +291,68 @@ impl ArchiveContext {
         })
     }
 
-    /// Looks names of instances up as libpcp does it, see
-    /// `InstanceDomain::with_lookup_by_beginning`. To be called before
-    /// anything else.
+    /// Looks up names of instances as libpcp does (see
+    /// `InstanceDomain::with_lookup_by_beginning`). Must be called before anything
+    /// else.
     pub fn look_up_instances_by_beginning(&mut self) {
         self.metadata.look_up_by_beginning();
     }
 
-    /// Takes numbers of 64 bits in blocks without a type as they stand there for
-    /// numbers in the byte order of this machine, as libpcp does: other ones,
-    /// unless that is network byte order. To be called before anything else.
+    /// Takes 64-bit numbers in blocks without a type to be in the byte order of this
+    /// machine, as libpcp does. Their values are wrong unless that is network byte
+    /// order. Must be called before anything else.
     pub fn take_untyped_numbers_as_native(&mut self) {
         self.untyped_order = UntypedOrder::Native;
     }
 
-    /// The label of the archive, of several the first one's
-    /// (`pmGetArchiveLabel(3)`).
+    /// The label of the first archive (`pmGetArchiveLabel(3)`).
     pub fn label(&self) -> &ArchiveLabel {
         &self.label
     }
 
-    /// The archives that the context is of, in the order of their starts.
+    /// The archives of this context in the order of their starts.
     pub fn parts(&self) -> impl Iterator<Item = ArchivePart<'_>> {
         let archives = self.records.archives().iter();
         archives.map(|archive| ArchivePart { label: &archive.label, archive })
     }
 
     /// Time of the last record of the last archive, marks included
-    /// (`pmGetArchiveEnd(3)`). The position is not affected. A growing archive gives a later time later.
+    /// (`pmGetArchiveEnd(3)`). The position stays as it is. An archive that grows gives
+    /// later times later.
     ///
     /// # Errors
-    /// `PM_ERR_LOGREC` when there is no complete record.
+    /// `PM_ERR_LOGREC` if there is no complete record.
     pub fn end_time(&mut self) -> Result<Timestamp, SourceError> {
         self.records.last_archive().end_time()
     }
 
-    /// As [`ArchiveContext::end_time`], as libpcp finds it: it reads what is
-    /// before a damaged end only from an entry of the temporal index on.
+    /// Like [`ArchiveContext::end_time`], but found as libpcp does: if the end is
+    /// damaged, libpcp reads the part before the damage only from an index entry on.
     ///
     /// # Errors
-    /// `PM_ERR_LOGREC` when no complete record is found like that.
+    /// `PM_ERR_LOGREC` if no complete record is found this way.
     pub fn indexed_end_time(&mut self) -> Result<Timestamp, SourceError> {
         self.records.last_archive().indexed_end_time()
     }
 
-    /// The time that metadata is as of: that of what was fetched last.
+    /// The time as of which metadata are: the time of the last fetch.
     pub fn origin(&self) -> Timestamp {
         self.origin
     }
 
-    /// Rules of interpolation in force.
+    /// The rules of interpolation.
     pub fn interpolation_rules(&self) -> InterpolationRules {
         self.rules
     }
 
-    /// Changes the rules of interpolation. The next fetch does not continue
-    /// those before.
+    /// Changes the rules of interpolation. The next fetch starts anew instead of
+    /// continuing.
     pub fn set_interpolation_rules(&mut self, rules: InterpolationRules) {
         self.rules = rules;
         self.interpolator = None;
     }
 
-    /// What interpolation needs beside a list.
+    /// The parts of the context that interpolation needs.
     pub(super) fn surroundings(&mut self) -> Surroundings<'_> {
         Surroundings { metadata: &mut self.metadata, profile: &self.profile }
     }

@@ -12,36 +12,36 @@
 //! | 24 + 8N   | 28+8N  |       | names, each with a NUL                         |
 //! |           |        | 4     | length                                         |
 //!
-//! Input: its bytes, every instance and name of which is checked at once. Output: the
-//! domain after it, given the one before it.
+//! Input: the bytes of a record; decoding checks every instance and name. Output: the
+//! domain after the record, given the domain before it.
 
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
 
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
 
-/// In place of a name's offset: the instance is gone.
+/// Takes the place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;
 
-/// How many times the bytes of its names a record may use, since instances
-/// can share them: a bound on what a small record can expand to.
+/// Bounds what a small record can expand to: instances may share names, but all of them
+/// together use at most this many times the bytes of the names.
 const SHARED_NAMES: usize = 16;
 
 /// How a record changes a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It holds all instances.
+    /// The record lists all instances.
     Whole,
-    /// It holds those that came and went.
+    /// The record lists the instances that came and went.
     Difference,
 }
 
-/// One record of instances, decoded as far as the lists.
+/// A record of instances, decoded up to its lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DomainRecord<'a> {
     pub(super) stamp: Timestamp,
     pub(super) indom: InDom,
     change: Change,
-    /// Instances, 4 bytes each.
+    /// Identifiers of the instances, 4 bytes each.
     instances: &'a [u8],
     /// Offsets of names, parallel to `instances`.
     offsets: &'a [u8],
@@ -49,8 +49,8 @@ pub(super) struct DomainRecord<'a> {
 }
 
 impl<'a> DomainRecord<'a> {
-    /// Decodes a record, length words and type included, that stands at
-    /// `offset` in its file, and checks every instance and name in it.
+    /// Decodes a record, with its length words and type, that begins at `offset` in its
+    /// file. Checks every instance and name.
     pub(super) fn decode(
         bytes: &'a [u8],
         offset: u64,
@@ -95,7 +95,7 @@ impl<'a> DomainRecord<'a> {
         self.instances.len() / 4
     }
 
-    /// Instances with the offsets of their names, in the order of the record.
+    /// The instances with the offsets of their names, in the order of the record.
     fn entries(&self) -> impl Iterator<Item = (InstId, i32)> + use<'a> {
         let words = |bytes: &'a [u8]| {
             bytes.chunks_exact(4).map(|w| i32::from_be_bytes([w[0], w[1], w[2], w[3]]))
@@ -103,7 +103,7 @@ impl<'a> DomainRecord<'a> {
         words(self.instances).zip(words(self.offsets))
     }
 
-    /// The name at an offset, if one begins there and ends.
+    /// The name at an offset; `None` if no complete name begins there.
     fn name(&self, offset: i32) -> Option<&'a [u8]> {
         let rest = self.names.get(usize::try_from(offset).ok()?..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
@@ -129,17 +129,17 @@ impl<'a> DomainRecord<'a> {
             }
         }
         for (id, name) in self.entries() {
-            // An instance that is there already keeps its old name.
+            // An instance that was there before keeps its old name.
             let stays = base.is_some_and(|base| base.name(id).is_some())
                 && removed.binary_search(&id).is_err();
             if let Some(name) = self.name(name).filter(|_| !stays) {
                 let text = text(name);
-                // Bytes that are not UTF-8 take more room as characters.
+                // Bytes that are not UTF-8 become longer as characters.
                 in_bytes.extend((text.len() != name.len()).then_some(id));
                 list.push((id, text));
             }
         }
-        // Stable, because the first of equal identifiers is the one that counts.
+        // The sort is stable, so the first of equal identifiers stays first.
         list.sort_by_key(|(id, _)| *id);
         InstanceDomain::new(list).with_names_in_bytes(in_bytes)
     }

@@ -1,7 +1,7 @@
 //! Instance domains of an archive over time.
 //!
-//! Input: where their records stand in the metadata. Output: the domain in force at
-//! a time, decoded when it is asked for. This module does not read files.
+//! Input: the places of their records in the metadata. Output: the domain in force at a
+//! time, decoded on demand. This module does not read files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use crate::archive::domain_record::Change;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::Version;
 
-/// Every instance that a domain ever has, the newest first.
+/// All instances that a domain ever has, the newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lives {
     pub(super) instances: Vec<Life>,
-    /// Most instances that one observation has.
+    /// Largest number of instances in one observation.
     pub(super) largest: usize,
 }
 
-/// When an instance was there.
+/// The time during which an instance exists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
     pub(super) instance: InstId,
-    /// Time of the first observation that has it.
+    /// Time of the first observation with the instance.
     pub(super) birth: Timestamp,
-    /// Time of the observation that follows the last one that has it.
+    /// Time of the observation after the last one with the instance.
     pub(super) death: Option<Timestamp>,
 }
 
-/// What every instance that a domain ever has was called, and since when.
+/// All names that the instances of a domain ever have, and since when.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesOverTime {
-    /// By instance, in order of time; a name is there once until it changes.
+    /// Names of each instance in order of time. A name is listed once until it changes.
     names: HashMap<InstId, Vec<(Timestamp, Box<str>)>>,
 }
 
 impl NamesOverTime {
-    /// What an instance was called last up to `time`, or else first.
+    /// The last name of an instance up to `time`; if there is none, its first name.
     pub(super) fn near(&self, instance: InstId, time: Timestamp) -> Option<&str> {
         let names = self.names.get(&instance)?;
         let until = names.partition_point(|(since, _)| *since <= time);
@@ -46,7 +46,7 @@ impl NamesOverTime {
     }
 }
 
-/// Where a record of instances stands in the metadata.
+/// A record of instances and its place in the metadata.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     pub(super) stamp: Timestamp,
@@ -55,34 +55,36 @@ pub(super) struct Observation {
     pub(super) change: Change,
 }
 
-/// All that is known of one domain.
+/// All records of one domain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DomainHistory {
-    /// Once settled in order of time; among equal times in order of the file.
+    /// After `settle`, these are in order of time; with equal times, in order of the
+    /// file.
     observations: Vec<Observation>,
     unsorted: bool,
-    /// How often the order of observations was another one afterwards.
+    /// Counts how often adding observations has changed the order of earlier ones.
     revision: u32,
 }
 
-/// A version of a domain, as whoever asks for domains has it.
+/// The state of a domain at one time. Whoever asks for domains keeps one.
 #[derive(Clone, Debug)]
 pub(super) struct DomainVersion {
-    /// The number of observations in it, as of a revision of the history.
+    /// Number of observations applied, and the revision of the history that they are
+    /// from.
     used: usize,
     revision: u32,
     pub(super) domain: Arc<InstanceDomain>,
 }
 
 impl DomainHistory {
-    /// Takes a further record into account.
+    /// Adds a record.
     pub(super) fn add(&mut self, observation: Observation) {
         self.unsorted |=
             self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
         self.observations.push(observation);
     }
 
-    /// To be called after records were added: puts them in order.
+    /// Restores the order of time. Must be called after records were added.
     pub(super) fn settle(&mut self) {
         if std::mem::take(&mut self.unsorted) {
             self.observations.sort_by_key(|o| o.stamp);
@@ -90,18 +92,20 @@ impl DomainHistory {
         }
     }
 
-    /// Takes the records of another archive into account.
+    /// Adds the records of another archive.
     pub(super) fn merge(&mut self, other: DomainHistory) {
         other.observations.into_iter().for_each(|observation| self.add(observation));
     }
 
-    /// The domain in force at `time`: after all observations up to then.
-    /// `None` before the first one. `current` is the version that was asked for
-    /// last, if any was, and becomes this one. `read` delivers the domain after
-    /// the observation of a number, given that before it.
+    /// The domain in force at `time`, after all observations up to then. `None` before
+    /// the first one.
     ///
-    /// The same `Arc` is returned as long as the instances stay the same,
-    /// even when the archive repeats them.
+    /// `current` is the version that was asked for last, if any; it is replaced by the
+    /// new one. `read` gets an observation with its number and the domain before it,
+    /// and returns the domain after it.
+    ///
+    /// The same `Arc` is returned as long as the instances stay the same, even if the
+    /// archive repeats them.
     pub(super) fn at<E>(
         &self,
         time: Timestamp,
@@ -147,23 +151,23 @@ impl DomainHistory {
         Ok(Some(domain))
     }
 
-    /// Every instance that any observation has: first those of the newest
-    /// observation, then what the one before it has besides, and so on; those
-    /// of one observation in its order. The newest name wins.
+    /// All instances of all observations: first those of the newest observation, then
+    /// those that only the one before it has, and so on. The instances of one
+    /// observation keep its order. The newest name wins.
     pub(super) fn union<E>(
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<InstanceDomain, E> {
         let mut order: Vec<&Observation> = self.observations.iter().collect();
         order.sort_by_key(|o| o.stamp);
-        // Of each instance, the last observation that has it, where, its name
-        // there, and whether that is in bytes.
+        // For each instance, its last observation: the observation's age, the position
+        // in it, the name, and whether the name is in bytes.
         let mut last: HashMap<InstId, (usize, usize, Box<str>, bool)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
         for (age, observation) in order.into_iter().rev().enumerate().rev() {
             let next = read(observation, before.as_ref())?;
             for (position, (id, name)) in next.instances().enumerate() {
-                // Of equal identifiers in one list the first one counts.
+                // The first of equal identifiers in a list counts.
                 let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into(), false));
                 if entry.0 != age {
                     (entry.0, entry.1, entry.3) = (age, position, next.is_named_in_bytes(id));
@@ -183,7 +187,7 @@ impl DomainHistory {
         Ok(all.with_names_in_bytes(in_bytes))
     }
 
-    /// What every instance was called, and since when.
+    /// All names of all instances, and since when each holds.
     pub(super) fn names<E>(
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
@@ -196,7 +200,7 @@ impl DomainHistory {
             let next = read(observation, before.as_ref())?;
             for (id, name) in next.instances() {
                 let names = over_time.names.entry(id).or_default();
-                // Of equal identifiers in one list the first one counts.
+                // The first of equal identifiers in a list counts.
                 let counts = next.name(id) == Some(name);
                 if counts && names.last().is_none_or(|(_, last)| **last != *name) {
                     names.push((observation.stamp, name.into()));
@@ -207,15 +211,16 @@ impl DomainHistory {
         Ok(over_time)
     }
 
-    /// Every instance in the order of [`DomainHistory::union`], and when it
-    /// was there.
+    /// All instances in the order of [`DomainHistory::union`], and the time during
+    /// which each exists.
     pub(super) fn lives<E>(
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<Lives, E> {
         let mut order: Vec<&Observation> = self.observations.iter().collect();
         order.sort_by_key(|o| o.stamp);
-        // Of each instance, its first observation, its last, and its position there.
+        // For each instance: its first observation, its last one, and its position in
+        // the last.
         let mut spans: HashMap<InstId, (usize, usize, usize)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
         let mut largest = 0;
@@ -224,7 +229,7 @@ impl DomainHistory {
             largest = largest.max(next.len());
             for (position, (id, _)) in next.instances().enumerate() {
                 let span = spans.entry(id).or_insert((number, number, position));
-                // Of equal identifiers in one list the first one counts.
+                // The first of equal identifiers in a list counts.
                 if span.1 != number {
                     (span.1, span.2) = (number, position);
                 }
@@ -241,7 +246,7 @@ impl DomainHistory {
         Ok(Lives { instances: spans.into_iter().map(life).collect(), largest })
     }
 
-    /// True when the first `used` observations are those up to `time`.
+    /// True if the first `used` observations are exactly those up to `time`.
     fn covers(&self, used: usize, time: Timestamp) -> bool {
         let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
         last.is_some_and(|o| o.stamp <= time)
@@ -255,7 +260,7 @@ mod tests {
     use crate::archive::domain_record::DomainRecord;
     use crate::archive::record::Damage;
 
-    /// Encodes a record; `None` as a name removes the instance.
+    /// Encodes a record. `None` as a name removes the instance.
     fn encode(version: Version, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {
         let mut bytes = vec![0; 8];
         bytes.extend_from_slice(&sec.to_be_bytes());
@@ -331,14 +336,15 @@ mod tests {
             Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
         });
         let union = union.unwrap_or_else(|damage: Damage| panic!("{}", damage.message));
-        // The newest observation's first, then what older ones have besides.
+        // The instances of the newest observation come first, then those that only
+        // older ones have.
         let expected = [(7, "z"), (1, "a"), (2, "b"), (3, "c")];
         assert_eq!(list(&union), expected.map(|(id, name)| (id, name.to_string())));
     }
 
     #[test]
     fn names_that_are_not_utf_8_keep_their_bytes() {
-        // A byte that is UTF-8 of nothing.
+        // The byte that replaces `#` is not valid in UTF-8.
         let record = |entries: &[(i32, Option<&str>)]| {
             let mut bytes = encode(Version::V3, 1, entries);
             bytes.iter_mut().filter(|byte| **byte == b'#').for_each(|byte| *byte = 0xfc);

@@ -1,8 +1,8 @@
 //! Fetches from an archive, in every mode of `pmSetMode(3)`.
 //!
-//! Input: a position in time and a direction. Output: what [`FetchSource`]
-//! promises. Record by record, values stay as they are encoded; what is
-//! between records comes from `interpolation`.
+//! Input: a position in time and a direction. Output: the results that [`FetchSource`]
+//! promises. Values fetched record by record stay encoded. `interpolation` makes the
+//! values between records.
 
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
 use pmderive_core::result::{FetchResult, ResultBatch};
@@ -17,12 +17,12 @@ use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;
 
-/// How far a time may lie outside of the archive, in seconds.
+/// A time may lie this many seconds outside of the archive.
 const TOLERANCE: f64 = 0.001;
 
 impl ArchiveContext {
-    /// Makes the next fetch deliver the first record at `when` or later
-    /// (`pmSetMode(3)` with `PM_MODE_FORW`), and `when` the origin.
+    /// Makes the next fetch deliver the first record at `when` or later (`pmSetMode(3)`
+    /// with `PM_MODE_FORW`). `when` becomes the origin.
     ///
     /// # Errors
     /// The first data volume can no longer be opened.
@@ -30,9 +30,9 @@ impl ArchiveContext {
         self.position(Mode::Forward, when)
     }
 
-    /// True if the record that was fetched last, forward or backward, has one
-    /// of the metrics fetched, be it without values. In a result, a metric
-    /// that a record lacks has no values either.
+    /// True if the last record that was fetched forward or backward has a metric, one
+    /// of those fetched, with or without values. The result itself cannot tell: a
+    /// metric that the record lacks has no values either.
     pub fn record_holds(&self, pmid: Pmid) -> bool {
         self.selection.holds(pmid)
     }
@@ -53,23 +53,23 @@ impl ArchiveContext {
         }
         match mode {
             Mode::Forward => self.records.seek(when),
-            Mode::Backward => self.records.seek_behind(when),
+            Mode::Backward => self.records.seek_after(when),
             Mode::Interpolated { .. } | Mode::Live => {
-                // The interpolator reads for itself.
-                self.records.rest();
+                // The interpolator reads records by itself.
+                self.records.release();
                 Ok(())
             }
         }
     }
 
-    /// The record that is next in the direction of the mode, marks included,
-    /// with all its metrics and whatever the profile says
-    /// (`pmFetchArchive(3)`). A mark has no value sets; between two archives
-    /// there is always one. Its time becomes the origin.
+    /// The next record in the direction of the mode, with all its metrics and
+    /// regardless of the profile (`pmFetchArchive(3)`). Its time becomes the origin.
+    /// Marks count as records and have no value sets. There is always a mark between
+    /// two archives.
     ///
     /// # Errors
-    /// `PM_ERR_MODE` when values are interpolated, `PM_ERR_EOL` at the end;
-    /// damage, behind which the next call goes on.
+    /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage, which
+    /// the next call continues after.
     pub fn next_record(&mut self) -> Result<FetchResult, SourceError> {
         let record = loop {
             match self.step() {
@@ -102,12 +102,12 @@ impl ArchiveContext {
         Ok(FetchResult::of_batch(&batch, Default::default()))
     }
 
-    /// Moves to the next record in the direction of the mode that does not lie
-    /// on the other side of the origin. `None` at the end.
+    /// Moves to the next record in the direction of the mode. Records on the other side
+    /// of the origin are skipped. `None` at the end.
     fn step(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = match self.mode {
-                Mode::Forward if self.records.is_behind(self.last_counted()) => Ok(None),
+                Mode::Forward if self.records.is_past(self.last_counted()) => Ok(None),
                 Mode::Forward => self.records.next(),
                 Mode::Backward => self.records.previous(),
                 Mode::Interpolated { .. } | Mode::Live => {
@@ -135,20 +135,20 @@ impl ArchiveContext {
         }
     }
 
-    /// Warns of records that are passed over since their times are on the other
-    /// side of the origin, as libpcp does it. This is the first one.
+    /// Warns that records are skipped because their times are on the other side of the
+    /// origin. libpcp skips them too. `record` is the first of them.
     fn warn_of_time(&mut self, record: &Record) {
         let (time, origin) = (UtcTime(record.stamp), UtcTime(self.origin));
         let message = format!(
-            "data record: its time, {time}, lies on the other side of {origin}, when values were \
-             delivered last; records are left out, until times go on from there"
+            "data record: its time, {time}, is on the other side of {origin}, the time of the \
+             last values. Records are left out until times continue from there"
         );
         let damage = Damage::new(PmStatus::LOGREC, record.offset, message);
         self.warn(self.records.damaged(damage));
     }
 
-    /// Moves to the next record that is no mark and holds one of the metrics,
-    /// and copies it to a part of `batch`. False at the end.
+    /// Moves to the next record that is not a mark and holds one of the metrics, and
+    /// copies it to a part of `batch`. False at the end.
     fn next_selected(
         &mut self,
         list: &FetchList,
@@ -162,7 +162,8 @@ impl ArchiveContext {
             }
             let bytes = self.records.bytes(&record)?;
             let selected = match self.selection.scan(bytes, record.first_set, record.set_count) {
-                // Without metrics every record counts: constants have a value in each.
+                // Without metrics every record counts, because constants have a value
+                // in each.
                 Ok(any) => any || list.pmids().is_empty(),
                 Err(mut damage) => {
                     self.gap = true;
@@ -199,8 +200,8 @@ impl ArchiveContext {
         Ok(false)
     }
 
-    /// Fetches at the next point in time, and steps on. False at both ends of
-    /// the archive.
+    /// Fetches at the next sample's time and advances that time. False outside of the
+    /// archive.
     fn next_interpolated(
         &mut self,
         step: i64,
@@ -213,7 +214,7 @@ impl ArchiveContext {
             if self.is_awaited(step, list)? {
                 return Ok(false);
             }
-        } else if seconds < -TOLERANCE || self.is_behind_end(seconds)? {
+        } else if seconds < -TOLERANCE || self.is_past_end(seconds)? {
             if self.passes_over_damage {
                 self.check_rest()?;
             }
@@ -231,15 +232,15 @@ impl ArchiveContext {
         Ok(true)
     }
 
-    /// For who has come to the end of an archive that is not followed: bytes
-    /// behind the last record that are too few for a length are no record that
-    /// is still to come, which becomes a warning. And between the last
-    /// interpolated sample and the end there may be damage that none of them has
-    /// passed. A fetch that finds the end looks as well, unless nothing is
-    /// passed over: libpcp does not look.
+    /// Reports problems at the end of an archive that is not followed, once a reader
+    /// has come there. A fetch that finds the end calls this, unless nothing is
+    /// skipped: libpcp does not look for these problems.
+    ///
+    /// * Too few bytes for a record's length after the last record become a warning.
+    /// * Damage between the last interpolated sample and the end is an error.
     ///
     /// # Errors
-    /// There is, and nobody was told yet; another call goes on behind it.
+    /// There is damage that was not reported before. Another call continues after it.
     pub fn check_rest(&mut self) -> Result<(), SourceError> {
         if self.following.is_some() {
             return Ok(());
@@ -260,7 +261,7 @@ impl ArchiveContext {
         read
     }
 
-    /// The interpolator, to be put back.
+    /// The interpolator, which the caller has to put back.
     fn interpolator(&mut self) -> Result<Box<Interpolator>, SourceError> {
         if let Some(interpolator) = self.interpolator.take() {
             return Ok(interpolator);
@@ -272,9 +273,9 @@ impl ArchiveContext {
         Ok(Box::new(new))
     }
 
-    /// True when it is too early for the next sample of an archive that is
-    /// followed: what counts does not reach its time, or values are expected
-    /// that it depends on.
+    /// True if it is too early for the next sample of an archive that is followed: its
+    /// time is after the last record that counts, or a record is still to come that its
+    /// values depend on.
     fn is_awaited(&mut self, step: i64, list: &FetchList) -> Result<bool, SourceError> {
         let time = self.next_sample;
         if self.following.as_ref().is_some_and(|following| Some(time) > following.end) {
@@ -287,11 +288,12 @@ impl ArchiveContext {
         Ok(!settled?)
     }
 
-    /// Of several archives, makes a warning of damage that reading goes on behind.
+    /// Turns damage in one of several archives into a warning if reading continues
+    /// after it.
     ///
     /// # Errors
-    /// The error itself, where reading does not go on or somebody has to know:
-    /// archives that overlap are no damage.
+    /// The error itself if reading does not continue, or if it is not damage: archives
+    /// that overlap must be reported.
     fn pass_over(&mut self, error: SourceError) -> Result<(), SourceError> {
         let is_one_of_several = self.passes_over_damage && self.records.archives().len() > 1;
         let is_damage = is_one_of_several && error.status() != PmStatus::LOGOVERLAP;
@@ -307,11 +309,11 @@ impl ArchiveContext {
         Ok(())
     }
 
-    /// True for times behind the last record. The end is looked for only when
-    /// a time lies clearly behind where it was last.
-    fn is_behind_end(&mut self, seconds: f64) -> Result<bool, SourceError> {
+    /// True for times after the last record. The end is looked up only for a time that
+    /// is clearly later than the last known end.
+    fn is_past_end(&mut self, seconds: f64) -> Result<bool, SourceError> {
         if self.known_end.is_none() {
-            // Damage where there is no record at all is told, not passed over.
+            // If there is no record at all, damage is an error and is not skipped.
             self.extent()?;
         }
         if seconds <= *self.known_end.get_or_insert(0.0) + TOLERANCE {
@@ -326,7 +328,7 @@ impl ArchiveContext {
         Ok(seconds > end)
     }
 
-    /// Seconds from the start to the end, where there is no record none.
+    /// Seconds from the start to the end of the archive; 0 if it has no record.
     fn extent(&mut self) -> Result<f64, SourceError> {
         match self.end_time() {
             Ok(end) => Ok(end.seconds_since(self.label.start)),
@@ -338,7 +340,7 @@ impl ArchiveContext {
     }
 }
 
-/// The type of a metric that is described.
+/// Looks up the type of a metric; `None` if the metric is not described.
 fn type_in(metadata: &Metadata) -> impl Fn(Pmid) -> Option<ValueType> {
     |pmid| Some(metadata.desc(pmid)?.value_type)
 }
@@ -347,7 +349,7 @@ fn later(time: Timestamp, step: i64) -> Timestamp {
     Timestamp::new(time.sec, i64::from(time.nsec).saturating_add(step))
 }
 
-/// The direction in which time passes in a mode.
+/// The direction in which time moves in a mode.
 fn travel(mode: Mode) -> Travel {
     match mode {
         Mode::Backward => Travel::Backward,
@@ -397,9 +399,9 @@ impl FetchSource for ArchiveContext {
         Ok(())
     }
 
-    /// Positions the context at `when`, or at its origin. Forward, the first
-    /// record at that time or later comes next, backward the last one up to
-    /// it; interpolated, the first fetch is of that very time. Positions
+    /// Positions the context at `when`, or at its origin. The next fetch delivers the
+    /// first record at that time or later (forward), the last record at that time or
+    /// earlier (backward), or the values at exactly that time (interpolated). Positions
     /// outside of the archive are allowed.
     fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
         if mode == Mode::Live {

@@ -1,8 +1,8 @@
 //! Finds the files of an archive.
 //!
-//! Input: the name of an archive: its base name or that of one of its files.
-//! Output: the base name, and where metadata, index and data volumes are. Nothing
-//! is opened here, and other archives are not known.
+//! Input: the base name of an archive, or the name of one of its files. Output: the
+//! base name, and the paths of metadata, index and data volumes. This module opens no
+//! file and looks at one archive at a time.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -17,10 +17,10 @@ use pmderive_core::source::SourceError;
 use crate::archive::bytes::Bytes;
 use crate::archive::decompress::{Compression, Expansions};
 
-/// Where the contents of one file of an archive are.
+/// One file of an archive, or its contents in memory.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// A file of the system.
+    /// A file on disk.
     File { path: PathBuf, compression: Compression, expansions: Expansions },
     /// Bytes in memory, and a name for messages.
     #[cfg(any(test, feature = "fuzz"))]
@@ -28,7 +28,7 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// Name for messages.
+    /// Name of the file, for messages.
     pub(super) fn name(&self) -> String {
         match self {
             Member::File { path, .. } => escape::path(&path).into_owned(),
@@ -37,7 +37,7 @@ impl Member {
         }
     }
 
-    /// Path of a file of the system.
+    /// Path of the file; `None` for one in memory.
     pub(super) fn path(&self) -> Option<&PathBuf> {
         match self {
             Member::File { path, .. } => Some(path),
@@ -46,12 +46,12 @@ impl Member {
         }
     }
 
-    /// False for what no writer appends to: compressed files and memory.
+    /// False if no writer appends to it: compressed files and memory.
     pub(super) fn can_grow(&self) -> bool {
         matches!(self, Member::File { compression: Compression::None, .. })
     }
 
-    /// Bytes of the file as it is, compressed or not.
+    /// Size in bytes as stored, compressed or not.
     pub(super) fn size_on_disk(&self) -> io::Result<u64> {
         match self {
             Member::File { path, .. } => Ok(path.metadata()?.len()),
@@ -72,15 +72,15 @@ impl Member {
 /// The files of one archive.
 #[derive(Clone, Debug)]
 pub(super) struct ArchiveFiles {
-    /// Path of the archive without any suffix.
+    /// Path of the archive without suffixes.
     pub(super) base: PathBuf,
     pub(super) metadata: Member,
     pub(super) index: Option<Member>,
-    /// Data volumes with their numbers, ascending; never empty.
+    /// Data volumes with their numbers, in ascending order. There is at least one.
     pub(super) volumes: Vec<(i32, Member)>,
 }
 
-/// What a file of an archive is, by its name.
+/// The kind of a file of an archive, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Metadata,
@@ -88,8 +88,8 @@ enum Kind {
     Volume(i32),
 }
 
-/// Splits the name of a file of an archive into the archive's base name, what
-/// the file is and how it is stored. `None` for any other name.
+/// Splits the name of a file of an archive into base name, kind and compression. `None`
+/// for other names.
 fn split_name(name: &[u8]) -> Option<(&[u8], Kind, Compression)> {
     let (stem, compression) = Compression::of_name(name);
     let dot = stem.iter().rposition(|byte| *byte == b'.')?;
@@ -104,21 +104,21 @@ fn split_name(name: &[u8]) -> Option<(&[u8], Kind, Compression)> {
     Some((&stem[..dot], kind, compression))
 }
 
-/// The archive that a file is of, by its name: its base name
-/// (`__pmLogBaseName(3)`). `None` for the name of another file.
+/// The base name of the archive that a file belongs to, according to the file's name
+/// (`__pmLogBaseName(3)`). `None` for names of other files.
 pub fn base_of_file(path: &Path) -> Option<PathBuf> {
     let (base, ..) = split_name(path.file_name()?.as_bytes())?;
     Some(path.with_file_name(OsStr::from_bytes(base)))
 }
 
-/// True when `name` is that of a file of the archive with this base name.
+/// True if `name` belongs to a file of the archive with this base name.
 pub(crate) fn is_file_of(name: &[u8], base: &[u8]) -> bool {
     split_name(name).is_some_and(|(stem, ..)| stem == base)
 }
 
 impl ArchiveFiles {
-    /// Finds the archive that a base name or the name of a file stands for,
-    /// in what its directory holds.
+    /// Finds the archive that `path` names by its base name or one of its files.
+    /// `listing` is that of its directory.
     pub(super) fn find(path: &Path, listing: &Listing) -> Result<ArchiveFiles, SourceError> {
         let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let base = listing.base_of(name);
@@ -131,9 +131,9 @@ impl ArchiveFiles {
         }
         let absent = rustix::io::Errno::NOENT;
         let message = if path.exists() {
-            "this is no archive, nor a file of one"
+            "this is neither an archive nor a file of one"
         } else if name.iter().any(|byte| b"*?[".contains(byte)) {
-            "no archive has this very name, and as a pattern it matches none"
+            "no archive has exactly this name, and as a pattern it matches none"
         } else {
             return Err(SourceError::Io {
                 target: escape::path(&path).into_owned(),
@@ -147,12 +147,12 @@ impl ArchiveFiles {
         })
     }
 
-    /// The volume that a writer may have begun since the files were found.
+    /// The volume after the last known one, if a writer has begun it meanwhile.
     pub(super) fn next_volume(&self) -> Option<(i32, Member)> {
         self.volume_after(self.volumes.last()?.0)
     }
 
-    /// The volume that may stand behind volume `number` by now.
+    /// The volume after volume `number`, if it exists by now.
     pub(super) fn volume_after(&self, number: i32) -> Option<(i32, Member)> {
         let number = number.checked_add(1)?;
         let mut path = self.base.clone().into_os_string();
@@ -168,15 +168,15 @@ impl ArchiveFiles {
 /// The files of archives in a directory.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// By base name: names, what the files are, and how they are stored.
+    /// For each base name: the files' names, kinds and compressions.
     files: HashMap<Vec<u8>, Vec<(OsString, Kind, Compression)>>,
-    /// Shared by all archives, however many are compressed.
+    /// Expansions of compressed files, which all archives share.
     expansions: Expansions,
 }
 
 impl Listing {
-    /// Reads a directory, each of whose compressed files may expand to
-    /// `max_expanded` bytes.
+    /// Reads a directory. Each compressed file in it may expand to `max_expanded`
+    /// bytes.
     pub(super) fn read(
         directory: &Path,
         max_expanded: Option<u64>,
@@ -198,7 +198,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Base names of archives, in order: of all that have metadata.
+    /// Base names of all archives with metadata, in ascending order.
     pub(super) fn archives(&self) -> Vec<PathBuf> {
         let has_metadata = |files: &[(OsString, Kind, Compression)]| {
             files.iter().any(|(_, kind, _)| *kind == Kind::Metadata)
@@ -210,9 +210,8 @@ impl Listing {
         bases
     }
 
-    /// The base name that `name` stands for: itself, unless it is the name of
-    /// a file of an archive, plain or still to be completed by a compression
-    /// suffix.
+    /// The base name that `name` stands for. That is `name` itself, unless it is the
+    /// name of an existing file, with or without the suffix of its compression.
     fn base_of<'a>(&self, name: &'a [u8]) -> &'a [u8] {
         let Some((base, _, compression)) = split_name(name) else { return name };
         let mut files = self.files.get(base).into_iter().flatten();
@@ -232,7 +231,7 @@ pub(super) fn missing(path: &Path, message: &str) -> SourceError {
     }
 }
 
-/// Files of one archive while its directory is read.
+/// Files of one archive, found while its directory is read.
 #[derive(Default)]
 struct Found {
     metadata: Option<(PathBuf, Compression)>,
@@ -245,8 +244,8 @@ impl Found {
         self.metadata.is_none() && self.index.is_none() && self.volumes.is_empty()
     }
 
-    /// Of a plain file and a compressed one the plain one counts, of two
-    /// compressed ones the one whose name comes first.
+    /// Adds a file. A plain file takes precedence over a compressed one; among
+    /// compressed files, the first name does.
     fn add(&mut self, kind: Kind, path: PathBuf, compression: Compression) {
         let slot = match kind {
             Kind::Metadata => &mut self.metadata,
@@ -340,7 +339,7 @@ mod tests {
             find("20180127.08.40").expect("digits may be part of a base name").base,
             directory.path().join("20180127.08.40")
         );
-        // Of two compressed files the first one counts.
+        // Among two compressed files, the first name counts.
         assert!(find("e").expect("complete").metadata.name().ends_with("e.meta.Z"));
         let failures = [
             ("b.9", PmStatus(-2), "No such file"),

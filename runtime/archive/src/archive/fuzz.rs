@@ -1,7 +1,7 @@
-//! Entry point for fuzzing: a whole archive from one blob.
+//! Fuzz target: a whole archive from one blob.
 //!
-//! Input: arbitrary bytes. Output: nothing, but every path from opening to the last
-//! fetch was taken. Nothing touches the file system.
+//! Input: arbitrary bytes. Output: none. The target takes every path from opening the
+//! archive to the last fetch. It does not touch the file system.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::archive::context::{ArchiveContext, OpenOptions};
 use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::resolve::Named;
 
-/// Fetches that one input may cost, and how many of them may fail.
+/// Maximum number of fetches for one input, and of those that may fail.
 const MAX_FETCHES: usize = 10_000;
 const MAX_FAILURES: usize = 20;
 
-/// Interpolated fetches in either direction.
+/// Number of interpolated fetches in each direction.
 const INTERPOLATED: usize = 12;
 
-/// The archive in a blob: two big-endian words of 4 bytes, the sizes of
-/// metadata and index, then the metadata, the index, and volume 0.
+/// The archive in a blob. The blob begins with two big-endian words of 4 bytes, the
+/// sizes of metadata and index. Metadata, index and volume 0 follow.
 fn files_of(data: &[u8]) -> Option<ArchiveFiles> {
     let (sizes, rest) = data.split_first_chunk::<8>()?;
     let size = |at: usize| {
@@ -42,8 +42,8 @@ fn files_of(data: &[u8]) -> Option<ArchiveFiles> {
     })
 }
 
-/// Opens the archive in `data` and does everything with it that a context
-/// offers. Never panics, whatever the bytes are.
+/// Opens the archive in `data` and uses everything that a context offers. Must never
+/// panic.
 #[doc(hidden)]
 pub fn fuzz_archive(data: &[u8]) {
     let Some(Ok(mut context)) = files_of(data).map(ArchiveContext::from_files) else {
@@ -56,9 +56,8 @@ pub fn fuzz_archive(data: &[u8]) {
     describe(&mut context);
 }
 
-/// As [`fuzz_archive`], of two archives as one: the size of the first in four
-/// bytes, then one behind the other. Of neither only the start is taken on
-/// trust.
+/// Like [`fuzz_archive`], with two archives as one. `data` has the size of the first
+/// archive in four bytes, then both archives.
 #[doc(hidden)]
 pub fn fuzz_archives(data: &[u8]) {
     let Some(mut context) = several_of(data).and_then(Result::ok) else { return };
@@ -77,7 +76,7 @@ fn several_of(data: &[u8]) -> Option<Result<ArchiveContext, SourceError>> {
     Some(ArchiveContext::of("first,second".to_owned(), archives, OpenOptions::default()))
 }
 
-/// The names of an archive, and all its metrics and domains.
+/// The names of all metrics of an archive, and all its metrics and domains.
 fn everything(context: &mut ArchiveContext) -> (Vec<String>, FetchList) {
     let all = context.traverse("").unwrap_or_default();
     let names: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -92,7 +91,7 @@ fn everything(context: &mut ArchiveContext) -> (Vec<String>, FetchList) {
     (all, FetchList::new(pmids, domains))
 }
 
-/// Reads every value in an archive. Gives the number of fetches that succeeded.
+/// Reads every value of an archive. Returns the number of successful fetches.
 pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     let (_, list) = everything(context);
     let end = context.end_time().ok();
@@ -105,7 +104,7 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
                 check(&list, &batch);
             }
             Err(error) if error.is_end_of_archive() => break,
-            // Reading goes on behind damage, or tries the same record again.
+            // Reading continues after damage, or tries the same record again.
             Err(_) => failed += 1,
         }
     }
@@ -121,7 +120,7 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     fetched
 }
 
-/// The metrics of a list whose values are numbers.
+/// The metrics of a list that have numeric values.
 fn numbers(context: &mut ArchiveContext, list: &FetchList) -> FetchList {
     use ValueType::{F32, F64, I32, I64, U32, U64};
     let descs = context.lookup_descs(list.pmids()).unwrap_or_default().into_iter().flatten();
@@ -129,8 +128,8 @@ fn numbers(context: &mut ArchiveContext, list: &FetchList) -> FetchList {
     FetchList::new(numbers.map(|desc| desc.pmid).collect(), list.domains().to_vec())
 }
 
-/// Interpolates through an archive in both directions, and reads its records
-/// from the end to the start.
+/// Interpolates through an archive in both directions. Then reads its records from the
+/// end to the start.
 fn interpolate(context: &mut ArchiveContext) {
     let (_, list) = everything(context);
     let numbers = numbers(context, &list);
@@ -171,7 +170,7 @@ fn interpolate(context: &mut ArchiveContext) {
     }
 }
 
-/// Asks for all names, texts and labels of an archive, as of the present position.
+/// Asks for all names, texts and labels of an archive, as of its origin.
 fn describe(context: &mut ArchiveContext) {
     let (names, list) = everything(context);
     let mut nodes = vec![String::new()];
@@ -213,7 +212,7 @@ fn describe(context: &mut ArchiveContext) {
     }
 }
 
-/// What every fetch promises.
+/// Checks what every fetch promises.
 fn check(list: &FetchList, batch: &ResultBatch) {
     assert_eq!(batch.domains.len(), list.domains().len());
     let [part] = batch.parts() else {
@@ -232,8 +231,8 @@ fn check(list: &FetchList, batch: &ResultBatch) {
 mod tests {
     use super::*;
 
-    /// A small archive of our own: metadata, index, and as many whole records
-    /// of the volume as fit into `limit` bytes, with where they end.
+    /// A small archive of our own: its metadata, its index, and the whole records of
+    /// its volume that fit into `limit` bytes, with their ends.
     fn seed(name: &str, label: usize, limit: usize) -> (Vec<u8>, Vec<u8>, Vec<u8>, Vec<usize>) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/archives/");
         let read = |suffix: &str| std::fs::read(format!("{path}{name}.{suffix}")).expect("a seed");
@@ -251,8 +250,8 @@ mod tests {
         (described(read("meta")), read("index"), volume, ends)
     }
 
-    /// Adds labels and help texts to metadata: of its first metric and of that
-    /// metric's domain, as of the start of the archive.
+    /// Adds labels and help texts to metadata, for their first metric and its domain,
+    /// as of the start of the archive.
     fn described(mut metadata: Vec<u8>) -> Vec<u8> {
         let words = |at: usize, count: usize| metadata[at..at + 4 * count].to_vec();
         let label = if metadata[7] == 3 { 808 } else { 132 };
@@ -347,7 +346,7 @@ mod tests {
                 let data = blob(&metadata[..cut], &index, &volume);
                 let count = fetched(&data);
                 assert!(count.is_none_or(|count| count <= ends.len()), "{name}: cut at {cut}");
-                // Labels and texts stand at the end.
+                // Labels and texts are at the end.
                 if cut + 600 > metadata.len()
                     && let Some(Ok(mut context)) = files_of(&data).map(ArchiveContext::from_files)
                 {
@@ -361,11 +360,11 @@ mod tests {
         }
     }
 
-    /// An archive that starts a number of seconds later: label and records.
-    fn later(bytes: &[u8], seconds: u8) -> Vec<u8> {
+    /// Moves the start in a label of version 3 by `steps` times 256 seconds.
+    fn later(bytes: &[u8], steps: u8) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
-        // The low word of a start in version 3, whose last byte has room.
-        bytes[14] += seconds;
+        // The third byte of the start's low word, which has room.
+        bytes[14] += steps;
         bytes
     }
 
@@ -373,7 +372,7 @@ mod tests {
     fn two_archives_with_flipped_bits_never_panic() {
         let (metadata, index, volume, ends) = seed("own-dyn", 808, 808 + 3500);
         let first = blob(&metadata, &index, &volume);
-        // 256 seconds later, in the labels and in the records.
+        // Starts 256 seconds later, in its labels and records.
         let mut shifted = later(&volume, 1);
         let starts = std::iter::once(808).chain(ends.iter().copied().take(ends.len() - 1));
         starts.for_each(|start| shifted[start + 6] += 1);
@@ -401,7 +400,7 @@ mod tests {
 
     #[test]
     fn flipped_bits_and_words_never_panic() {
-        // A linear congruential generator: the same inputs in every run.
+        // A linear congruential generator: every run has the same inputs.
         let mut state = 0x5eed_u64;
         let mut random = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! An archive whose files are bytes in memory, for tests and fuzzing.
+//! Archives with files in memory, for tests and fuzzing.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::resolve::Named;
 
 impl ArchiveContext {
-    /// Opens an archive whose files are known.
+    /// Opens an archive with known files.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
         let shown = escape::path(&name).into_owned();
         ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], OpenOptions::default())
     }
 
-    /// Opens the archive with these files; volumes come with their numbers,
-    /// ascending, and there is at least one.
+    /// Opens an archive with these files. There must be at least one volume; volumes
+    /// are in ascending order of their numbers.
     pub(crate) fn of_bytes(
         metadata: &[u8],
         index: Option<&[u8]>,

@@ -1,13 +1,14 @@
 //! Archives that a writer still appends to.
 //!
-//! Input: an open archive. Output: how far it counts. A context that follows an
-//! archive is at its end for now behind the last record that counts, until
-//! [`ArchiveContext::look`] has taken in what was written since. A record
-//! counts once it is complete and the metadata knows its metrics and
-//! instances, which writers do not always write first; if it still does not
-//! when they have gone on to further records, it does not matter any more.
+//! Input: an open archive. Output: the last record that counts. For a context that
+//! follows an archive, the archive ends after that record, until
+//! [`ArchiveContext::look`] has read what was written since.
 //!
-//! Nothing waits here: the caller decides how often to look.
+//! A record counts once it is complete and the metadata describe its metrics and
+//! instances. Not all writers write metadata first. If a writer has gone on to further
+//! records without describing a record, that record counts too.
+//!
+//! This module never waits: the caller decides how often to look.
 
 use pmderive_core::model::{InstId, Timestamp};
 use pmderive_core::source::SourceError;
@@ -17,41 +18,43 @@ use crate::archive::sequence::{Place, Sequence};
 use crate::archive::values::walk;
 use crate::archive::volume::Record;
 
-/// What a context that follows its archive knows of it.
+/// State of a context that follows its archive.
 pub(super) struct Following {
-    /// Reads ahead of the context, and stands behind the last record that counts.
+    /// Reads ahead of the context. Its position is after the last record that counts.
     scout: Sequence,
     pub(super) last_counted: Place,
-    /// Latest time of a record that counts, if any does.
+    /// Latest time of a record that counts; `None` if there is no such record.
     pub(super) end: Option<Timestamp>,
-    /// The record that does not count because of the metadata, and how many
-    /// records stood behind it.
+    /// The record that does not count yet because its metadata are missing, and the
+    /// number of records after it when it was last looked at.
     held: Option<(Place, usize)>,
 }
 
 impl ArchiveContext {
-    /// False when nothing can be appended: the archive is compressed.
+    /// False if nothing can be appended because the archive is compressed.
     pub fn can_grow(&self) -> bool {
         let files = &self.records.last_archive().files;
         let last = files.volumes.last();
         files.metadata.can_grow() && last.is_some_and(|(_, member)| member.can_grow())
     }
 
-    /// Lets fetches end, with `PM_ERR_EOL`, behind what was written so far,
-    /// until [`ArchiveContext::look`] has found more. In contrast to other
-    /// contexts, which notice what was written while they read, this one never
-    /// delivers a record that the metadata known to it does not suffice for;
-    /// and an interpolated fetch is not of a time before it is known what
-    /// follows there, nor does it pass a time over at the end. That the last
-    /// record of the metadata is not whole is no warning meanwhile: the rest is
-    /// still to come.
+    /// Follows an archive that grows: fetches end with `PM_ERR_EOL` after everything
+    /// written so far, until [`ArchiveContext::look`] has found more.
+    ///
+    /// Other contexts notice new data while they read. This one differs:
+    ///
+    /// * It never delivers a record that its metadata do not describe.
+    /// * An interpolated fetch waits until the records after its time are known. At the
+    ///   end it does not skip a time.
+    /// * An incomplete last record of the metadata is no warning, because the rest is
+    ///   still to come.
     ///
     /// # Errors
     /// A file can no longer be read.
     pub fn follow(&mut self) -> Result<(), SourceError> {
         let mut scout = self.records.another()?;
         scout.seek_end()?;
-        // Of what is there already only the last record is looked at.
+        // Among the existing records, only the last one may lack its metadata.
         let before = scout.previous().and_then(|_| scout.previous()).ok().flatten();
         let (last_counted, end) = match before.filter(|record| record.length > 0) {
             Some(record) => (scout.place_of(&record), Some(record.stamp)),
@@ -66,8 +69,8 @@ impl ArchiveContext {
         self.take_growth()
     }
 
-    /// Ends [`ArchiveContext::follow`]: from now on whatever there is counts, and
-    /// a last record of the metadata that is still not whole is a warning.
+    /// Ends [`ArchiveContext::follow`]. From now on every record counts, and an
+    /// incomplete last record of the metadata is a warning.
     ///
     /// # Errors
     /// The metadata cannot be read.
@@ -80,13 +83,12 @@ impl ArchiveContext {
         self.take_growth()
     }
 
-    /// Takes in what was written since the last look: data, volumes, metadata.
-    /// True if there is any; [`MetadataSource::metadata_epoch`] tells whether
-    /// there are metrics among it. Does nothing in a context that does not
-    /// follow its archive.
+    /// Reads what was written since the last look: data, volumes and metadata. True if
+    /// there is anything new; [`MetadataSource::metadata_epoch`] tells whether there
+    /// are new metrics. Does nothing in a context that does not follow its archive.
     ///
     /// # Errors
-    /// A file can no longer be read, or the metadata is damaged.
+    /// A file can no longer be read, or the metadata are damaged.
     ///
     /// [`MetadataSource::metadata_epoch`]: pmderive_core::source::MetadataSource::metadata_epoch
     pub fn look(&mut self) -> Result<bool, SourceError> {
@@ -102,15 +104,16 @@ impl ArchiveContext {
 
     fn look_with(&mut self, following: &mut Following) -> Result<bool, SourceError> {
         let Following { scout, last_counted, end, held } = following;
-        // Metadata are read after the data that they belong to was seen.
+        // Data are read before metadata, so that the metadata of all these records are
+        // there.
         let mut seen = Vec::new();
         loop {
             match scout.next() {
                 Ok(Some(record)) if record.length == 0 => {}
                 Ok(Some(record)) => seen.push((scout.place_of(&record), record)),
                 Ok(None) => break,
-                // Who comes there is told. At the very end, a record that is
-                // cut is still being written.
+                // The error is reported to whoever reads this part. An incomplete
+                // record at the very end is still being written.
                 Err(_) if scout.take_lost() => {}
                 Err(_) => break,
             }
@@ -119,10 +122,12 @@ impl ArchiveContext {
         self.refresh_metadata()?;
         for (number, (place, record)) in (1..).zip(&seen) {
             if *place > *last_counted {
-                let behind = seen.len() - number;
-                let is_let_pass = held.is_some_and(|(at, count)| at == *place && behind > count);
-                if !is_let_pass && !self.is_described(scout, *place, record)? {
-                    is_new |= held.replace((*place, behind)) != Some((*place, behind));
+                // If records came after this one since the last look, its writer has gone
+                // on, and its metadata will not come.
+                let later = seen.len() - number;
+                let was_passed_by = held.is_some_and(|(at, count)| at == *place && later > count);
+                if !was_passed_by && !self.is_described(scout, *place, record)? {
+                    is_new |= held.replace((*place, later)) != Some((*place, later));
                     scout.move_to(*place)?;
                     return Ok(is_new);
                 }
@@ -137,7 +142,7 @@ impl ArchiveContext {
         Ok(is_new)
     }
 
-    /// Lets interpolation know of what was written since.
+    /// Tells interpolation about data written since.
     pub(super) fn take_growth(&mut self) -> Result<(), SourceError> {
         let last_counted = self.last_counted();
         let Some(mut interpolator) = self.interpolator.take() else { return Ok(()) };
@@ -146,13 +151,13 @@ impl ArchiveContext {
         taken
     }
 
-    /// The last record that counts, where the archive is followed.
+    /// The last record that counts if the archive is followed.
     pub(super) fn last_counted(&self) -> Option<Place> {
         self.following.as_ref().map(|following| following.last_counted)
     }
 
-    /// Reads the metadata that belongs to a record: what was written before it
-    /// and after the metadata was read last.
+    /// Reads metadata that were written since the last reading, unless `record` is
+    /// older than that reading.
     pub(super) fn describe(&mut self, record: &Record) -> Result<(), SourceError> {
         if self.records.place_of(record) < self.described || self.following.is_some() {
             return Ok(());
@@ -165,7 +170,7 @@ impl ArchiveContext {
         self.refresh_metadata()
     }
 
-    /// True when the metadata knows all metrics and instances of a record.
+    /// True if the metadata describe all metrics and instances of a record.
     fn is_described(
         &mut self,
         scout: &mut Sequence,
@@ -178,7 +183,7 @@ impl ArchiveContext {
             sets.push((pmid, set));
         });
         if walked.is_err() {
-            // Whoever comes there is told.
+            // The error is reported to whoever reads this record.
             return Ok(true);
         }
         for (pmid, set) in sets {

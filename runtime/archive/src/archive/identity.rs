@@ -1,8 +1,7 @@
-//! What tells whether the files of archives are those that were read before.
+//! Tells whether the files of archives are still the files that were read before.
 //!
-//! Input: the files that a user's argument stands for. Output: an identity, if there
-//! is one that can be relied on. Nothing is opened here, and what is in the
-//! files is not known.
+//! Input: the files that a user's argument stands for. Output: an identity, if a
+//! reliable one exists. This module opens no file and does not know contents.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -13,36 +12,36 @@ use crate::archive::context::OpenOptions;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::resolve::Named;
 
-/// The finest time that file systems note is that of a tick of the kernel's
-/// clock: a file that was changed later than this may change again without
+/// Age from which a change time is reliable. File systems note time in ticks of the
+/// kernel's clock, so a file that changed more recently may change again without
 /// getting another time.
 const SETTLED_AFTER: Duration = Duration::from_millis(100);
 
-/// Archives as they were named and as they are: all files of each with what
-/// the system says of them. Equal ones have the same contents.
+/// The names of archives, and for all their files what the system says about them.
+/// Archives with equal identities have the same contents.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identity {
     archives: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, FileIdentity)>,
-    /// What else decides about what is read of them.
+    /// The options, which also decide what is read.
     options: OpenOptions,
 }
 
-/// A file as it is: one that was written to or replaced has another identity.
+/// The state of a file. A file that was written to or replaced has another one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {
     device: u64,
     inode: u64,
     size: u64,
-    /// When its contents changed, in seconds and nanoseconds.
+    /// Time when the contents changed, in seconds and nanoseconds.
     modified: (i64, i64),
-    /// When anything of it changed; no program can choose that.
+    /// Time when the file or its attributes changed. No program can set it.
     changed: (i64, i64),
 }
 
 impl Identity {
-    /// That of archives whose files are all there. `None` for files in memory,
-    /// and for those that were changed just now, or in the future.
+    /// The identity of archives. `None` if a file is missing or in memory, or has a
+    /// change time that is very recent or in the future.
     pub(super) fn of(list: &[Named], options: OpenOptions) -> Option<Identity> {
         let mut identity = Identity { archives: Vec::new(), files: Vec::new(), options };
         for Named { name, files } in list {
@@ -57,12 +56,12 @@ impl Identity {
         Some(identity)
     }
 
-    /// True if none of the files has changed since.
+    /// True if no file has changed since.
     pub(super) fn still_holds(&self) -> bool {
         self.files.iter().all(|(path, file)| FileIdentity::of(path).as_ref() == Some(file))
     }
 
-    /// A number that equal ones share.
+    /// A number that equal identities share.
     pub(super) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         Hash::hash(self, &mut hasher);
@@ -72,7 +71,7 @@ impl Identity {
 
 impl FileIdentity {
     fn of(path: &Path) -> Option<FileIdentity> {
-        // Before the file is looked at: what is changed later has a later time.
+        // The clock is read first, so a later change of the file has a later time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let file = path.metadata().ok()?;
         let changed = (file.ctime(), file.ctime_nsec());

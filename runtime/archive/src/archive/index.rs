@@ -1,4 +1,4 @@
-//! The temporal index: hints where in the data volumes a time is found.
+//! The temporal index: hints at which place in the data volumes a time is found.
 //!
 //! | offset v2 | v3 | size  | field                  |
 //! |-----------|----|-------|------------------------|
@@ -7,9 +7,9 @@
 //! | 12        | 16 | 4, 8  | offset in the metadata |
 //! | 16        | 24 | 4, 8  | offset in the volume   |
 //!
-//! Input: the index file, entries of fixed size behind its label. Output: entries
-//! that may be true; whoever uses one checks what stands at its offset, since
-//! writers have put ends of records, and worse, there.
+//! Input: the index file, which has entries of fixed size after its label. Output:
+//! entries that may be wrong. Whoever uses one must check what is at its offset,
+//! because some writers have put ends of records there, and worse.
 
 use pmderive_core::model::{PmStatus, Timestamp};
 
@@ -27,26 +27,26 @@ pub(super) struct IndexEntry {
     pub(super) metadata: u64,
 }
 
-/// Reads the label of an index, which has to be of the archive whose first
-/// data volume has the label `first`.
+/// Reads the label of an index. It must belong to the archive whose first data volume
+/// has the label `first`.
 fn read_label(window: &mut Window, first: &ArchiveLabel) -> Result<ArchiveLabel, ReadError> {
     let label = ArchiveLabel::read(window, Role::Index)?;
     label.belongs_to(first)?;
     Ok(label)
 }
 
-/// Fails unless an index begins as libpcp wants it to: with a good label and
-/// something behind it.
+/// Fails unless an index begins as libpcp requires: with a good label and something
+/// after it.
 pub(super) fn check_index(window: &mut Window, first: &ArchiveLabel) -> Result<(), ReadError> {
     let behind = read_label(window, first)?.version.label_size() as u64;
     if window.at(behind, 1)?.is_empty() {
-        let message = "there is nothing behind the label";
+        let message = "there is nothing after the label";
         return Err(Damage::new(PmStatus::NODATA, behind, message).into());
     }
     Ok(())
 }
 
-/// Reads all entries of an index. A partial last entry is not there yet.
+/// Reads all entries of an index. An incomplete last entry is ignored.
 pub(super) fn read_index(
     mut window: Window,
     first: &ArchiveLabel,
@@ -60,7 +60,7 @@ pub(super) fn read_index(
     Ok(entries)
 }
 
-/// The entries of an index, one after the other.
+/// Reads the entries of an index one by one.
 pub(super) struct IndexReader {
     window: Window,
     version: Version,
@@ -68,7 +68,7 @@ pub(super) struct IndexReader {
 }
 
 impl IndexReader {
-    /// Begins at the entry at an offset.
+    /// Begins at the entry at offset `next`.
     pub(super) fn new(window: Window, version: Version, next: u64) -> IndexReader {
         IndexReader { window, version, next }
     }
@@ -78,7 +78,7 @@ impl IndexReader {
         self.next
     }
 
-    /// The next entry. `None` at the end, and where only part of one is there.
+    /// The next entry. `None` at the end, and at an incomplete entry.
     pub(super) fn next(&mut self) -> Result<Option<IndexEntry>, ReadError> {
         let size = self.version.index_entry_size();
         let Some(bytes) = self.window.at(self.next, size)?.get(..size) else { return Ok(None) };
@@ -93,7 +93,7 @@ impl IndexReader {
         Ok(Some(IndexEntry { stamp, volume, offset, metadata }))
     }
 
-    /// Number of bytes behind the last entry, if there are any.
+    /// Number of bytes after the last entry, if there are any.
     pub(super) fn rest(&mut self) -> Option<usize> {
         let rest = self.window.at(self.next, 1).ok()?.len();
         Some(rest).filter(|rest| *rest > 0)

@@ -1,8 +1,8 @@
-//! What is wrong with the files of an archive beside its data records.
+//! Finds problems in the files of an archive outside of its data records.
 //!
-//! Input: an archive that is open. Output: faults of its metadata that say nothing to
-//! any reader, and of its index, which readers have to be able to do without.
-//! Data records are only counted here: reading them tells what is wrong with them.
+//! Input: an open archive. Output: problems of its metadata that no reader reports, and
+//! of its index, which readers can do without. Problems of data records are reported
+//! when the records are read; here their places are only compared with the index.
 
 use std::collections::HashSet;
 
@@ -21,29 +21,28 @@ use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
 use crate::archive::volumes::open_volume;
 
-/// How far the time of an entry may be from that of its records, in seconds:
-/// writers have rounded, and taken the time of a mark for that of the record
-/// before it.
+/// The time of an entry may differ from that of its records by this many seconds. Some
+/// writers have rounded, or have taken the time of a mark for that of the record before it.
 const TOLERANCE: f64 = 0.002;
 
-/// Takes faults, one after the other.
-type Found<'f> = &'f mut dyn FnMut(SourceError);
+/// Receives the problems one by one.
+type Report<'f> = &'f mut dyn FnMut(SourceError);
 
-/// Inspects metadata and index. That volumes are missing is told by reading.
-pub(super) fn inspect(archive: &SingleArchive, found: Found<'_>) {
-    let metadata_size = inspect_metadata(archive, found);
-    inspect_label(archive, (&archive.files.metadata, Role::Metadata), found);
+/// Inspects metadata and index. Missing volumes are reported when they are read.
+pub(super) fn inspect(archive: &SingleArchive, report: Report<'_>) {
+    let metadata_size = inspect_metadata(archive, report);
+    inspect_label(archive, (&archive.files.metadata, Role::Metadata), report);
     if let Some(member) = &archive.files.index {
-        inspect_index(archive, (member, metadata_size), found);
-        inspect_label(archive, (member, Role::Index), found);
+        inspect_index(archive, (member, metadata_size), report);
+        inspect_label(archive, (member, Role::Index), report);
     }
 }
 
-/// Compares a label that readers take with that of the first volume: writers
-/// give all of them the same bytes, but for the number of the file. In an
-/// archive that has lost its first volume they may differ.
-fn inspect_label(archive: &SingleArchive, (member, role): (&Member, Role), found: Found<'_>) {
-    // A label that is refused was told.
+/// Compares the label of a file with that of the first volume. Writers give all files
+/// the same label, except for the number of the file. Labels may differ in an archive
+/// that has lost its first volume.
+fn inspect_label(archive: &SingleArchive, (member, role): (&Member, Role), report: Report<'_>) {
+    // A label that readers refuse was reported before.
     if open(member, &archive.label, role).is_err() {
         return;
     }
@@ -61,7 +60,7 @@ fn inspect_label(archive: &SingleArchive, (member, role): (&Member, Role), found
             "label: {:#04x} differs from {:#04x} in that of the first data volume",
             other[at], first[at]
         );
-        found(fault(member, Damage::new(PmStatus::LABEL, at as u64, message)));
+        report(fault(member, Damage::new(PmStatus::LABEL, at as u64, message)));
     }
 }
 
@@ -80,15 +79,15 @@ fn open(member: &Member, first: &ArchiveLabel, role: Role) -> Result<(Window, u6
     Ok((window, label.version.label_size() as u64))
 }
 
-/// Finds records that every reader passes over. That the last one is cut is
-/// told when the archive is opened. Gives the size of metadata that are whole.
-fn inspect_metadata(archive: &SingleArchive, found: Found<'_>) -> Option<u64> {
+/// Finds records that every reader skips. Returns the size of the metadata if the last
+/// record is complete; an incomplete one is reported when the archive is opened.
+fn inspect_metadata(archive: &SingleArchive, report: Report<'_>) -> Option<u64> {
     let member = &archive.files.metadata;
     let opened = open(member, &archive.label, Role::Metadata);
     let (mut window, mut next) = match opened {
         Ok(opened) => opened,
         Err(error) => {
-            found(fault(member, error));
+            report(fault(member, error));
             return None;
         }
     };
@@ -100,14 +99,14 @@ fn inspect_metadata(archive: &SingleArchive, found: Found<'_>) -> Option<u64> {
         match read {
             Ok(Ok(record)) => {
                 if let Err(damage) = inspect_metadata_record(record, next) {
-                    found(fault(member, damage));
+                    report(fault(member, damage));
                 }
                 next += record.len() as u64;
             }
             Ok(Err(Tail::Complete)) => return Some(next),
             Ok(Err(Tail::Begun(_) | Tail::Cut(_))) => return None,
             Err(error) => {
-                found(fault(member, error));
+                report(fault(member, error));
                 return None;
             }
         }
@@ -128,7 +127,9 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
             let body = record.len() - LENGTH_WORD;
             let (desc, names) = decode_desc(&record[..body], offset)?;
             match names.iter().find(|name| name.split('.').any(str::is_empty)) {
-                Some(name) => damage(0, format!("desc.name: {name:?} of {} is no name", desc.pmid)),
+                Some(name) => {
+                    damage(0, format!("desc.name: {name:?} of {} is not a valid name", desc.pmid))
+                }
                 None => Ok(()),
             }
         }
@@ -152,17 +153,17 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
     }
 }
 
-/// Finds entries that lead nowhere. Where metadata or a volume are cut, that is
-/// what is wrong, and not the entries for what is missing.
+/// Finds entries that lead nowhere. If metadata or a volume are cut, only the cut is
+/// reported, not the entries for the missing part.
 fn inspect_index(
     archive: &SingleArchive,
     (member, metadata_size): (&Member, Option<u64>),
-    found: Found<'_>,
+    report: Report<'_>,
 ) {
     let opened = open(member, &archive.label, Role::Index);
     let (window, first) = match opened {
         Ok(opened) => opened,
-        Err(error) => return found(fault(member, error)),
+        Err(error) => return report(fault(member, error)),
     };
     let mut entries = Vec::new();
     let mut last: Option<IndexEntry> = None;
@@ -172,18 +173,20 @@ fn inspect_index(
         let entry = match reader.next() {
             Ok(Some(entry)) => entry,
             Ok(None) => break,
-            Err(error) => return found(fault(member, error)),
+            Err(error) => return report(fault(member, error)),
         };
         let mut wrong = |message: String| {
-            found(fault(member, Damage::new(PmStatus::LOGREC, at, format!("index: {message}"))));
+            report(fault(member, Damage::new(PmStatus::LOGREC, at, format!("index: {message}"))));
         };
         if let Some(last) = last {
             if is_before(entry.stamp, last.stamp) {
                 let (time, before) = (UtcTime(entry.stamp), UtcTime(last.stamp));
-                wrong(format!("its time, {time}, is before {before}, that of the entry before it"));
+                wrong(format!(
+                    "its time, {time}, is before {before}, the time of the previous entry"
+                ));
             } else if (entry.volume, entry.offset) < (last.volume, last.offset) {
                 wrong(format!(
-                    "it leads to byte {} of volume {}, before where the entry before it leads to",
+                    "it leads to byte {} of volume {}, before the place that the previous entry leads to",
                     entry.offset, entry.volume
                 ));
             }
@@ -196,24 +199,25 @@ fn inspect_index(
         entries.push((entry, at));
     }
     if let Some(rest) = reader.rest() {
-        let (at, message) = (reader.position(), format!("index: {rest} bytes are no entry"));
-        found(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
+        let (at, message) =
+            (reader.position(), format!("index: {rest} bytes are left, too few for an entry"));
+        report(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
     }
     entries.sort_by_key(|(entry, _)| (entry.volume, entry.offset));
     let mut told = HashSet::new();
     for volume in entries.chunk_by(|(one, _), (other, _)| one.volume == other.volume) {
         inspect_entries(archive, volume, &mut |at, message| {
-            // Many entries may lead to one place.
+            // Many entries may lead to the same place.
             if told.insert(at) {
-                found(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
+                report(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
             }
         });
     }
 }
 
-/// Compares entries that lead to one volume, in order of their offsets, with
-/// the records there: an entry leads to where one begins, or to where the last
-/// one ends, and its time is none of later or earlier ones.
+/// Compares entries that lead to one volume, in order of their offsets, with its
+/// records. An entry must lead to the beginning of a record or to the end of the last
+/// one. Its time must not be that of earlier or later records.
 fn inspect_entries(
     archive: &SingleArchive,
     entries: &[(IndexEntry, u64)],
@@ -227,7 +231,7 @@ fn inspect_entries(
         }
         return;
     };
-    // What is wrong with the volume is told by who reads it.
+    // Problems of the volume are reported when it is read.
     let Ok((mut volume, ..)) = open_volume(&archive.files, position) else { return };
     let mut entries = entries.iter().peekable();
     let mut before: Option<Timestamp> = None;
@@ -254,7 +258,7 @@ fn inspect_entries(
         match read {
             Ok(Some(record)) => before = Some(record.stamp),
             Ok(None) => break,
-            // Where no record is, nothing is known of what lies behind.
+            // Without a record here, nothing is known about the bytes after it.
             Err(_) if volume.position() == boundary => return,
             Err(_) => {}
         }

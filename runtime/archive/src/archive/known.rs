@@ -1,12 +1,12 @@
-//! What was read of the metadata of archives, as one: shared by all contexts
-//! that read the same.
+//! What was read of the metadata of archives, shared by all contexts that read the same
+//! files.
 //!
-//! Input: the contents of metadata files. Output: the same for everyone who asks,
-//! whatever their time is. `meta` knows what holds at a time, and for whom.
+//! Input: the contents of metadata files. Output: the same answers for every context,
+//! whatever its time is. `meta` knows what holds at a time, and for which context.
 //!
-//! Contexts of the same files (by [`Identity`]) share what the first one has read,
-//! for as long as one of them exists. When a writer has appended, the first context
-//! that reads it makes a new one for all.
+//! Contexts of the same files (according to [`Identity`]) share what the first of them
+//! has read, as long as one of them exists. After a writer has appended, the first
+//! context that reads the new part makes a new [`Known`] for all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -24,56 +24,55 @@ use crate::archive::names::Names;
 use crate::archive::record::Damage;
 use crate::archive::single::SingleArchive;
 
-/// What is in use now, by the files that it was read of.
+/// All shared metadata in use. They are found by the files that they were read from.
 static IN_USE: Mutex<Option<WeakTable<Known>>> = Mutex::new(None);
 
-/// Versions of a domain that are remembered as long as someone has them.
+/// Number of versions of a domain that are remembered while someone uses them.
 const VERSIONS: usize = 8;
 
-/// What was read of one archive's metadata, for all contexts that read the same.
+/// What was read of the metadata of one or several archives.
 #[derive(Default)]
 pub(super) struct Known {
-    /// What opening found, by which other contexts find it.
+    /// The files that were opened, by which other contexts find this.
     pub(super) opened: Option<OpenedFiles>,
     files: Arc<Mutex<MetadataFiles>>,
-    /// The file that a writer may append to, and the offset of the first
-    /// record in it that was not read yet.
+    /// The file that a writer may append to, and the offset of its first unread record.
     pub(super) growing: (u32, u64),
-    /// Size of that file when it was read last.
+    /// Size of that file when it was last read.
     pub(super) size: u64,
-    /// What it lacked then of its last record.
+    /// What was missing then of its last record.
     pub(super) missing: Option<Damage>,
     pub(super) names: Arc<Names>,
-    /// Only the first archive has nodes of the name space.
+    /// Names below nodes that the first archive does not have are hidden.
     pub(super) hides_new_nodes: bool,
     pub(super) contents: Contents,
     decoded: Mutex<Decoded>,
-    /// What a context has made of it that has read on.
+    /// The successor of this that has read furthest, while a context uses it.
     furthest: Arc<Mutex<Weak<Known>>>,
 }
 
-/// The files that were opened, and the archives that they are.
+/// The files that were opened, and the archives that they form.
 pub(super) struct OpenedFiles {
     identity: Identity,
     pub(super) archives: Arc<[Arc<SingleArchive>]>,
 }
 
-/// What was decoded of domains. The flag: names of instances are looked up as
-/// libpcp does it.
+/// What was decoded of domains. The `bool` tells whether names of instances are looked
+/// up as libpcp does (by their beginning).
 #[derive(Default)]
 struct Decoded {
     versions: HashMap<(InDom, bool), Versions>,
-    /// Domains with all their instances, as far as they were asked for.
+    /// Domains with all their instances, for those that were asked for.
     whole: HashMap<(InDom, bool), Arc<InstanceDomain>>,
-    /// What instances of domains were called when, as far as it was asked for.
+    /// Names of instances over time, for the domains that were asked for.
     names_over_time: HashMap<InDom, Arc<NamesOverTime>>,
 }
 
-/// Versions of a domain in use, with the number of the observation each is after.
+/// Versions of a domain in use, each with the number of the observation that made it.
 type Versions = Vec<(usize, Weak<InstanceDomain>)>;
 
 impl Clone for Known {
-    /// To be read on: what was decoded may be another then, and so may the files be.
+    /// A copy that will read on. The files and the decoded domains may differ then.
     fn clone(&self) -> Known {
         Known {
             opened: None,
@@ -91,14 +90,14 @@ impl Clone for Known {
 }
 
 impl Known {
-    /// What is in use of archives with this identity.
+    /// The shared metadata of archives with this identity, if they are in use.
     pub(super) fn find(identity: &Identity) -> Option<Arc<Known>> {
         let table = lock(&IN_USE);
         table.as_ref()?.find(identity.hash(), |known| known.is_of(identity))
     }
 
-    /// Lets other contexts find it by what was opened; or gives what another one
-    /// has read meanwhile.
+    /// Lets other contexts find this by its files. If another context has done so
+    /// meanwhile, returns that one's metadata instead.
     pub(super) fn enter(
         mut self: Arc<Known>,
         identity: Identity,
@@ -120,12 +119,12 @@ impl Known {
         self.opened.as_ref().is_some_and(|opened| opened.identity == *identity)
     }
 
-    /// The files, of which one is read at a time.
+    /// The metadata files. Only one thread reads them at a time.
     pub(super) fn files(&self) -> MutexGuard<'_, MetadataFiles> {
         lock(&self.files)
     }
 
-    /// Takes names over that are new in a file.
+    /// Adds the names of a file that are not known yet.
     pub(super) fn take_names(&mut self, file: u32, mut names: Vec<(Box<str>, Pmid)>) {
         let needs_node = self.hides_new_nodes && file > 0;
         names.retain(|(name, _)| {
@@ -136,7 +135,7 @@ impl Known {
         }
     }
 
-    /// Present size of the file that a writer may append to.
+    /// Current size of the file that a writer may append to.
     pub(super) fn present_size(&self) -> Result<u64, SourceError> {
         let (file, _) = self.growing;
         let mut files = self.files();
@@ -144,10 +143,11 @@ impl Known {
         size.map_err(|error| files.failed(file, error))
     }
 
-    /// Lets `known` be what was appended to it, up to a size of the file.
+    /// Replaces `known` by one that includes what was appended, up to `size` bytes of
+    /// the file.
     ///
     /// # Errors
-    /// There is damage, up to which it was read.
+    /// The new part is damaged. `known` includes the part before the damage.
     pub(super) fn read_on(known: &mut Arc<Known>, size: u64) -> Result<(), SourceError> {
         let further = lock(&known.furthest).upgrade();
         if let Some(further) = further.filter(|further| further.growing.1 > known.growing.1) {
@@ -163,7 +163,8 @@ impl Known {
         *lock(&own.decoded) = Decoded::default();
         let furthest = match &read {
             Ok(()) => Arc::downgrade(known),
-            // The others are to be told as well.
+            // Other contexts must find the damage by themselves, so that they report it
+            // as well.
             Err(_) => Weak::new(),
         };
         *lock(&known.furthest) = furthest;
@@ -174,7 +175,7 @@ impl Known {
         let (file, next) = &mut self.growing;
         let mut files = lock(&self.files);
         let window = files.window(*file)?;
-        // A record cut short is one that is being written.
+        // An incomplete record is still being written.
         let scanned = self.contents.scan(window, *file, next);
         let tail = scanned.map_err(|error| files.failed(*file, error))?;
         drop(files);
@@ -184,8 +185,8 @@ impl Known {
         Ok(())
     }
 
-    /// A domain after the observation of a number, which `before` is the domain
-    /// before: the same for all that have it at the same time.
+    /// The domain after an observation, which is given with its number. `before` is the
+    /// domain before it. Contexts that ask while the domain is in use share it.
     pub(super) fn domain_after(
         &self,
         (indom, by_beginning): (InDom, bool),
@@ -209,7 +210,7 @@ impl Known {
         Ok(domain)
     }
 
-    /// Every instance that a domain ever has.
+    /// A domain with all instances that it ever has.
     pub(super) fn whole_domain(
         &self,
         (indom, by_beginning): (InDom, bool),
@@ -228,7 +229,7 @@ impl Known {
         Ok(Some(union))
     }
 
-    /// What the instances of a domain were called when.
+    /// Names of the instances of a domain over time.
     pub(super) fn names_over_time(
         &self,
         indom: InDom,
@@ -244,7 +245,7 @@ impl Known {
         Ok(Some(names))
     }
 
-    /// A domain after an observation, from what it was before.
+    /// Decodes a domain after an observation. `before` is the domain before it.
     pub(super) fn observed(
         &self,
         observation: &Observation,
@@ -274,7 +275,7 @@ mod tests {
     use pmderive_core::model::PmStatus;
     use pmderive_core::source::{Freshness, MetadataSource};
 
-    /// A copy of an archive in a folder, and that folder.
+    /// A copy of an archive, and the folder that holds it.
     fn copied(name: &str) -> (tempfile::TempDir, PathBuf) {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/archives").join(name);
         let folder = tempfile::tempdir().expect("a folder");
@@ -286,7 +287,7 @@ mod tests {
         (folder, base)
     }
 
-    /// Opens an archive that is old enough to be shared.
+    /// Opens an archive once it is old enough to be shared.
     fn opened(base: &Path) -> ArchiveContext {
         let named = || resolve(base, None).expect("it is there");
         while Identity::of(&named(), OpenOptions::default()).is_none() {
@@ -321,7 +322,7 @@ mod tests {
             let whole = contexts_whole(one, indom);
             assert!(Arc::ptr_eq(&whole, &contexts_whole(other, indom)), "{indom}");
         }
-        // Who looks names up in another way has other domains.
+        // A context that looks names up in another way has other domains.
         let mut third = opened(&base);
         third.look_up_instances_by_beginning();
         let indom = *third.metadata.known().contents.domains.keys().next().expect("a domain");
@@ -336,7 +337,7 @@ mod tests {
         context.known_instances(indom).expect("it is readable").expect("it is known")
     }
 
-    /// Whatever happens to a file, who opens the archive afterwards reads it.
+    /// After any change to a file, opening the archive again reads it again.
     #[test]
     fn files_that_changed_are_read_again() {
         let append = |path: &Path, bytes: &[u8]| {
@@ -345,7 +346,7 @@ mod tests {
         };
         let changed = |path: &Path| {
             let mut bytes = read(path).expect("it is there");
-            // The name of a metric, or padding of the label.
+            // This is in the name of a metric, or in the padding of the label.
             let at = bytes.windows(4).rposition(|four| four == b"u32\0" || four == b".u32");
             bytes[at.unwrap_or(300)] ^= 0x01;
             bytes
@@ -376,8 +377,8 @@ mod tests {
                 }
             }
         }
-        // The same name in another folder is another archive, and so is another
-        // name: errors tell it.
+        // The same name in another folder is another archive. So is another name of the
+        // same files, because errors contain the name.
         let ((one, base), (_other, same)) = (copied("own-dyn"), copied("own-dyn"));
         assert!(!are_shared(&opened(&base), &opened(&same)));
         let link = one.path().join("b");
@@ -398,7 +399,7 @@ mod tests {
         offsets.take_while(|at| *at < bytes.len()).skip(1).collect()
     }
 
-    /// Contexts that read on after each other, some of them rarely, know the same.
+    /// Contexts that read on at different times know the same.
     #[test]
     fn what_is_appended_is_read_once_and_known_to_all() {
         let (_folder, base) = copied("own-dyn");
@@ -415,7 +416,7 @@ mod tests {
             let file = File::options().append(true).open(&path);
             file.and_then(|mut file| file.write_all(&bytes[written..end])).expect("it is writable");
             written = end;
-            // One of them is two records behind at times.
+            // One context is two records behind at times.
             let count = if round % 3 == 0 { 3 } else { 2 };
             for context in &mut contexts[..count] {
                 context.refresh_metadata().expect("it is sound");
@@ -437,7 +438,7 @@ mod tests {
         }
     }
 
-    /// Damage in what was appended is told to each of them.
+    /// Every context reports damage in an appended part.
     #[test]
     fn damage_that_was_appended_is_told_to_all() {
         let (_folder, base) = copied("own-dyn");

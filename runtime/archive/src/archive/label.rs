@@ -13,8 +13,8 @@
 //! |           | 548 | 256     | zoneinfo                                         |
 //! | 128       | 804 | 4       | length                                           |
 //!
-//! This module compares a label with its file's role, not with other labels'
-//! contents, except for [`ArchiveLabel::belongs_to`].
+//! This module checks that a label is that of its file's role. Only
+//! [`ArchiveLabel::belongs_to`] compares it with another label.
 
 use pmderive_core::model::{PmStatus, Timestamp};
 
@@ -22,7 +22,8 @@ use crate::archive::bytes::Window;
 use crate::archive::layout::{LabelTexts, MAGIC};
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 
-/// Feature bits that do not change how an archive is read (this one is for PCP's own tests).
+/// Feature bits that do not change how an archive is read. This one is for PCP's own
+/// tests.
 const HARMLESS_FEATURES: u32 = 0x8000_0000;
 
 /// The label of an archive (`pmGetArchiveLabel(3)`).
@@ -30,9 +31,9 @@ const HARMLESS_FEATURES: u32 = 0x8000_0000;
 pub struct ArchiveLabel {
     /// Version of the format.
     pub version: Version,
-    /// Process that wrote the archive.
+    /// Process identifier of the writer.
     pub pid: u32,
-    /// When recording began.
+    /// Time when recording began.
     pub start: Timestamp,
     /// Feature bits; 0 in version 2.
     pub features: u32,
@@ -40,11 +41,11 @@ pub struct ArchiveLabel {
     pub host: Box<str>,
     /// Time zone of that host, in the form of the `TZ` variable.
     pub timezone: Box<str>,
-    /// Time zone of that host by its place, such as `:Australia/Melbourne`; often empty.
+    /// Time zone of that host as a place, such as `:Australia/Melbourne`; often empty.
     pub zoneinfo: Box<str>,
 }
 
-/// Which file of an archive a label stands in.
+/// The kind of the file that a label belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A data volume with its number.
@@ -54,7 +55,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The number that stands in the label.
+    /// The number of this role in the label.
     pub(crate) const fn code(self) -> i32 {
         match self {
             Role::Volume(number) => number,
@@ -100,7 +101,7 @@ impl ArchiveLabel {
             return Err(begin.damage("length", format_args!("{length} instead of {size}")));
         }
         if bytes.len() < size {
-            let problem = format!("{length}, but the file ends before that");
+            let problem = format!("{length}, but the file is shorter");
             return Err(begin.damage("length", problem));
         }
         let pid = fields.u32("pid")?;
@@ -137,8 +138,8 @@ impl ArchiveLabel {
         Ok(ArchiveLabel { version, pid, start, features, host, timezone, zoneinfo })
     }
 
-    /// Fails unless this label, read from another file, is of the archive
-    /// whose first data volume has the label `first`. Start times may differ.
+    /// Fails unless this label belongs to the archive whose first data volume has the
+    /// label `first`. Start times may differ.
     pub(super) fn belongs_to(&self, first: &ArchiveLabel) -> Result<(), Damage> {
         let difference = if self.version != first.version {
             "version"
@@ -154,7 +155,7 @@ impl ArchiveLabel {
     }
 }
 
-/// Whatever is wrong inside a label is a bad label to the caller.
+/// To the caller, any problem inside a label is a bad label.
 fn label_status(status: PmStatus) -> PmStatus {
     if status == PmStatus::LOGREC { PmStatus::LABEL } else { status }
 }
@@ -216,7 +217,7 @@ mod tests {
             (
                 label_v2()[..100].to_vec(),
                 PmStatus::LABEL,
-                "f: at byte 0: label.length: 132, but the file ends before that",
+                "f: at byte 0: label.length: 132, but the file is shorter",
             ),
         ];
         for (bytes, status, message) in cases {

@@ -11,15 +11,15 @@
 //! | 28        | 32  |       | sets, one after another                          |
 //! |           |     | 4     | length                                           |
 //!
-//! A set has its instance or -1, the length of its text, the text (JSON,
-//! neither terminated nor padded), the number of its labels, and for each
-//! label 8 bytes: offset of the name (2), its length (1), flags (1), offset of
-//! the value (2), its length (2). In place of the number of labels there may
-//! be a status, and no labels.
+//! A set consists of its instance or -1, the length of its text, the text (JSON,
+//! without terminator or padding), the number of its labels, and 8 bytes for each
+//! label: offset of the name (2), its length (1), flags (1), offset of the value (2),
+//! its length (2). Instead of the number of labels there may be a status; then there
+//! are no labels.
 //!
-//! Input: such records, of which the positions are kept. Output: the sets in force
-//! at a time, decoded and checked when they are asked for, so that a damaged
-//! one is in the way of nobody else. This module does not read files.
+//! Input: such records, whose places are kept. Output: the sets in force at a time.
+//! They are decoded and checked on demand, so a damaged set harms no other. This module
+//! does not read files.
 
 use pmderive_core::model::{
     InstId, LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, Timestamp, label_text,
@@ -28,11 +28,11 @@ use pmderive_core::model::{
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
 
-/// Longest text of a set in bytes, and most labels in it.
+/// Maximum length in bytes of a set's text, and maximum number of labels in a set.
 pub(crate) const MAX_TEXT: usize = 65_535;
 pub(crate) const MAX_LABELS: i32 = 255;
 
-/// Where a record of labels stands in the metadata, and since when it holds.
+/// The place of a record of labels in the metadata, and the time from which it holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelObservation {
     pub(super) stamp: Timestamp,
@@ -40,18 +40,18 @@ pub(super) struct LabelObservation {
     pub(super) version: Version,
 }
 
-/// A record of labels, decoded as far as its sets.
+/// A record of labels, decoded up to its sets.
 pub(super) struct LabelRecord<'a> {
     pub(super) stamp: Timestamp,
-    /// `None` for a level that nobody can ask for.
+    /// `None` for a level that no question asks for.
     pub(super) level: Option<LabelLevel>,
     /// Begins with the number of sets.
     sets: Fields<'a>,
 }
 
 impl<'a> LabelRecord<'a> {
-    /// Decodes a record, length words and type included, that stands at
-    /// `offset` in its file.
+    /// Decodes a record, with its length words and type, that begins at `offset` in its
+    /// file.
     pub(super) fn decode(
         bytes: &'a [u8],
         offset: u64,
@@ -67,7 +67,7 @@ impl<'a> LabelRecord<'a> {
         Ok(LabelRecord { stamp, level, sets })
     }
 
-    /// The sets, each checked.
+    /// Decodes and checks the sets.
     pub(super) fn sets(mut self) -> Result<Vec<LabelSet>, Damage> {
         let count = self.sets.count(12, "sets")?;
         let mut sets = Vec::new();
@@ -119,41 +119,42 @@ fn read_place(fields: &mut Fields<'_>) -> Result<LabelPlace, Damage> {
     })
 }
 
-/// All records of one level of one thing.
+/// All label records of one subject at one level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelHistory {
-    /// Once settled in order of time; among equal times in order of the file.
+    /// After `settle`, these are in order of time; with equal times, in order of the
+    /// file.
     observations: Vec<LabelObservation>,
     unsorted: bool,
 }
 
 impl LabelHistory {
-    /// Takes a further record into account.
+    /// Adds a record.
     pub(super) fn add(&mut self, observation: LabelObservation) {
         self.unsorted |=
             self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
         self.observations.push(observation);
     }
 
-    /// Takes the records of another archive into account.
+    /// Adds the records of another archive.
     pub(super) fn merge(&mut self, other: LabelHistory) {
         other.observations.into_iter().for_each(|observation| self.add(observation));
     }
 
-    /// To be called after records were added: puts them in order.
+    /// Restores the order of time. Must be called after records were added.
     pub(super) fn settle(&mut self) {
         if std::mem::take(&mut self.unsorted) {
             self.observations.sort_by_key(|observation| observation.stamp);
         }
     }
 
-    /// Since when each record holds.
+    /// The times from which the records hold.
     pub(super) fn times(&self) -> impl Iterator<Item = Timestamp> {
         self.observations.iter().map(|observation| observation.stamp)
     }
 
-    /// The record in force at `time`: the last one up to then, which replaces
-    /// those before it. `None` before the first one.
+    /// The record in force at `time`: the last one up to then, which replaces all
+    /// earlier ones. `None` before the first one.
     pub(super) fn at(&self, time: Timestamp) -> Option<LabelObservation> {
         let count = self.observations.partition_point(|observation| observation.stamp <= time);
         self.observations[..count].last().copied()
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
     use pmderive_core::model::Pmid;
 
-    /// A record of the item 1.2.3 at second 5: its sets are given as bytes.
+    /// A record of labels for metric 1.2.3 at second 5. Its sets are given as bytes.
     fn record(version: Version, count: u32, sets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0; 8 + version.stamp_size()];
         let seconds = [0, 0, 0, 5];

@@ -1,11 +1,11 @@
-//! Numbers of the format that reader and writer share (`LOGARCHIVE(5)`), as
-//! far as they belong to no single kind of record.
+//! Numbers of the format that both reader and writer use (`LOGARCHIVE(5)`) and that
+//! belong to no single kind of record.
 
 use pmderive_core::model::{InDom, Pmid, TextKind, TextSubject};
 
 use crate::archive::record::Version;
 
-/// All of a label's magic word but the version.
+/// The magic word of a label without its last byte, the version.
 pub(crate) const MAGIC: u32 = 0x5005_2600;
 
 /// Type of a metadata record: descriptor and names of a metric.
@@ -23,12 +23,12 @@ pub(crate) const INSTANCES_DELTA: u32 = 6;
 /// Type of a metadata record: labels, version 3.
 pub(crate) const LABELS: u32 = 7;
 
-/// Sizes in bytes of the texts in a label, the NUL that ends each included.
+/// Sizes in bytes of the texts in a label. Each includes the terminating NUL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LabelTexts {
     pub(crate) host: usize,
     pub(crate) timezone: usize,
-    /// 0 where there is no such field.
+    /// 0 if the version has no such field.
     pub(crate) zoneinfo: usize,
 }
 
@@ -58,7 +58,7 @@ impl Version {
     }
 }
 
-/// Kind of a text record, and the number of what the text is about.
+/// The kind of a text record, and the identifier of its subject.
 pub(crate) const fn text_code(of: TextSubject, kind: TextKind) -> (u32, u32) {
     let kind = match kind {
         TextKind::OneLine => 1,
@@ -70,7 +70,7 @@ pub(crate) const fn text_code(of: TextSubject, kind: TextKind) -> (u32, u32) {
     }
 }
 
-/// What a text record is about; `None` for a kind without a meaning.
+/// The subject and kind of a text record; `None` for a kind without meaning.
 pub(crate) const fn text_key(kind: u32, ident: u32) -> Option<(TextSubject, TextKind)> {
     Some(match kind {
         5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),

@@ -1,12 +1,12 @@
 //! The metadata of all archives of a context, as one.
 //!
-//! Input: metadata files, read from front to back when archives are opened
-//! (`meta_contents`); what a writer appends later to that of the last archive
-//! is found by [`Metadata::refresh`]. Output: lookups, as of a time where that
-//! matters. Values are not known here.
+//! Input: metadata files. `meta_contents` reads them from front to back when archives
+//! are opened. [`Metadata::refresh`] reads what a writer appends later to those of the
+//! last archive. Output: lookups, as of a time if the answer depends on it. This module
+//! does not know values.
 //!
-//! Archives have to agree on what they say of a metric; instances and labels
-//! of all of them make one line of time, and of two texts the later one counts.
+//! Archives must agree on their metrics. Their instances and labels form one line of
+//! time. Of two texts for one subject the later one counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,33 +32,33 @@ use crate::archive::single::SingleArchive;
 /// The metadata of a context's archives.
 #[derive(Default)]
 pub(super) struct Metadata {
-    /// What was read of them.
+    /// Everything read, which other contexts may share.
     known: Arc<Known>,
-    /// Names of instances are looked up as libpcp does it.
+    /// Names of instances are looked up as libpcp does (by their beginning).
     lookup_by_beginning: bool,
-    /// Domains as they were asked for last.
+    /// The version of each domain that was asked for last.
     current: HashMap<InDom, Option<DomainVersion>>,
 }
 
-/// The metadata of one archive, before it is known whether it agrees with that of others.
+/// The metadata of one archive, before they are compared with those of other archives.
 struct Read {
     window: Window,
     size: u64,
-    /// Offset behind the last record.
+    /// Offset after the last record.
     next: u64,
     tail: Tail,
     contents: Contents,
 }
 
-/// What is missing at the end of a metadata file.
+/// A problem at the end of a metadata file.
 pub(super) struct Missing {
     pub(super) what: SourceError,
-    /// libpcp refuses the archive.
+    /// True if libpcp refuses the archive because of it.
     pub(super) is_refused: bool,
 }
 
 impl Metadata {
-    /// That of archives that a context is there for already.
+    /// The metadata of archives that another context has open.
     pub(super) fn of(known: Arc<Known>) -> Metadata {
         Metadata { known, ..Metadata::default() }
     }
@@ -68,12 +68,12 @@ impl Metadata {
         self.known = std::mem::take(&mut self.known).enter(identity, archives);
     }
 
-    /// Adds the metadata of an archive whose first data volume has the label
-    /// `first`. `is_last` if it is, so far, the last archive in time: one that
-    /// a writer may append to. Gives what is missing of the last record.
+    /// Adds the metadata of an archive whose first data volume has the label `first`.
+    /// `is_last` says that no later archive was added so far; a writer may append to
+    /// the last one. Returns what is missing of the last record.
     ///
     /// # Errors
-    /// The file is damaged, or contradicts those before. Nothing was added then.
+    /// The file is damaged, or it contradicts an earlier one. Then nothing was added.
     pub(super) fn add(
         &mut self,
         member: &Member,
@@ -103,8 +103,8 @@ impl Metadata {
         Ok(Some(Missing { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
     }
 
-    /// Fails when metrics are described otherwise than before; in the order of
-    /// the file, so that of several differences the first one is told.
+    /// Fails if a metric is described differently than before. Metrics are compared in
+    /// the order of the file, so the first of several differences is reported.
     fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {
         let Known { contents: before, names, .. } = &*self.known;
         if before.descs.is_empty() {
@@ -132,25 +132,25 @@ impl Metadata {
         Ok(())
     }
 
-    /// Names below nodes that the first archive does not have are hidden, as by
-    /// libpcp 6, which marks new nodes of a name space as trimmed. To be called
-    /// before archives are added.
+    /// Hides names below nodes that the first archive does not have, as libpcp 6 does,
+    /// which marks new nodes of a name space as trimmed. Must be called before archives
+    /// are added.
     pub(super) fn hide_new_nodes(&mut self) {
         Arc::make_mut(&mut self.known).hides_new_nodes = true;
     }
 
-    /// The same metadata, as far as it was read.
+    /// A copy for another context, with everything read so far.
     pub(super) fn duplicate(&self) -> Metadata {
         let (known, current) = (Arc::clone(&self.known), self.current.clone());
         Metadata { known, lookup_by_beginning: self.lookup_by_beginning, current }
     }
 
-    /// True when something was appended since the file was read.
+    /// True if something was appended since the file was last read.
     pub(super) fn has_grown(&mut self) -> bool {
         self.known.present_size().is_ok_and(|size| size != self.known.size)
     }
 
-    /// Reads what was appended since. True when there are new descriptors or names.
+    /// Reads what was appended. True if there are new descriptors or names.
     pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
         let Ok(size) = self.known.present_size() else { return Ok(false) };
         if size == self.known.size {
@@ -162,20 +162,19 @@ impl Metadata {
         Ok(before != count(&self.known))
     }
 
-    /// What the file that may grow lacked of its last record when it was read
-    /// last.
+    /// What was missing of the last record when the growing file was last read.
     pub(super) fn unfinished(&self) -> Option<SourceError> {
         let missing = self.known.missing.clone()?;
         Some(self.known.files().failed(self.known.growing.0, missing))
     }
 
-    /// Looks names of instances up as libpcp does it. To be called before
-    /// any domain is asked for.
+    /// Looks up names of instances as libpcp does (by their beginning). Must be called
+    /// before any domain is asked for.
     pub(super) fn look_up_by_beginning(&mut self) {
         self.lookup_by_beginning = true;
     }
 
-    /// What was read.
+    /// Everything read.
     #[cfg(test)]
     pub(super) fn known(&self) -> &Arc<Known> {
         &self.known
@@ -206,7 +205,7 @@ impl Metadata {
         Ok(domain.ok_or(PmStatus::INDOM_LOG))
     }
 
-    /// Every instance that a domain ever has.
+    /// A domain with all instances that it ever has.
     pub(super) fn whole_domain(
         &self,
         indom: InDom,
@@ -215,8 +214,8 @@ impl Metadata {
         Ok(whole.ok_or(PmStatus::INDOM_LOG))
     }
 
-    /// Names of those of the instances that the domain ever has: what each was
-    /// called last up to `time`, or else first.
+    /// Names of those among `instances` that the domain ever has: the last name of each
+    /// up to `time`, or else its first one.
     pub(super) fn names_near(
         &self,
         indom: InDom,
@@ -228,7 +227,7 @@ impl Metadata {
         Ok(instances.iter().filter_map(name).collect())
     }
 
-    /// Every instance that a domain ever has, and when.
+    /// All instances that a domain ever has, and the time during which each exists.
     pub(super) fn lives(&self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
         let known = &self.known;
         let Some(history) = known.contents.domains.get(&indom) else {
@@ -237,7 +236,7 @@ impl Metadata {
         history.lives(|observation, before| known.observed(observation, before)).map(Ok)
     }
 
-    /// A help text. Where only one line is known, that is the help as well.
+    /// A help text. If there is only the one-line text, it serves as the long one too.
     pub(super) fn text(
         &self,
         of: TextSubject,
@@ -254,7 +253,7 @@ impl Metadata {
         Ok(found)
     }
 
-    /// The labels of a level in force at `time`: none when it never had any.
+    /// The labels of a level in force at `time`; empty if it never had any.
     pub(super) fn labels(
         &self,
         level: LabelLevel,
@@ -271,7 +270,7 @@ impl Metadata {
         sets.map_err(|damage| files.failed(place.file, damage))
     }
 
-    /// When labels of any level change, in order of time.
+    /// The times at which labels of any level change, in ascending order.
     pub(super) fn label_times(&self) -> Vec<Timestamp> {
         let histories = self.known.contents.labels.values();
         let mut times: Vec<Timestamp> = histories.flat_map(LabelHistory::times).collect();
@@ -280,17 +279,17 @@ impl Metadata {
         times
     }
 
-    /// True when there are, at any time, labels of the archive as a whole.
+    /// True if the archive as a whole has labels at any time.
     pub(super) fn has_context_labels(&self) -> bool {
         self.known.contents.labels.contains_key(&LabelLevel::Context)
     }
 }
 
-/// Looks whether a metadata file begins as that of an archive whose first data
+/// Checks that a metadata file begins with the label of an archive whose first data
 /// volume has the label `first`.
 ///
 /// # Errors
-/// It does not, or cannot be read.
+/// It does not, or it cannot be read.
 pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), SourceError> {
     let opened = member.open().map_err(ReadError::Io);
     let label = opened.and_then(|opened| {
@@ -322,7 +321,7 @@ mod tests {
     use super::*;
     use pmderive_core::model::ValueType;
 
-    /// A record with its length words around the given words.
+    /// A record of the given words and bytes, between its length words.
     fn record(words: &[u32], tail: &[u8]) -> Vec<u8> {
         let length = u32::try_from(4 * words.len() + tail.len() + 8).expect("small");
         let mut bytes = length.to_be_bytes().to_vec();
@@ -332,7 +331,8 @@ mod tests {
         bytes
     }
 
-    /// A descriptor of metric 1.2.3: type, instance domain, semantics, units, one name.
+    /// A descriptor of metric 1.2.3 with one name. The words are type, instance domain,
+    /// semantics and units.
     fn desc(words: [u32; 4], name: &[u8]) -> Vec<u8> {
         let [kind, indom, semantics, units] = words;
         let length = u32::try_from(name.len()).expect("short");
@@ -362,7 +362,7 @@ mod tests {
         let good = [1, NONE, 1, 0];
         let (metadata, missing) = open(&[
             desc(good, b"a.b\0\0"),
-            // Labels of a level that nobody asks for, and a help text.
+            // The level of these labels is one that nobody asks for.
             record(&[3, 0, 0, 64, 0], b"xyz"),
             record(&[4, 5, 2], b"help"),
             desc(good, b"c.d"),
@@ -394,7 +394,7 @@ mod tests {
             };
             let expected = what.map(|(what, is_refused)| {
                 let place = format!("f: at byte 175: {what} begins here, but the file ends");
-                (format!("{place} before that: cut off, or not written yet"), is_refused)
+                (format!("{place} before its end: cut off, or not written yet"), is_refused)
             });
             let found = missing.map(|missing| (missing.what.to_string(), missing.is_refused));
             assert_eq!(found, expected, "{left}");
@@ -413,7 +413,7 @@ mod tests {
             (
                 vec![cut],
                 PmStatus::LOGREC,
-                "132: a descriptor of 43 bytes begins here, but the file ends before that: cut \
+                "132: a descriptor of 43 bytes begins here, but the file ends before its end: cut \
                  off, or not written yet",
             ),
             (

@@ -8,12 +8,12 @@
 //! | 4    | help text                               | kept as a position, see `texts`   |
 //! | 5, 6 | instances, version 3: whole, difference | kept as a position, see `domains` |
 //!
-//! A descriptor record: length, type, pmid, type of values, instance domain,
-//! semantics, units, number of names, and each name with its length in front,
-//! all words of 4 bytes; then the length again.
+//! A descriptor record consists of 4-byte words: length, type, pmid, type of values,
+//! instance domain, semantics, units and number of names. Each name follows with its
+//! length before it, then the length of the record again.
 //!
-//! Input: a file, read from front to back. Output: what its records say. That there
-//! may be several archives is known only as the number of the file in places.
+//! Input: a file, read from front to back. Output: the contents of its records. Several
+//! archives matter here only as the number of the file in each place.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,40 +31,40 @@ use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 use crate::archive::texts::Texts;
 
-/// Length words and the type of a record.
+/// Length in bytes of a record's length words and type.
 const FRAME: usize = 3 * LENGTH_WORD;
 
-/// What records say.
+/// Everything that the records say.
 #[derive(Clone, Default)]
 pub(super) struct Contents {
     pub(super) descs: Arc<HashMap<Pmid, MetricDesc>>,
     pub(super) domains: HashMap<InDom, DomainHistory>,
     pub(super) labels: HashMap<LabelLevel, LabelHistory>,
     pub(super) texts: Arc<Texts>,
-    /// Names with their metrics that were not taken away yet, in order.
+    /// Names with their metrics in the order of the file, until they are taken over.
     pub(super) names: Vec<(Box<str>, Pmid)>,
 }
 
-/// What stands at an offset of the metadata.
+/// What is found at an offset of the metadata.
 pub(super) enum Next {
-    /// A record of so many bytes, complete and with the length behind it that
-    /// stands in front of it.
+    /// A complete record of this many bytes, with equal lengths before and after it.
     Record(usize),
     End(Tail),
 }
 
-/// How the metadata ends. A record that is not whole is still being written,
-/// or whoever wrote it was stopped.
+/// The end of the metadata. An incomplete record is still being written, or its writer
+/// was stopped.
 pub(super) enum Tail {
     Complete,
-    /// Within length and type of a record: libpcp takes that for no record.
+    /// The file ends within length and type of a record. libpcp does not count that as
+    /// a record.
     Begun(Damage),
-    /// Within a record, behind its type.
+    /// The file ends within a record, after its type.
     Cut(Damage),
 }
 
 impl Tail {
-    /// What is missing of a record that is not whole.
+    /// The incomplete record, if there is one.
     pub(super) fn missing(&self) -> Option<&Damage> {
         match self {
             Tail::Complete => None,
@@ -86,7 +86,8 @@ pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, Read
     let length = usize::try_from(header.u32("length")?).unwrap_or(usize::MAX);
     let at_type = header;
     let kind = header.u32("type")?;
-    // Of a cut the type is sound; where it is not, the length is not to be trusted either.
+    // In a cut record the type is valid. If it is not, the length cannot be trusted
+    // either.
     let what = kind_name(kind).ok_or_else(|| unknown_type(&at_type, kind));
     if length < FRAME || i32::try_from(length).is_err() {
         let message = format!("record.length: {length} is impossible");
@@ -107,14 +108,15 @@ pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, Read
     Ok(Next::Record(length))
 }
 
-/// What is missing of a record that the file ends in.
+/// Describes a record that the file ends in.
 fn unfinished(offset: u64, what: &str) -> Damage {
-    let message =
-        format!("a {what} begins here, but the file ends before that: cut off, or not written yet");
+    let message = format!(
+        "a {what} begins here, but the file ends before its end: cut off, or not written yet"
+    );
     Damage::new(PmStatus::LOGREC, offset, message)
 }
 
-/// What records of a type are.
+/// The name of a kind of records.
 fn kind_name(kind: u32) -> Option<&'static str> {
     Some(match kind {
         layout::DESC => "descriptor",
@@ -125,15 +127,15 @@ fn kind_name(kind: u32) -> Option<&'static str> {
     })
 }
 
-/// That no record has such a type.
+/// The error for a type that no record has.
 pub(super) fn unknown_type(at_type: &Fields<'_>, kind: u32) -> Damage {
     let damage = at_type.damage("type", format_args!("{kind} is unknown"));
     Damage { status: PmStatus::RECTYPE, ..damage }
 }
 
 impl Contents {
-    /// Reads records of a file from the offset `next` on, which is moved
-    /// behind the last one that was taken.
+    /// Reads the records of a file from the offset `next` on. Moves `next` to the end
+    /// of the last record that was read.
     pub(super) fn scan(
         &mut self,
         window: &mut Window,
@@ -152,8 +154,8 @@ impl Contents {
         }
     }
 
-    /// Takes over what another archive's records say, but for the names. What
-    /// both describe is the same.
+    /// Adds everything from another archive, except for the names. The caller has
+    /// checked that both agree on their metrics.
     pub(super) fn merge(&mut self, other: Contents) {
         if self.descs.is_empty() {
             *self = other;
@@ -169,13 +171,13 @@ impl Contents {
         Arc::make_mut(&mut self.texts).merge(&other.texts);
     }
 
-    /// To be called after records were read: puts what has a time in order.
+    /// Restores the order of time. Must be called after records were read.
     pub(super) fn settle(&mut self) {
         self.domains.values_mut().for_each(DomainHistory::settle);
         self.labels.values_mut().for_each(LabelHistory::settle);
     }
 
-    /// Takes one record, which is complete.
+    /// Reads one complete record.
     fn take_record(&mut self, record: &[u8], place: RecordPlace) -> Result<(), Damage> {
         let offset = place.offset;
         let body = record.len() - LENGTH_WORD;
@@ -207,7 +209,7 @@ impl Contents {
         change: Change,
     ) -> Result<(), Damage> {
         let instances = DomainRecord::decode(record, place.offset, version, change)?;
-        // An empty list leaves the older one in force.
+        // An empty list does not replace the list before it.
         if instances.len() > 0 {
             self.domains.entry(instances.indom).or_default().add(Observation {
                 stamp: instances.stamp,
@@ -251,8 +253,8 @@ fn take_desc(
     Ok(())
 }
 
-/// The descriptor and the names in a record, whose last length word is left
-/// out of `body`.
+/// The descriptor and the names of a record. `body` is the record without its last
+/// length word.
 pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<Box<str>>), Damage> {
     let mut fields = Fields::new("desc", body, offset);
     fields.take(2 * LENGTH_WORD, "header")?;
@@ -264,7 +266,7 @@ pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<B
         units: Units::from_wire(fields.u32("units")?),
     };
     let mut names = Vec::new();
-    // Some writers leave the number of names out when there are none.
+    // Some writers omit the number of names if there are none.
     if fields.rest().is_empty() {
         return Ok((desc, names));
     }
@@ -284,7 +286,8 @@ pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<B
     Ok((desc, names))
 }
 
-/// What two descriptors of one metric differ in: status, field, and what either has.
+/// The first difference between two descriptors of a metric: its status, the field, and
+/// the value in each of the two.
 pub(super) fn difference(
     known: &MetricDesc,
     desc: &MetricDesc,

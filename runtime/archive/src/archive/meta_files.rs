@@ -1,8 +1,8 @@
-//! The metadata files of the archives of a context, for reading records again.
+//! The metadata files of a context's archives, to read their records again.
 //!
-//! Input: files in order of their archives, and places in them. Output: the bytes
-//! there. Only the file that was read last is open, so that a thousand
-//! archives cost no more than one. What the bytes mean is not known here.
+//! Input: files in the order of their archives, and places in them. Output: the bytes
+//! there. Only the file that was read last is open, so a thousand archives need no more
+//! than one. This module does not know what the bytes mean.
 
 use pmderive_core::source::SourceError;
 
@@ -10,27 +10,27 @@ use crate::archive::bytes::Window;
 use crate::archive::files::Member;
 use crate::archive::record::ReadError;
 
-/// Where a record of the metadata stands.
+/// The place of a record, or of a part of one, in the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordPlace {
-    /// Position of its file.
+    /// Position of the file among the metadata files.
     pub(super) file: u32,
-    /// Offset in the file of its first byte, or of the part that is wanted.
+    /// Offset in the file.
     pub(super) offset: u64,
     /// Length in bytes.
     pub(super) length: usize,
 }
 
-/// Metadata files.
+/// All metadata files of a context.
 #[derive(Default)]
 pub(super) struct MetadataFiles {
     members: Vec<Member>,
-    /// The file that is open.
+    /// The file that is open, with its position.
     open: Option<(u32, Window)>,
 }
 
 impl MetadataFiles {
-    /// Position of the file that is added next.
+    /// Number of files, which is the position of the file that is added next.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
@@ -41,7 +41,7 @@ impl MetadataFiles {
         self.members.push(member.clone());
     }
 
-    /// Name of a file for messages.
+    /// Name of a file, for messages.
     pub(super) fn name(&self, file: u32) -> String {
         self.members.get(file as usize).map(Member::name).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl MetadataFiles {
         error.into().in_file(&self.name(file))
     }
 
-    /// A file, open.
+    /// Opens a file unless it is open.
     pub(super) fn window(&mut self, file: u32) -> Result<&mut Window, SourceError> {
         let window = match self.open.take() {
             Some((open, window)) if open == file => window,
@@ -63,10 +63,11 @@ impl MetadataFiles {
         Ok(&mut self.open.insert((file, window)).1)
     }
 
-    /// The bytes at a place; fewer where the file became shorter.
+    /// The bytes at a place; fewer if the file has become shorter.
     pub(super) fn at(&mut self, place: RecordPlace) -> Result<&[u8], SourceError> {
         let RecordPlace { file, offset, length } = place;
-        // Read before it is looked at: an error needs the name of the file.
+        // The bytes are read twice because an error needs the name of the file, which
+        // the borrow of the first reading would block.
         if let Err(error) = self.window(file)?.at(offset, length) {
             return Err(self.failed(file, error));
         }

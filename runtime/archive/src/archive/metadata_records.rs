@@ -1,9 +1,9 @@
-//! Everything that the metadata of an archive says, in the order in which it
-//! was written: for those who copy an archive, not for those who ask about it.
+//! Everything that the metadata of archives say, in the order in which it was written.
+//! It serves to copy an archive, not to answer questions about it.
 //!
 //! Input: metadata files, record by record, one archive after the other. Output:
-//! descriptors, texts, labels, and whole instance domains, with differences
-//! applied. Only the domains are remembered.
+//! descriptors, texts, labels and whole instance domains, with differences applied.
+//! Only the domains are remembered.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,73 +27,75 @@ use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, te
 use crate::archive::resolve::resolve;
 use crate::archive::texts::decode_text;
 
-/// What one record of the metadata says.
+/// The contents of one metadata record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetadataRecord {
-    /// There is a metric, and these are its names, or further ones.
+    /// A metric with its names, or further names of a known metric.
     Metric {
-        /// Its descriptor.
+        /// The descriptor.
         desc: MetricDesc,
-        /// Names.
+        /// The names.
         names: Vec<Box<str>>,
     },
-    /// From a time on a domain has these instances.
+    /// The instances of a domain from a time on.
     Instances {
-        /// Since when.
+        /// The time from which they hold.
         time: Timestamp,
         /// The domain.
         indom: InDom,
-        /// All its instances, in order of their identifiers.
+        /// All instances, in order of their identifiers.
         domain: Arc<InstanceDomain>,
     },
-    /// From a time on a level has these labels.
+    /// The labels of a level from a time on.
     Labels {
-        /// Since when.
+        /// The time from which they hold.
         time: Timestamp,
         /// The level.
         level: LabelLevel,
-        /// Its sets, several on the level of instances only.
+        /// The label sets. Only the level of instances has several.
         sets: Vec<LabelSet>,
     },
-    /// A help text, which has no time.
+    /// A help text. It has no time.
     Text {
-        /// What it is about.
+        /// The subject of the text.
         of: TextSubject,
-        /// Which text.
+        /// One line, or the long text.
         kind: TextKind,
         /// The text.
         text: Box<str>,
     },
 }
 
-/// The records of the metadata of an archive, or of several, the earliest
-/// first, in the order of the files. Ends after the first error. Lists without
-/// instances, labels of an unknown level and texts of an unknown kind are left
-/// out, as no reader takes note of them, and so is a last record that is cut
-/// short, see [`crate::archive::ArchiveContext::take_warnings`].
+/// The metadata records of one or several archives. The earliest archive comes first;
+/// the records of each come in the order of its file. The iterator ends after the first
+/// error.
+///
+/// Records that no reader uses are left out: lists without instances, labels of an
+/// unknown level, texts of an unknown kind, and an incomplete last record (see
+/// [`crate::archive::ArchiveContext::take_warnings`]).
 pub struct MetadataRecords {
-    /// Files that were not read yet, the next one last.
+    /// The files that were not read yet, in reverse order.
     files: Vec<Member>,
-    /// The file being read, its name, and the offset of its next record.
+    /// The current file, its name, and the offset of its next record.
     current: Option<(Window, String, u64)>,
     domains: HashMap<InDom, Arc<InstanceDomain>>,
     is_done: bool,
 }
 
 impl MetadataRecords {
-    /// Opens the metadata of archives, named as for
-    /// [`crate::archive::ArchiveContext::open`]; those that this leaves out are
-    /// left out here as well.
+    /// Opens the metadata of archives. `path` names them as for
+    /// [`crate::archive::ArchiveContext::open`]. Archives that this leaves out are left
+    /// out here as well.
     ///
     /// # Errors
-    /// As for that.
+    /// Those of [`crate::archive::ArchiveContext::open`].
     pub fn open(path: &Path) -> Result<MetadataRecords, SourceError> {
         let archives = open_all(resolve(path, None)?, OpenOptions::default())?.archives;
         let files = archives.iter().rev().map(|archive| archive.files.metadata.clone()).collect();
         Ok(MetadataRecords { files, current: None, domains: HashMap::new(), is_done: false })
     }
 
-    /// The next record that says something. `None` at the end.
+    /// The next record with contents. `None` at the end.
     fn read(&mut self) -> Result<Option<MetadataRecord>, SourceError> {
         loop {
             if let Some((window, name, next)) = &mut self.current {
@@ -115,7 +117,7 @@ impl MetadataRecords {
     }
 }
 
-/// The next record of a file that says something. `None` at its end.
+/// The next record of a file that has contents. `None` at its end.
 fn read(
     window: &mut Window,
     next: &mut u64,
@@ -125,7 +127,8 @@ fn read(
         let offset = *next;
         let length = match next_record(window, offset)? {
             Next::Record(length) => length,
-            // What is missing is a warning of the context that is opened beside.
+            // An incomplete record is a warning of the context that the caller opens as
+            // well.
             Next::End(_) => return Ok(None),
         };
         *next += length as u64;
@@ -159,7 +162,7 @@ fn decode(
     let at_type = header;
     let mut instances = |version, change| {
         let list = DomainRecord::decode(record, offset, version, change)?;
-        // An empty list leaves the older one in force.
+        // An empty list does not replace the list before it.
         if list.len() == 0 {
             return Ok(None);
         }

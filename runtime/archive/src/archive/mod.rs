@@ -23,31 +23,29 @@
 //!          of all archives,    │                                   │
 //!          with marks between  │                          values   │ walks the headers of the sets
 //!                              │                       selection   ▼ and finds those of the fetch
-//!                              │        Wire.bytes = the record │ its chosen sets, in order      
+//!                              │        Wire.bytes = the record │ its chosen sets, in order
 //!                              │                                        ▲ first_set
 //!                              └─────►  ResultBatch.domains               block_origin = -8
 //! ```
 //!
-//! A fetch walks forward over framed records, skips marks (and remembers that
-//! there was a gap) and records that hold none of its metrics, and copies the
-//! first one that does. Its value sets are then repeated behind the copy in
-//! the order of the fetch, so that the blocks they point to stay where they are.
+//! A fetch goes forward from record to record. It skips marks (and notes that there was
+//! a gap) and records that hold none of its metrics, and copies the first record that
+//! does. The value sets of its metrics are then repeated after the copy in the order of
+//! the fetch, so the blocks that they refer to stay in place. Fetching backward works
+//! the same way. Between records, `interpolation` keeps the records around the time of
+//! a fetch and computes the values.
 //!
-//! Files are read in chunks through a sliding window (`bytes`), compressed
-//! ones are expanded as far as they are read (`decompress`). Damage is
-//! reported with file and offset, and reading can go on behind it. Records whose
-//! times do not fit are left out (`order`), and what no reader notices is found
-//! by `inspection`.
+//! Files are read in chunks through a sliding window (`bytes`). Compressed files are
+//! expanded only as far as they are read (`decompress`). Damage is reported with file
+//! and offset, and reading can continue after it. Records with wrong times are left out
+//! (`order`). `inspection` finds problems that no reader notices.
 //!
-//! Backward it is the same. Between records, `interpolation` keeps the records
-//! around the time of a fetch and computes the values there.
+//! Reading finds what a writer has appended meanwhile. `growth` serves those who wait
+//! for it.
 //!
-//! What a writer appends is found while reading goes on; `growth` is for those
-//! who wait for it.
-//!
-//! A single archive is a context of one: only `opening`, `sequence` and `meta`
-//! know that there may be more, and only one data volume and one metadata file
-//! are open for each reader.
+//! A single archive is a context with one archive. Only `opening`, `sequence` and
+//! `meta` know that there may be several. Each reader has one data volume and one
+//! metadata file open at a time.
 
 mod answers;
 mod bytes;

@@ -1,9 +1,8 @@
 //! The name space of an archive: the names in its descriptor records.
 //!
-//! Input: names with their metrics, in the order of the metadata. Output: lookups
-//! and traversals, in libpcp's order, which puts what is new in front of its
-//! siblings. Several names of one metric are all kept; what a metric is like
-//! is not known here.
+//! Input: names with their metrics, in the order of the metadata. Output: lookups and
+//! traversals. They use libpcp's order, in which a new name comes before its siblings.
+//! All names of a metric are kept. This module does not know descriptors.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -15,25 +14,25 @@ use pmderive_core::source::Child;
 struct Entry {
     name: Box<str>,
     pmid: Pmid,
-    /// How many names came before it.
+    /// Number of names that were added before.
     position: usize,
 }
 
-/// Names of metrics, ordered.
+/// The names of metrics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// Sorted by name, each once.
+    /// Sorted by name. Each name occurs once.
     entries: Vec<Entry>,
     /// Metrics with the positions of their names in `entries`, sorted.
     by_metric: Vec<(Pmid, usize)>,
 }
 
 impl Names {
-    /// Adds names. Of two metrics with one name the first one keeps it.
+    /// Adds names. If two metrics have the same name, the first one keeps it.
     pub(super) fn extend(&mut self, names: impl IntoIterator<Item = (Box<str>, Pmid)>) {
         let names = names.into_iter().zip(self.entries.len()..);
         self.entries.extend(names.map(|((name, pmid), position)| Entry { name, pmid, position }));
-        // Stable, so that the first of equal names stays in front.
+        // The sort is stable, so the first of equal names stays first.
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
         self.entries.dedup_by(|later, first| later.name == first.name);
         self.by_metric.clear();
@@ -41,12 +40,12 @@ impl Names {
         self.by_metric.sort_unstable();
     }
 
-    /// True if a name was added, be it of a metric or a node by now.
+    /// True if the name was added, even if there are names below it now.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok()
     }
 
-    /// True if the node directly above a name is there.
+    /// True if the name's parent node exists.
     pub(super) fn has_node_of(&self, name: &str) -> bool {
         name.rsplit_once('.').is_none_or(|(node, _)| !self.below(node).is_empty())
     }
@@ -56,8 +55,8 @@ impl Names {
         self.entries.len()
     }
 
-    /// The metric of a name (`pmLookupName(3)`): `PM_ERR_NONLEAF` when other
-    /// names lie below it, even if a metric has it too.
+    /// The metric with a name (`pmLookupName(3)`). `PM_ERR_NONLEAF` if there are names
+    /// below it, even if a metric has the name too.
     pub(super) fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         if !self.below(name).is_empty() {
             return Err(PmStatus::NONLEAF);
@@ -68,7 +67,8 @@ impl Names {
         }
     }
 
-    /// The names at or below `prefix`, in order; `None` when there is no such node.
+    /// The names at or below `prefix`, in libpcp's order. `None` if there is no such
+    /// node.
     pub(super) fn traverse(&self, prefix: &str) -> Option<Vec<String>> {
         let candidates = if prefix.is_empty() { &self.entries[..] } else { self.below(prefix) };
         if candidates.is_empty() && !prefix.is_empty() {
@@ -78,8 +78,8 @@ impl Names {
         Some(names.filter(|name| self.below(name).is_empty()).map(str::to_owned).collect())
     }
 
-    /// All names of a metric, in order (`pmNameAll(3)`), without those that
-    /// are hidden by names below them.
+    /// All names of a metric in order (`pmNameAll(3)`). Names that have other names
+    /// below them are left out.
     pub(super) fn of(&self, pmid: Pmid) -> Result<Vec<Box<str>>, PmStatus> {
         let first = self.by_metric.partition_point(|(metric, _)| *metric < pmid);
         let of_metric = self.by_metric[first..].iter().take_while(|(metric, _)| *metric == pmid);
@@ -88,7 +88,7 @@ impl Names {
         if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
     }
 
-    /// What is directly below a node (`pmGetChildrenStatus(3)`), in order.
+    /// The children of a node (`pmGetChildrenStatus(3)`), in libpcp's order.
     pub(super) fn children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
         let below = if node.is_empty() { &self.entries[..] } else { self.below(node) };
         if below.is_empty() && !node.is_empty() {
@@ -97,7 +97,7 @@ impl Names {
         Ok(Child::below(node, in_order(below)))
     }
 
-    /// The entries strictly below a node, which are neighbours.
+    /// The entries strictly below a node. They are neighbours in `entries`.
     fn below(&self, node: &str) -> &[Entry] {
         let is = |entry: &Entry, ordering| compare(&entry.name, node) == ordering;
         let first = self.entries.partition_point(|entry| is(entry, Ordering::Less));
@@ -107,8 +107,8 @@ impl Names {
     }
 }
 
-/// Names in the order of a traversal: among siblings the one is first that
-/// came last, and a node came with the first name below it.
+/// The names in the order of a traversal: among siblings, the newest comes first. A
+/// node is as old as the oldest name below it.
 fn in_order(entries: &[Entry]) -> Vec<&str> {
     let mut came: HashMap<&str, usize> = HashMap::new();
     for Entry { name, position, .. } in entries {
@@ -123,13 +123,13 @@ fn in_order(entries: &[Entry]) -> Vec<&str> {
     names
 }
 
-/// The nodes on the way to a name, the name itself last.
+/// The nodes on the path to a name, with the name itself last.
 fn nodes(name: &str) -> impl Iterator<Item = &str> {
     let dots = name.match_indices('.').map(|(at, _)| at);
     dots.chain([name.len()]).map(|end| &name[..end])
 }
 
-/// Where a name stands relative to the names below `node`, without building `node` + ".".
+/// Compares a name with the range of names below `node`, without building `node` + ".".
 fn compare(name: &str, node: &str) -> Ordering {
     let (name, node) = (name.as_bytes(), node.as_bytes());
     let common = name.len().min(node.len());

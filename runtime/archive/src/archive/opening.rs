@@ -1,10 +1,12 @@
 //! Opens the archives of a context, and checks that they fit together.
 //!
-//! Input: the files of each. Output: the archives in order of their starts, and
-//! their metadata as one, both shared with contexts of the same files
-//! (`identity`, `known`). What is wrong with one archive of several is no
-//! reason to do without the others; that they contradict each other is. That
-//! the last record of metadata is cut is no reason to do without those before.
+//! Input: the files of each archive. Output: the archives in the order of their starts,
+//! and their metadata as one. Both are shared with contexts of the same files
+//! (`identity`, `known`).
+//!
+//! If one of several archives is damaged, the others are used without it. If archives
+//! contradict each other, none is used. If the last record of metadata is cut, the
+//! records before it are used.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,21 +26,22 @@ use crate::archive::volumes::Volumes;
 
 /// Archives that fit together.
 pub(super) struct Opened {
-    /// In order of their starts; never empty.
+    /// In the order of their starts. There is at least one.
     pub(super) archives: Arc<[Arc<SingleArchive>]>,
-    /// Volumes of the first one, at its first record.
+    /// The volumes of the first archive, at its first record.
     pub(super) first: Volumes,
     pub(super) metadata: Metadata,
     pub(super) passed_over: PassedOver,
 }
 
-/// What is wrong with archives, and was passed over.
+/// Problems of archives that did not prevent opening.
 #[derive(Debug, Default)]
 pub(super) struct PassedOver {
-    /// Why archives were left out, and where the metadata of others are cut:
-    /// what libpcp refuses to open.
+    /// Problems for which libpcp refuses to open: archives that were left out, and cut
+    /// metadata of other archives.
     pub(super) refused: Vec<SourceError>,
-    /// What libpcp passes over as well: metadata that end before the type of a record.
+    /// Problems that libpcp ignores as well: metadata that end before the type of a
+    /// record.
     pub(super) unnoticed: Vec<SourceError>,
 }
 
@@ -48,11 +51,11 @@ impl PassedOver {
     }
 }
 
-/// Opens archives. Where a context has the very same files open already, only
-/// the first volume is opened, and what the other one has read is shared.
+/// Opens archives. If another context has the same files open, only the first volume is
+/// opened, and everything else is shared with that context.
 ///
 /// # Errors
-/// As for [`read_all`].
+/// Those of [`read_all`].
 pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened, SourceError> {
     let identity = Identity::of(&list, options);
     if let Some(known) = identity.as_ref().and_then(Known::find)
@@ -64,8 +67,9 @@ pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened,
         return Ok(Opened { archives, first, metadata, passed_over: PassedOver::default() });
     }
     let mut opened = read_all(list, options.as_version_6)?;
-    // What is wrong is told to everyone, and what changed meanwhile may have been
-    // read in part.
+    // Archives with problems are not shared, because every context must report them.
+    // Files that have changed meanwhile are not shared either, because they may have
+    // been read in part.
     if let Some(identity) = identity.filter(Identity::still_holds)
         && opened.passed_over.is_nothing()
     {
@@ -74,13 +78,13 @@ pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened,
     Ok(opened)
 }
 
-/// Opens archives that nobody has open. Of a single one, what is wrong with it is the error; of
-/// several as well, the first in their order, if that is to be
-/// `as_version_6`. See [`OpenOptions`].
+/// Opens archives that no context has open.
 ///
 /// # Errors
-/// `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` and the `PM_ERR_LOGCHANGE…` where
-/// archives contradict each other, `PM_ERR_LOGFILE` when none can be used.
+/// Archives contradict each other: `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` or a
+/// `PM_ERR_LOGCHANGE…`. No archive can be used: `PM_ERR_LOGFILE`. If there is only one
+/// archive, or with `as_version_6` (see [`OpenOptions`]), the problem of the first
+/// archive that has one.
 fn read_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError> {
     let is_first_fatal = as_version_6 || list.len() == 1;
     let name = list.first().map(|named| named.name.clone()).unwrap_or_default();
@@ -106,7 +110,7 @@ fn read_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError>
     Ok(Opened { archives, first, metadata, passed_over })
 }
 
-/// True for what is wrong between archives rather than with one of them.
+/// True for a problem between archives, not with one of them.
 fn is_contradiction(status: PmStatus) -> bool {
     [
         PmStatus::LOGHOST,
@@ -119,18 +123,18 @@ fn is_contradiction(status: PmStatus) -> bool {
     .contains(&status)
 }
 
-/// Archives that were opened so far.
+/// The archives opened so far.
 #[derive(Default)]
 struct Opening {
     members: Vec<Member>,
-    /// Volumes of the earliest one.
+    /// The volumes of the earliest archive.
     first: Option<Volumes>,
     metadata: Metadata,
     passed_over: PassedOver,
     as_version_6: bool,
 }
 
-/// An archive, and what it was called.
+/// An archive with the name that the user gave it.
 struct Member {
     name: PathBuf,
     archive: Arc<SingleArchive>,
@@ -146,7 +150,7 @@ impl Opening {
             return Ok(());
         }
         if self.as_version_6 {
-            // Labels of all files come first.
+            // libpcp 6 reads the labels of all files first.
             archive.check_index()?;
             check_label(&archive.files.metadata, &archive.label)?;
         }
@@ -163,9 +167,10 @@ impl Opening {
             Some(Missing { what, is_refused: false }) => self.passed_over.unnoticed.push(what),
             None => {}
         }
-        // What both say of metrics was compared before, as libpcp does it.
+        // libpcp compares metrics before it looks at times, so an overlap is found only
+        // here.
         if let Some(same) = same.map(|same| &self.members[same].archive) {
-            // Where its end is damaged, it is at least at its start.
+            // If the end is damaged, the start takes its place in the message.
             return Err(overlapping(same, &archive, same.end_time().unwrap_or(start)));
         }
         if self.members.iter().all(|member| member.archive.label.start > start) {

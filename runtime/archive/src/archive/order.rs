@@ -1,15 +1,14 @@
 //! The order of an archive's records in time.
 //!
-//! Input: the times of records one after the other, in either direction, each
-//! with that of the record beyond it. Output: whether a record is where its time
-//! belongs, and one message for all in a row that are not, which are left out.
+//! Input: the times of records one after the other, in either direction, each with the
+//! time of the record beyond it. Output: whether a record is where its time belongs.
+//! Records that are not are left out; each series of them gives one message.
 //!
-//! Where two neighbours contradict each other, one of them has a wrong time: if
-//! the record beyond fits to the one before, it is the record between them, as
-//! where a single time is damaged; else times went back, as where a clock was
-//! set, and records are left out until they have caught up. libpcp always does
-//! the latter, and tells nobody. No record belongs before the start that the
-//! label tells.
+//! If two neighbours contradict each other, one of them has a wrong time. If the record
+//! beyond fits the one before, the record between them is wrong, because a single
+//! time is damaged. Otherwise time went back, because a clock was set, and records are
+//! left out until their times have caught up. libpcp always does the latter, without a
+//! message. No record belongs before the start that the label gives.
 
 use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 
@@ -18,68 +17,68 @@ use crate::archive::sequence::Travel;
 
 /// Which records are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum OrderRule {
     /// As few as possible.
     #[default]
     Fewest,
-    /// As between records in libpcp.
+    /// The records that libpcp leaves out.
     AsInLibpcp,
-    /// None.
+    /// No records.
     Nothing,
 }
 
-/// Whether times go on as they should.
+/// Checks that times go on as they should.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// When the archive begins.
+    /// Start of the archive, from its label.
     start: Timestamp,
-    /// Time of the last record that was where it belongs.
+    /// Time of the last record in its right place.
     last: Option<Timestamp>,
-    left_out: Option<LeftOut>,
-    rule: Rule,
+    left_out: Option<Series>,
+    rule: OrderRule,
 }
 
-/// Records that follow each other and are not where their times belong.
+/// A series of records with wrong times.
 #[derive(Clone, Debug)]
-struct LeftOut {
+struct Series {
     count: u64,
-    /// Offset of the one that was met first.
+    /// Offset of the first of them that was read.
     offset: u64,
     /// What is wrong with its time.
     problem: String,
 }
 
-const IN_FRONT: &str = "that of the record in front of it";
-const BEHIND: &str = "that of the record behind it";
+const PREVIOUS: &str = "the time of the previous record";
+const NEXT: &str = "the time of the next record";
 
 impl Order {
-    /// Of an archive that begins at a time, before its first record.
+    /// For an archive that begins at `start`, before its first record.
     pub(super) fn from(start: Timestamp) -> Order {
-        Order { start, last: Some(start), left_out: None, rule: Rule::Fewest }
+        Order { start, last: Some(start), left_out: None, rule: OrderRule::Fewest }
     }
 
     /// Chooses which records are left out.
-    pub(super) fn set_rule(&mut self, rule: Rule) {
+    pub(super) fn set_rule(&mut self, rule: OrderRule) {
         self.rule = rule;
     }
 
-    /// True if it matters what time the record beyond has.
+    /// True if [`Order::admits`] needs the time of the record beyond.
     pub(super) fn looks_beyond(&self) -> bool {
-        self.rule == Rule::Fewest
+        self.rule == OrderRule::Fewest
     }
 
-    /// Reading goes on at the first record of the archive.
+    /// Reading continues at the first record of the archive.
     pub(super) fn begin_at_start(&mut self) {
         (self.last, self.left_out) = (Some(self.start), None);
     }
 
-    /// Reading goes on at any other place.
+    /// Reading continues at any other place.
     pub(super) fn begin_anywhere(&mut self) {
         (self.last, self.left_out) = (None, None);
     }
 
-    /// True for a record that is where its time, `stamp`, belongs. `beyond` is
-    /// the time of the one that comes next, if there is one.
+    /// True if a record belongs where it is. `stamp` is its time, and `beyond` the time
+    /// of the next record in the direction of reading, if there is one.
     pub(super) fn admits(
         &mut self,
         travel: Travel,
@@ -90,18 +89,20 @@ impl Order {
             Travel::Forward => one < other,
             Travel::Backward => one > other,
         };
-        if self.rule == Rule::Nothing {
+        if self.rule == OrderRule::Nothing {
             return true;
         }
         let last = self.last.filter(|last| precedes(stamp, *last));
         let (other, which) = match (last, self.last.zip(beyond)) {
-            _ if stamp < self.start => (self.start, "the start by its label"),
-            (Some(last), _) if travel == Travel::Forward => (last, IN_FRONT),
-            (Some(last), _) => (last, BEHIND),
+            _ if stamp < self.start => (self.start, "the start in the label"),
+            // The record lies on the wrong side of the last one in its right place.
+            (Some(last), _) if travel == Travel::Forward => (last, PREVIOUS),
+            (Some(last), _) => (last, NEXT),
+            // The record beyond fits the last one, but not this one between them.
             (None, Some((last, beyond)))
                 if precedes(beyond, stamp) && !precedes(beyond, last) && beyond >= self.start =>
             {
-                (beyond, if travel == Travel::Forward { BEHIND } else { IN_FRONT })
+                (beyond, if travel == Travel::Forward { NEXT } else { PREVIOUS })
             }
             (None, _) => {
                 self.last = Some(stamp);
@@ -112,18 +113,18 @@ impl Order {
             let than = if stamp < other { "before" } else { "after" };
             let (stamp, other) = (UtcTime(stamp), UtcTime(other));
             let problem = format!("data record: its time, {stamp}, is {than} {other}, {which}");
-            LeftOut { count: 0, offset, problem }
+            Series { count: 0, offset, problem }
         });
         left_out.count += 1;
         false
     }
 
-    /// What was left out since this was asked last, and how many records it is.
+    /// The series of records that was left out since the last call, and their number.
     pub(super) fn take_left_out(&mut self) -> Option<(Damage, u64)> {
-        let LeftOut { count, offset, problem } = self.left_out.take()?;
+        let Series { count, offset, problem } = self.left_out.take()?;
         let left_out = match count {
             1 => "it is left out".to_owned(),
-            count => format!("{count} records are left out, until times go on from there"),
+            count => format!("{count} records are left out, until times continue from there"),
         };
         let message = format!("{problem}; {left_out}");
         Some((Damage::new(PmStatus::LOGREC, offset, message), count))
@@ -134,20 +135,20 @@ impl Order {
 mod tests {
     use super::*;
 
-    /// Times in seconds, and those that are left out with the number of messages.
+    /// Times in seconds, those that are left out, and the number of messages.
     const CASES: &[(&[i64], &[i64], usize)] = &[
         (&[1, 2, 2, 3], &[], 0),
-        // A single time is wrong: too late, too early, before the start.
+        // A single time is wrong: too late, too early, or before the start.
         (&[1, 2, 90, 3, 4], &[90], 1),
         (&[1, 2, -90, 3, 4], &[-90], 1),
         (&[-90, 1, 2, 3], &[-90], 1),
         (&[90, 1, 2, 3], &[90], 1),
         (&[1, 90, 2, 3, 80, 4], &[90, 80], 2),
-        // Behind the last one nothing tells.
+        // Nothing after the last record shows that its time is wrong.
         (&[1, 2, 90], &[], 0),
     ];
 
-    fn left_out(times: &[i64], travel: Travel, rule: Rule) -> (Vec<i64>, Vec<String>) {
+    fn left_out(times: &[i64], travel: Travel, rule: OrderRule) -> (Vec<i64>, Vec<String>) {
         let mut order = Order::from(Timestamp::new(0, 0));
         order.set_rule(rule);
         let mut times = times.to_vec();
@@ -174,13 +175,14 @@ mod tests {
     #[test]
     fn a_single_wrong_time_costs_one_record_in_either_direction() {
         for (times, expected, messages) in CASES {
-            let (forward, told) = left_out(times, Travel::Forward, Rule::Fewest);
+            let (forward, told) = left_out(times, Travel::Forward, OrderRule::Fewest);
             assert_eq!((&forward[..], told.len()), (*expected, *messages), "{times:?}");
-            // Backward the first one is the last one, behind which nothing tells.
+            // When read backward, the first record is the last one, which nothing
+            // follows.
             if *times == [90, 1, 2, 3] || times.last() == Some(&90) {
                 continue;
             }
-            let (backward, told) = left_out(times, Travel::Backward, Rule::Fewest);
+            let (backward, told) = left_out(times, Travel::Backward, OrderRule::Fewest);
             assert_eq!((&backward[..], told.len()), (*expected, *messages), "{times:?}");
         }
     }
@@ -188,15 +190,15 @@ mod tests {
     #[test]
     fn where_times_go_back_records_are_left_out_until_they_have_caught_up() {
         let (times, back) = ([1, 5, 6, 3, 4, 5, 6, 7], [3, 4, 5]);
-        let (forward, told) = left_out(&times, Travel::Forward, Rule::Fewest);
+        let (forward, told) = left_out(&times, Travel::Forward, OrderRule::Fewest);
         assert_eq!(forward, back);
         assert_eq!(
             told,
             ["data record: its time, 1970-01-01T00:00:03.000000000Z, is before \
-              1970-01-01T00:00:06.000000000Z, that of the record in front of it; 3 records are \
-              left out, until times go on from there"]
+              1970-01-01T00:00:06.000000000Z, the time of the previous record; 3 records are \
+              left out, until times continue from there"]
         );
-        let (as_in_libpcp, _) = left_out(&[1, 90, 2, 3], Travel::Forward, Rule::AsInLibpcp);
+        let (as_in_libpcp, _) = left_out(&[1, 90, 2, 3], Travel::Forward, OrderRule::AsInLibpcp);
         assert_eq!(as_in_libpcp, [2, 3]);
     }
 }

@@ -1,9 +1,9 @@
-//! What all records of an archive share: framing by length words, big-endian
-//! fields, time stamps, and how damage is described.
+//! What all records of an archive share: framing by length words, big-endian fields,
+//! time stamps, and the description of damage.
 //!
-//! Input: bytes of one record and where they stand in their file. Output: fields,
-//! or a [`Damage`] that names the field and its offset. This module knows no
-//! particular kind of record.
+//! Input: the bytes of a record and their place in the file. Output: fields, or a
+//! [`Damage`] that names the field and its offset. This module knows no particular kind
+//! of record.
 
 use std::io;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::decompress::ExpandError;
 
-/// Bytes of one of the two length words around every record.
+/// Size in bytes of each of the two length words around a record.
 pub(crate) const LENGTH_WORD: usize = 4;
 
-/// Version of an archive's format (`LOGARCHIVE(5)`): it decides the width of
-/// time stamps and of offsets in the index.
+/// Version of an archive's format (`LOGARCHIVE(5)`). It decides the width of time
+/// stamps and of offsets in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Microseconds, 32-bit seconds.
+    /// Time stamps with 32-bit seconds and microseconds.
     V2,
-    /// Nanoseconds, 64-bit seconds.
+    /// Time stamps with 64-bit seconds and nanoseconds.
     V3,
 }
 
@@ -43,7 +43,7 @@ impl Version {
         }
     }
 
-    /// Where in the label the number of the file stands.
+    /// The bytes of the label that hold the number of the file.
     pub(super) const fn volume_in_label(self) -> Range<usize> {
         match self {
             Version::V2 => 20..24,
@@ -52,14 +52,14 @@ impl Version {
     }
 }
 
-/// What is wrong with a file, before it is known which file.
+/// A problem of a file whose name is not known here.
 #[derive(Clone, Debug)]
 pub(super) struct Damage {
-    /// The PMAPI status that stands for it.
+    /// The PMAPI status for the problem.
     pub(super) status: PmStatus,
     /// Offset in the file.
     pub(super) offset: u64,
-    /// Record or field, and what is wrong with it.
+    /// The record or field, and what is wrong with it.
     pub(super) message: String,
 }
 
@@ -69,7 +69,7 @@ impl Damage {
     }
 }
 
-/// Why a file could not be read: the system failed, or the bytes are bad.
+/// A file could not be read, either by the system or because its bytes are bad.
 #[derive(Debug)]
 pub(super) enum ReadError {
     Io(io::Error),
@@ -114,14 +114,14 @@ impl ReadError {
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// Offset in the file of the first byte.
+    /// Offset of the first byte in the file.
     origin: u64,
-    /// Kind of record, for messages.
+    /// The kind of record, for messages.
     kind: &'static str,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads `bytes`, which stand at `origin` in the file.
+    /// Reads `bytes`, which begin at `origin` in the file.
     pub(super) fn new(kind: &'static str, bytes: &'a [u8], origin: u64) -> Fields<'a> {
         Fields { bytes, position: 0, origin, kind }
     }
@@ -169,7 +169,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
-    /// A count of things that take at least `size` bytes each in the rest of the record.
+    /// A count of items that take at least `size` bytes each of the rest of the record.
     pub(super) fn count(&mut self, size: usize, field: &str) -> Result<usize, Damage> {
         let before = *self;
         let count = self.i32(field)?;
@@ -179,8 +179,8 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A time stamp. The seconds of version 3 are two big-endian words, the
-    /// low one first.
+    /// A time stamp. In version 3 the seconds are two big-endian words, the low word
+    /// first.
     pub(super) fn timestamp(&mut self, version: Version, field: &str) -> Result<Timestamp, Damage> {
         match version {
             Version::V2 => {
@@ -198,14 +198,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.position..]
     }
 }
 
-/// Text of an archive, which declares no encoding: UTF-8 if it can be, else
-/// each byte is the character of that number.
+/// Converts text, whose encoding an archive does not declare. It is UTF-8 if it is
+/// valid as such; otherwise each byte becomes the character of that number.
 pub(super) fn text(bytes: &[u8]) -> Box<str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),

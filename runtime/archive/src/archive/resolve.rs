@@ -1,4 +1,4 @@
-//! What a user may name as archives (`pmNewContext(3)`).
+//! The names that a user may give for archives (`pmNewContext(3)`).
 //!
 //! | argument                          | stands for                     |
 //! |-----------------------------------|--------------------------------|
@@ -7,8 +7,8 @@
 //! | several of these, with commas     | all of them; a comma at the    |
 //! |                                   | end is harmless                |
 //!
-//! Input: the argument. Output: the files of each archive, or why there are none.
-//! A directory is read once, however many archives are in it.
+//! Input: the argument. Output: the files of each archive, or the reason why there are
+//! none. A directory is read once, however many archives it holds.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -21,17 +21,17 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::files::{ArchiveFiles, Listing, missing};
 
-/// An archive as it was named, and its files.
+/// An archive with the name that the user gave it, and its files.
 pub(super) struct Named {
     pub(super) name: PathBuf,
     pub(super) files: Result<ArchiveFiles, SourceError>,
 }
 
-/// The archives that an argument stands for; never empty. Each of their
-/// compressed files may expand to `max_expanded` bytes.
+/// The archives that an argument stands for; there is at least one. Each compressed
+/// file may expand to `max_expanded` bytes.
 ///
 /// # Errors
-/// Nothing is named, or a directory has no archive in it.
+/// The argument names nothing. Errors of single archives are in [`Named::files`].
 pub(super) fn resolve(
     argument: &Path,
     max_expanded: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) fn resolve(
     let argument = argument.as_os_str().as_bytes();
     let list = argument.strip_suffix(b",").unwrap_or(argument);
     if list.is_empty() {
-        let message = "no archive is named: give the base name of one, as in -a 20261122";
+        let message = "no archive is named: give its base name, as in -a 20261122";
         return Err(missing(Path::new(OsStr::from_bytes(argument)), message));
     }
     let mut directories = Directories { listings: HashMap::new(), max_expanded };
@@ -92,14 +92,14 @@ fn find(name: &Path, directories: &mut Directories) -> Named {
     Named { name: name.to_owned(), files }
 }
 
-/// The directories that were read.
+/// The directories that were read so far.
 struct Directories {
     listings: HashMap<PathBuf, Listing>,
     max_expanded: Option<u64>,
 }
 
 impl Directories {
-    /// What is in a directory.
+    /// The archives' files in a directory.
     fn listing(&mut self, directory: &Path) -> Result<&Listing, SourceError> {
         if !self.listings.contains_key(directory) {
             let listing = Listing::read(directory, self.max_expanded)?;

@@ -1,7 +1,8 @@
-//! Which value sets of a data record are those of a fetch.
+//! Selects the value sets of a fetch from a data record.
 //!
-//! Input: a list of metrics, and records. Output: whether a record has any of them,
-//! and their sets in the order of the list. Values are not decoded here.
+//! Input: a list of metrics, and records. Output: whether a record has any of the
+//! metrics, and their sets in the order of the list. This module does not decode
+//! values.
 
 use pmderive_core::model::{InstId, Pmid};
 use pmderive_core::source::FetchList;
@@ -9,16 +10,16 @@ use pmderive_core::source::FetchList;
 use crate::archive::record::Damage;
 use crate::archive::values::{EMPTY_SET, SET_HEADER, SetRange, check, walk, word};
 
-/// A place in a [`SlotTable`] that no metric took.
+/// The slot number of a free place in a [`SlotTable`].
 const FREE: u32 = u32::MAX;
 
 /// Finds the slot of a metric.
 #[derive(Debug, Default)]
 pub(super) struct SlotTable {
-    /// Open hash table of metrics with their slots; a power of two long and
-    /// at most half full.
+    /// Open hash table of metrics with their slots. Its length is a power of two, and
+    /// at most half of it is used.
     table: Vec<(Pmid, u32)>,
-    /// Bits of a hash that are dropped to index `table`.
+    /// Number of bits of a hash that are dropped to get a place in `table`.
     shift: u32,
 }
 
@@ -39,11 +40,11 @@ impl SlotTable {
     }
 
     fn home(&self, pmid: Pmid) -> usize {
-        // Fibonacci hashing: identifiers differ mostly in their low bits.
+        // Fibonacci hashing, because identifiers differ mostly in their low bits.
         (pmid.0.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
     }
 
-    /// The slot of a metric; [`SlotTable::assign`] was called before.
+    /// The slot of a metric. [`SlotTable::assign`] must have been called before.
     pub(super) fn slot(&self, pmid: Pmid) -> Option<usize> {
         let mut at = self.home(pmid);
         loop {
@@ -56,21 +57,21 @@ impl SlotTable {
     }
 }
 
-/// Finds the metrics of a fetch in records. Prepared once per list of metrics;
-/// nothing is allocated per record.
+/// Finds the metrics of a fetch in records. It is prepared once for a list of metrics
+/// and allocates nothing per record.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    /// Identifier of the list this is prepared for.
+    /// Identifier of the list that this is prepared for.
     list: Option<u64>,
     slots: SlotTable,
-    /// Per slot, the set found last and in which record.
+    /// For each slot, the set that was found last and the number of its record.
     found: Vec<(u64, SetRange)>,
-    /// Number of the record looked at last.
+    /// Number of the last record scanned.
     record: u64,
 }
 
 impl Selection {
-    /// Prepares for a list of metrics, unless that was done before.
+    /// Prepares for a list of metrics unless that was done before.
     pub(super) fn prepare(&mut self, list: &FetchList) {
         if self.list == Some(list.id()) {
             return;
@@ -84,9 +85,9 @@ impl Selection {
         self.record = 0;
     }
 
-    /// Looks a record through, whose `count` value sets begin at `start`.
-    /// True when it holds at least one of the metrics, with values or without;
-    /// then all of it was checked.
+    /// Scans a record with `count` value sets that begin at `start`. True if it holds
+    /// at least one of the metrics, with or without values. In that case the whole
+    /// record was checked.
     pub(super) fn scan(
         &mut self,
         record: &[u8],
@@ -97,7 +98,7 @@ impl Selection {
         let mut any = false;
         walk(record, start, count, |pmid, set| {
             if let Some(slot) = self.slots.slot(pmid)
-                // Of two sets of one metric the first counts.
+                // If a metric has two sets, the first one counts.
                 && self.found[slot].0 != self.record
             {
                 self.found[slot] = (self.record, set);
@@ -110,15 +111,15 @@ impl Selection {
         Ok(any)
     }
 
-    /// True if the record looked at last has a metric of the list, with values
-    /// or without.
+    /// True if the last record scanned has a metric of the list, with or without
+    /// values.
     pub(super) fn holds(&self, pmid: Pmid) -> bool {
         let slot = self.list.and_then(|_| self.slots.slot(pmid));
         slot.is_some_and(|slot| self.found[slot].0 == self.record)
     }
 
-    /// Appends the value sets of the record looked at last, `bytes`, in the
-    /// order of the list; metrics that it lacks get a set without values.
+    /// Appends the value sets of the last record scanned in the order of the list.
+    /// `bytes` begins with that record. Metrics that it lacks get a set without values.
     pub(super) fn append_sets(&self, pmids: &[Pmid], bytes: &mut Vec<u8>) {
         for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
             if *record == self.record {
@@ -129,8 +130,8 @@ impl Selection {
         }
     }
 
-    /// As [`Selection::append_sets`], with those values only whose instance
-    /// `admits` lets pass.
+    /// Like [`Selection::append_sets`], but only with values of instances that `admits`
+    /// accepts.
     pub(super) fn append_admitted(
         &self,
         pmids: &[Pmid],

@@ -5,27 +5,27 @@
 //!   ─ volumes ─  mark    ──── volumes ────  mark   ── volumes ──
 //! ```
 //!
-//! Input: archives in order of their starts, of which one is open at a time.
-//! Output: their records, and between two archives a mark that stands in none of
-//! them: nobody knows what was between them. Of a single archive nothing is
-//! added. Records are not looked into here beyond their headers.
+//! Input: archives in the order of their starts; one of them is open at a time. Output:
+//! their records. Between two archives there is a mark that neither of them contains,
+//! because nobody knows what happened between them. Nothing is added to a single
+//! archive. This module looks only at the headers of records.
 
 use std::sync::Arc;
 
 use pmderive_core::model::{PmStatus, Timestamp};
 use pmderive_core::source::SourceError;
 
-use crate::archive::order::Rule;
+use crate::archive::order::OrderRule;
 use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
 use crate::archive::volumes::Volumes;
 
-/// How far a mark stands from the archive that it belongs to, in nanoseconds.
+/// Distance in nanoseconds between a mark and the archive that it belongs to.
 const MARK_DISTANCE: i64 = 1_000_000;
 
-/// Where a record stands: positions of its archive and of its volume, and
-/// offset there. Places are in the order of reading.
+/// The place of a record: the positions of its archive and volume, and the offset in
+/// the volume. Places compare in the order of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) archive: usize,
@@ -33,50 +33,50 @@ pub(super) struct Place {
     pub(super) offset: u64,
 }
 
-/// The direction in which time passes for whoever reads. Of what lies
-/// between two archives the mark takes the far part.
+/// The direction in which time moves for the reader. The mark between two archives
+/// stands next to the archive that the reader leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Travel {
-    /// A mark stands behind the end of the earlier archive.
+    /// A mark follows directly after the end of the earlier archive.
     Forward,
-    /// A mark stands before the start of the later archive.
+    /// A mark stands directly before the start of the later archive.
     Backward,
 }
 
-/// Records that were passed over.
+/// A series of records that were skipped.
 pub(super) struct LeftOut {
-    /// What is wrong with them.
+    /// The problem with these records.
     pub(super) error: SourceError,
-    /// How many they are; 0 where nobody knows.
+    /// Number of records; 0 if it is unknown.
     pub(super) count: u64,
 }
 
-/// All archives and a position in them.
+/// All archives of a context, and a position in them.
 pub(super) struct Sequence {
-    /// In order of their starts; never empty.
+    /// In the order of their starts. There is at least one.
     archives: Arc<[Arc<SingleArchive>]>,
     /// The archive that reading has come to.
     current: usize,
-    /// The archive of `volumes`: another than `current` when that could not be opened.
+    /// The archive of `volumes`. It differs from `current` if that could not be opened.
     entered: usize,
     volumes: Volumes,
     travel: Travel,
-    /// What is left of the archive is passed over: its mark was given, or
-    /// damage is in the way.
+    /// The rest of the archive is skipped, because its mark was delivered or damage is
+    /// in the way.
     is_done: bool,
-    /// Of archives that overlap: where the records of this one begin to count.
+    /// For archives that overlap: the time from which records of this archive count.
     limit: Option<Timestamp>,
-    rule: Rule,
-    /// Whatever cannot be read is passed over.
+    rule: OrderRule,
+    /// Reading continues in the next archive if one cannot be read.
     passes_over_damage: bool,
     /// Records may have been skipped because of damage.
     lost: bool,
-    /// What archives have behind their ends that is too short for a record.
+    /// Bytes after the ends of archives that are too short for a record.
     tails: Vec<SourceError>,
 }
 
 impl Sequence {
-    /// Positioned at the first record. `first` are the volumes of the first archive.
+    /// Begins at the first record. `first` are the volumes of the first archive.
     pub(super) fn new(archives: Arc<[Arc<SingleArchive>]>, first: Volumes) -> Sequence {
         Sequence {
             archives,
@@ -86,51 +86,51 @@ impl Sequence {
             travel: Travel::Forward,
             is_done: false,
             limit: None,
-            rule: Rule::default(),
+            rule: OrderRule::default(),
             passes_over_damage: true,
             lost: false,
             tails: Vec::new(),
         }
     }
 
-    /// The same archives with a position of their own: at the first record. It
-    /// gives no records that are out of order.
+    /// A new reader of the same archives, at the first record. It leaves out records
+    /// that are out of order.
     pub(super) fn another(&self) -> Result<Sequence, SourceError> {
         let mut first = self.volumes_of(0)?;
-        // It was the label that was read.
-        first.rest();
+        // Only the label was read through this window.
+        first.release();
         let passes_over_damage = self.passes_over_damage;
         let archives = Arc::clone(&self.archives);
         let mut another = Sequence { passes_over_damage, ..Sequence::new(archives, first) };
         another.set_rule(match self.rule {
-            Rule::Fewest => Rule::Fewest,
-            Rule::AsInLibpcp | Rule::Nothing => Rule::AsInLibpcp,
+            OrderRule::Fewest => OrderRule::Fewest,
+            OrderRule::AsInLibpcp | OrderRule::Nothing => OrderRule::AsInLibpcp,
         });
         Ok(another)
     }
 
-    /// The same archives with a position of their own: where this one is.
+    /// A new reader of the same archives, at the same position.
     pub(super) fn duplicate(&self) -> Result<Sequence, SourceError> {
         let volumes = self.volumes.duplicate()?;
         let archives = Arc::clone(&self.archives);
         Ok(Sequence { archives, volumes, tails: Vec::new(), ..*self })
     }
 
-    /// Holds nothing of the files until something is read again; the position stays.
-    pub(super) fn rest(&mut self) {
-        self.volumes.rest();
+    /// Frees the buffers until the next read. The position stays.
+    pub(super) fn release(&mut self) {
+        self.volumes.release();
     }
 
-    /// Damage is in the way for good, as with libpcp before 7.1.4: unless the
-    /// same archive can be read behind it, nothing further is. Records come
-    /// whatever their times are.
+    /// Ends at damage, like libpcp before 7.1.4: if an archive cannot be read past its
+    /// damage, later archives are not read either. Records are delivered whatever their
+    /// times are.
     pub(super) fn stop_at_damage(&mut self) {
         self.passes_over_damage = false;
-        self.set_rule(Rule::Nothing);
+        self.set_rule(OrderRule::Nothing);
     }
 
     /// Chooses which records are left out because they are out of order.
-    fn set_rule(&mut self, rule: Rule) {
+    fn set_rule(&mut self, rule: OrderRule) {
         self.rule = rule;
         self.volumes.set_rule(rule);
     }
@@ -142,7 +142,7 @@ impl Sequence {
         Ok(volumes)
     }
 
-    /// Chooses where marks between archives stand.
+    /// Chooses on which side marks between archives stand.
     pub(super) fn set_travel(&mut self, travel: Travel) {
         self.travel = travel;
     }
@@ -151,21 +151,22 @@ impl Sequence {
         &self.archives
     }
 
-    /// The archive being read.
+    /// The archive that is being read.
     pub(super) fn archive(&self) -> &SingleArchive {
         self.volumes.archive()
     }
 
-    /// The last archive, with the volumes that were found since it was opened.
+    /// The last archive, with volumes that were found since it was opened.
     pub(super) fn last_archive(&self) -> &SingleArchive {
         let last = self.archives.len() - 1;
         if self.entered == last { self.volumes.archive() } else { &self.archives[last] }
     }
 
-    /// Moves to the next record or mark. `None` at the end, which may be one for now only.
+    /// Moves to the next record or mark. `None` at the end; an archive that grows may
+    /// have more later.
     ///
-    /// After an error reading continues behind the damage; a record that is
-    /// cut short at the very end is tried again.
+    /// After an error reading continues after the damage. An incomplete record at the
+    /// very end is tried again.
     pub(super) fn next(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let record = match self.is_done {
@@ -185,8 +186,8 @@ impl Sequence {
         }
     }
 
-    /// Moves before the previous record or mark and gives it. `None` at the
-    /// first one. After an error reading continues before the damage.
+    /// Moves to the previous record or mark and returns it. `None` before the first
+    /// one. After an error reading continues before the damage.
     pub(super) fn previous(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let record = match self.is_done {
@@ -206,15 +207,15 @@ impl Sequence {
         }
     }
 
-    /// What archives that were read have behind their ends: less than the
-    /// length of a record, which may still become one.
+    /// Bytes after the ends of archives that were read: less than the length of a
+    /// record. They may still become one.
     pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
         self.tails.extend(self.volumes.take_tail());
         std::mem::take(&mut self.tails)
     }
 
-    /// Takes note of damage in a volume. Where an archive before the last one
-    /// cannot be read further, the next one is.
+    /// Notes damage in a volume. If an archive that is not the last one cannot be read
+    /// further, the next one is read.
     fn met(&mut self, error: SourceError) -> SourceError {
         let is_last = self.current + 1 >= self.archives.len();
         if self.passes_over_damage && !is_last && self.volumes.is_stuck() {
@@ -224,8 +225,8 @@ impl Sequence {
         error
     }
 
-    /// The mark between an archive and the one after it. Where these overlap
-    /// it stands as for whoever reads in the direction of `reading`.
+    /// The mark between archive `earlier` and the next one. If the two overlap, it
+    /// stands on the side for the direction `reading`.
     fn mark(&self, earlier: usize, reading: Travel) -> Record {
         let start = self.archives[earlier + 1].label.start;
         let end = self.archives[earlier].end_time().unwrap_or(start);
@@ -262,7 +263,8 @@ impl Sequence {
         })
     }
 
-    /// Goes on to another archive; if it cannot be opened, to that behind it.
+    /// Goes on to another archive. If it cannot be opened, the next call goes on to the
+    /// one after it.
     fn open(&mut self, archive: usize) -> Result<(), SourceError> {
         match self.volumes_of(archive) {
             Ok(volumes) => {
@@ -282,7 +284,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to a record from which on no record at `time` or later is missed.
+    /// Moves to a record such that no record at `time` or later is missed from there
+    /// on.
     ///
     /// # Errors
     /// The archive of that time cannot be opened.
@@ -291,16 +294,16 @@ impl Sequence {
         self.volumes.seek(time)
     }
 
-    /// Moves behind the last record up to `time`.
+    /// Moves after the last record at `time` or earlier.
     ///
     /// # Errors
     /// The archive of that time cannot be opened.
-    pub(super) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
+    pub(super) fn seek_after(&mut self, time: Timestamp) -> Result<(), SourceError> {
         self.enter(self.archive_of(time))?;
-        self.volumes.seek_behind(time)
+        self.volumes.seek_after(time)
     }
 
-    /// Moves behind the last record of all.
+    /// Moves after the last record of all archives.
     ///
     /// # Errors
     /// The last archive cannot be opened.
@@ -310,7 +313,8 @@ impl Sequence {
         Ok(())
     }
 
-    /// The last archive that starts up to `time`, or the first one.
+    /// The last archive that starts at `time` or earlier; if there is none, the first
+    /// archive.
     fn archive_of(&self, time: Timestamp) -> usize {
         let count = self.archives.partition_point(|archive| archive.label.start <= time);
         count.saturating_sub(1)
@@ -326,36 +330,36 @@ impl Sequence {
         Ok(())
     }
 
-    /// Where the record stands that [`Sequence::next`] or
-    /// [`Sequence::previous`] gave last; of no use for a mark between archives.
+    /// The place of the record that [`Sequence::next`] or [`Sequence::previous`]
+    /// returned last. A mark between archives has no place.
     pub(super) fn place_of(&self, record: &Record) -> Place {
         Place { archive: self.entered, volume: self.volumes.entered(), offset: record.offset }
     }
 
-    /// True when the record that [`Sequence::next`] would give stands behind
-    /// the last one that counts.
-    pub(super) fn is_behind(&self, last_counted: Option<Place>) -> bool {
+    /// True if the record that [`Sequence::next`] would return comes after the last one
+    /// that counts.
+    pub(super) fn is_past(&self, last_counted: Option<Place>) -> bool {
         let (volume, offset) = (self.volumes.entered(), self.volumes.position());
         let next = Place { archive: self.entered, volume, offset };
         last_counted.is_some_and(|last| next > last)
     }
 
-    /// Where the volume being read ends by now.
+    /// The current end of the volume that is being read.
     ///
     /// # Errors
-    /// The file does not tell its size.
+    /// The system does not tell the file's size.
     pub(super) fn present_end(&mut self) -> Result<Place, SourceError> {
         let (volume, offset) = (self.volumes.entered(), self.volumes.size()?);
         Ok(Place { archive: self.entered, volume, offset })
     }
 
-    /// Moves so that [`Sequence::next`] gives the record at `place`.
+    /// Moves so that [`Sequence::next`] returns the record at `place`.
     pub(super) fn move_to(&mut self, place: Place) -> Result<(), SourceError> {
         self.enter(place.archive)?;
         self.volumes.move_to(place.volume, place.offset)
     }
 
-    /// The bytes of a record that was met before; the position is lost.
+    /// The bytes of a record that was read before. The position is lost.
     pub(super) fn bytes_at(&mut self, place: Place, length: usize) -> Result<&[u8], SourceError> {
         if self.entered != place.archive {
             self.enter(place.archive)?;
@@ -363,14 +367,14 @@ impl Sequence {
         self.volumes.bytes_at(place.volume, place.offset, length)
     }
 
-    /// The same if they were read for another reason and are still there.
+    /// The bytes of a record if they happen to be in the buffer.
     pub(super) fn held(&self, place: Place, length: usize) -> Option<&[u8]> {
         let is_here = self.entered == place.archive;
         is_here.then(|| self.volumes.held(place.volume, place.offset, length))?
     }
 
-    /// The bytes of the record that [`Sequence::next`] or
-    /// [`Sequence::previous`] gave last: none of a mark between archives.
+    /// The bytes of the record that [`Sequence::next`] or [`Sequence::previous`]
+    /// returned last; empty for a mark between archives.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], SourceError> {
         if record.length == 0 {
             return Ok(&[]);
@@ -383,14 +387,13 @@ impl Sequence {
         self.volumes.damaged(error)
     }
 
-    /// Records that were left out since this was asked last, since their times
-    /// are out of order: what is wrong with each series of them.
+    /// The series of records that were left out since the last call because their times
+    /// are out of order.
     pub(super) fn take_left_out(&mut self) -> Vec<LeftOut> {
         self.volumes.take_left_out()
     }
 
-    /// True when records may have been skipped because of damage since this
-    /// was asked last.
+    /// True if records may have been skipped because of damage since the last call.
     pub(super) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost) | self.volumes.take_lost()
     }
@@ -400,7 +403,7 @@ fn moved(stamp: Timestamp, nanoseconds: i64) -> Timestamp {
     Timestamp::new(stamp.sec, i64::from(stamp.nsec) + nanoseconds)
 }
 
-/// Two archives of one context have records of the same time.
+/// The error for two archives of one context that have records of the same time.
 pub(super) fn overlapping(
     before: &SingleArchive,
     after: &SingleArchive,
@@ -411,8 +414,8 @@ pub(super) fn overlapping(
         target: after.name(),
         status: PmStatus::LOGOVERLAP,
         message: format!(
-            "it starts at {start}, before the end of {} at {end}; archives of one context have \
-             to follow each other in time: leave one of them out, or join them with pmlogextract",
+            "it starts at {start}, before the end of {} at {end}. Archives of one context have \
+             to follow each other in time: leave one out, or join them with pmlogextract",
             before.name()
         ),
     }

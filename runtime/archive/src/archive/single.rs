@@ -1,6 +1,6 @@
-//! One of the archives of a context: its files, its label, its index and its end.
+//! One archive of a context: its files, its label, its index and its end.
 //!
-//! Input: the files. Output: what is true of the archive whatever is read of it.
+//! Input: the files. Output: facts about the archive that do not depend on a reader.
 //! Nothing stays open here, and other archives are not known.
 
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ pub(super) struct SingleArchive {
     pub(super) files: ArchiveFiles,
     /// The label of the first data volume.
     pub(super) label: ArchiveLabel,
-    /// Entries of the index, once they were needed.
+    /// Entries of the index, read on first use.
     index: OnceLock<Box<[IndexEntry]>>,
 }
 
@@ -32,13 +32,13 @@ impl SingleArchive {
         SingleArchive { files, label, index: OnceLock::new() }
     }
 
-    /// Name for messages: the path without any suffix.
+    /// Name for messages: the path without suffixes.
     pub(super) fn name(&self) -> String {
         escape::path(&self.files.base).into_owned()
     }
 
-    /// The index. One that is missing, damaged or of another archive is as
-    /// good as empty: all it can do is save time.
+    /// The entries of the index. An index that is missing, damaged or of another
+    /// archive counts as empty, because all it can do is save time.
     pub(super) fn index(&self) -> &[IndexEntry] {
         self.index.get_or_init(|| {
             let entries = self.files.index.as_ref().and_then(|member| {
@@ -49,32 +49,32 @@ impl SingleArchive {
         })
     }
 
-    /// Fails where libpcp refuses the archive for what its index is.
+    /// Fails if libpcp refuses the archive because of its index.
     ///
     /// # Errors
-    /// `PM_ERR_LABEL` or `PM_ERR_NODATA`: it does not begin as an index of
-    /// this archive does.
+    /// `PM_ERR_LABEL` or `PM_ERR_NODATA` if the file does not begin like an index of
+    /// this archive.
     pub(super) fn check_index(&self) -> Result<(), SourceError> {
         let Some(member) = &self.files.index else { return Ok(()) };
         let opened = member.open().map_err(ReadError::Io);
         match opened.and_then(|opened| check_index(&mut Window::new(opened), &self.label)) {
             Err(ReadError::Damage(damage)) => Err(ReadError::from(damage).in_file(&member.name())),
-            // What cannot be read is missing, to libpcp as well.
+            // An index that cannot be read is a missing one, also to libpcp.
             Ok(()) | Err(ReadError::Io(_)) => Ok(()),
         }
     }
 
-    /// The time of the last record that is complete and sound, marks included
-    /// (`pmGetArchiveEnd(3)`): backward from the end of the last volume, or,
-    /// where that is damaged, forward from the last entry of the index.
+    /// Time of the last complete and sound record, marks included
+    /// (`pmGetArchiveEnd(3)`). It is found backward from the end of the last volume. If
+    /// that end is damaged, it is found forward from the last entry of the index.
     pub(super) fn end_time(&self) -> Result<Timestamp, SourceError> {
         self.last_time(|volume, number, size| {
             Some(start_before(volume, number, size, self.index()))
         })
     }
 
-    /// The same as libpcp finds it, which without an entry of the index does
-    /// not read forward at all.
+    /// The same time as libpcp finds it. Without an entry of the index, libpcp does not
+    /// read forward.
     pub(super) fn indexed_end_time(&self) -> Result<Timestamp, SourceError> {
         self.last_time(|volume, number, size| {
             last_entry(number, size, self.index()).filter(|entry| entry.offset > 0)?;
@@ -82,9 +82,9 @@ impl SingleArchive {
         })
     }
 
-    /// The time of the last sound record. Where the end of a volume is damaged
-    /// it is read from the offset on that `start` gives for it, for its number
-    /// and its size; without one it counts as empty.
+    /// Time of the last sound record. If the end of a volume is damaged, the volume is
+    /// read from an offset on. `start` gives that offset for the volume, its number and
+    /// its size; without one the volume counts as empty.
     fn last_time(
         &self,
         start: impl Fn(&mut Volume, i32, u64) -> Option<u64>,
@@ -97,7 +97,8 @@ impl SingleArchive {
             let Ok((mut volume, ..)) = open_volume(&files, position) else {
                 continue;
             };
-            // The size of a damaged compressed volume is unknown: that is read forward.
+            // The size of a damaged compressed volume is unknown, so it is read
+            // forward.
             let size = volume.size().unwrap_or(0);
             if let Some(record) = volume.sound_record_before(size) {
                 return Ok(record.stamp);
@@ -127,9 +128,9 @@ fn last_entry(number: i32, size: u64, index: &[IndexEntry]) -> Option<&IndexEntr
     index.iter().rfind(|entry| entry.volume == number && entry.offset <= size)
 }
 
-/// Where to begin reading forward: at the record before the last entry of the
-/// index that lies within the volume, since entries may mean ends of records;
-/// without such a record at the first one.
+/// The offset at which to begin reading forward: the record before the last index entry
+/// within the volume, because entries may point at the ends of records. If there is no
+/// such record, the first record.
 fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
     last_entry(number, size, index)
         .and_then(|entry| volume.sound_record_before(entry.offset))

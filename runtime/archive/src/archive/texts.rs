@@ -9,8 +9,8 @@
 //! | 16     |      | the text, with a NUL                                     |
 //! |        | 4    | length                                                   |
 //!
-//! Input: such records, of which the positions are kept. Output: where a text is to
-//! be found. Texts have no time. This module does not read files.
+//! Input: such records, whose places are kept. Output: the place of a text. Texts have
+//! no time. This module does not read files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,18 +20,19 @@ use crate::archive::layout::text_key;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD};
 
-/// What texts there are.
+/// The places of all texts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Texts {
-    /// Where the texts are, perhaps with a NUL among the bytes.
+    /// The bytes at a place may include a NUL.
     places: HashMap<(TextSubject, TextKind), RecordPlace>,
-    /// Kinds of which there is a text: whether of metrics, and which.
+    /// The groups that have a text; see [`group`].
     kinds: HashSet<(bool, TextKind)>,
 }
 
 impl Texts {
-    /// Takes a record, length words and type included, that stands at `at`. Of two texts with one subject the later one counts; a
-    /// record of another kind is passed over.
+    /// Adds the text of a record that is at `at`; `bytes` includes length words and
+    /// type. A later text replaces an earlier one of the same subject. Records of
+    /// unknown kinds are ignored.
     pub(super) fn add(&mut self, bytes: &[u8], at: RecordPlace) -> Result<(), Damage> {
         let Some((key, text)) = decode_text(bytes, at.offset)? else { return Ok(()) };
         let length = text.len();
@@ -43,14 +44,14 @@ impl Texts {
         Ok(())
     }
 
-    /// Takes the texts of another archive over, in place of those known.
+    /// Adds the texts of another archive, which replace known ones.
     pub(super) fn merge(&mut self, other: &Texts) {
         self.places.extend(&other.places);
         self.kinds.extend(&other.kinds);
     }
 
-    /// Where a text is. Without one, `PM_ERR_TEXT`, or `PM_ERR_NOTHOST` in an
-    /// archive without any text of the kind, as libpcp has it.
+    /// The place of a text. If there is none, the status is `PM_ERR_TEXT`; in an
+    /// archive without any text of its group it is `PM_ERR_NOTHOST`, as from libpcp.
     pub(super) fn place(&self, of: TextSubject, kind: TextKind) -> Result<RecordPlace, PmStatus> {
         self.places.get(&(of, kind)).copied().ok_or_else(|| {
             let known = self.kinds.contains(&group((of, kind)));
@@ -59,8 +60,8 @@ impl Texts {
     }
 }
 
-/// What a record is about, and its text, perhaps with a NUL. `None` for a kind
-/// without a meaning.
+/// The subject and kind of a text record, and the text, possibly with a NUL. `None` for
+/// an unknown kind.
 #[expect(clippy::type_complexity, reason = "each part is named by its type")]
 pub(super) fn decode_text(
     bytes: &[u8],

@@ -1,8 +1,7 @@
-//! Numbers of 64 bits in blocks without a type, as pmlogger wrote them in 1995
-//! and 1996.
+//! 64-bit numbers in blocks without a type, which pmlogger wrote in 1995 and 1996.
 //!
-//! Input: value sets of a record. Output: the same, in blocks that have the type of
-//! their metric, so that no other module has to know of such archives.
+//! Input: the value sets of a record. Output: the same sets with blocks that have the
+//! type of their metric. No other module needs to know about such archives.
 
 use pmderive_core::model::{Pmid, ValueType};
 use pmderive_core::result::Wire;
@@ -10,16 +9,17 @@ use pmderive_core::result::Wire;
 /// The type code of a block without a type.
 pub(super) const UNTYPED: u8 = 0;
 
-/// Bytes of a block before its data.
+/// Size in bytes of a block's header.
 const HEADER: usize = 4;
 
-/// In which order the bytes of numbers in blocks without a type are taken to be.
+/// The byte order that numbers in blocks without a type are taken to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum UntypedOrder {
-    /// That of all other numbers in an archive, which is right.
+    /// The order of all other numbers in an archive. This is right.
     #[default]
     Network,
-    /// That of this machine, as libpcp does it, which leaves alone what has no type.
+    /// The order of this machine. libpcp uses it because it does not convert untyped
+    /// blocks.
     Native,
 }
 
@@ -33,8 +33,8 @@ impl UntypedOrder {
     }
 }
 
-/// Gives blocks the type of their metric if they have none and that is a number
-/// of 64 bits. The blocks of a set are taken to be alike.
+/// Gives untyped blocks the type of their metric if that is a 64-bit number. All blocks
+/// of a set are assumed to be alike.
 pub(super) fn give_types(
     wire: &mut Wire,
     order: UntypedOrder,

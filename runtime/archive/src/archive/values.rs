@@ -1,31 +1,31 @@
 //! The value sets of a data record.
 //!
-//! Input: the bytes of a record between its header and its trailing length word.
-//! Output: where its sets are, and whether it is sound. The encoding of a value set
-//! is that of [`pmderive_core::result::Wire`]; values themselves are not decoded here.
+//! Input: the bytes of a data record. Output: the places of its value sets, and whether
+//! the record is sound. Value sets are encoded as in [`pmderive_core::result::Wire`].
+//! This module does not decode values.
 
 use pmderive_core::model::{PmStatus, Pmid};
 
 use crate::archive::record::{Damage, LENGTH_WORD};
 
-/// Positions of blocks count words from this many bytes before the record's
-/// first length word.
+/// Positions of blocks count words from this offset, relative to the record's first
+/// length word.
 pub(crate) const BLOCK_ORIGIN: i64 = -8;
 
-/// Bytes of a value set before its values: metric, count, and format.
+/// Size in bytes of a value set before its values: metric, count and format.
 pub(super) const SET_HEADER: usize = 12;
 
-/// Bytes of a value set that has no values.
+/// Size in bytes of a value set without values.
 pub(super) const EMPTY_SET: usize = 8;
 
 /// One value set within a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SetRange {
-    /// Offset in the record of its first byte.
+    /// Offset of its first byte in the record.
     pub(super) start: usize,
-    /// Offset in the record of the byte after its last.
+    /// Offset after its last byte in the record.
     pub(super) end: usize,
-    /// True when it has values, and they are in blocks.
+    /// True if it has values, and they are in blocks.
     pub(super) in_blocks: bool,
 }
 
@@ -39,8 +39,8 @@ fn bad(offset: usize, message: String) -> Damage {
     Damage::new(PmStatus::LOGREC, offset as u64, message)
 }
 
-/// Walks `count` value sets that begin at `start`, and hands each out. Gives
-/// the offset behind the last one. Offsets in damage count from the record.
+/// Calls `visit` for each of `count` value sets that begin at `start`. Returns the
+/// offset after the last one. Offsets in damage count from the record.
 pub(super) fn walk(
     record: &[u8],
     start: usize,
@@ -82,10 +82,10 @@ pub(super) fn walk(
     Ok(at)
 }
 
-/// Checks a record in every part: its blocks follow the sets, which begin at
-/// `start`, one after the other up to the end of the record, and each is that
-/// of one value. This is also what `pmGetArchiveEnd(3)` takes for the last
-/// record. Offsets in damage count from the record.
+/// Checks a whole record. Its blocks must follow the sets, which begin at `start`,
+/// without gaps up to the end of the record, and each block must belong to one value.
+/// `pmGetArchiveEnd(3)` uses the same test to find the last record. Offsets in damage
+/// count from the record.
 pub(super) fn check(record: &[u8], start: usize, count: usize) -> Result<(), Damage> {
     match is_in_order(record, start, count)? {
         true => Ok(()),
@@ -93,9 +93,9 @@ pub(super) fn check(record: &[u8], start: usize, count: usize) -> Result<(), Dam
     }
 }
 
-/// See [`check`].
+/// Does the work of [`check`] for blocks in any order.
 fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), Damage> {
-    // Positions are compared by their sum, which any single wrong one changes.
+    // Positions are compared by their sum, which any single wrong position changes.
     let (mut blocks, mut positions) = (0, 0);
     let sets_end = walk(record, start, count, |_, set| {
         if set.in_blocks {
@@ -115,7 +115,7 @@ fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), D
                 format!("value block {number} of {blocks} does not lie within the record");
             return Err(bad(at, message));
         }
-        // The position that stands for it.
+        // The position that refers to this block.
         positions = positions.wrapping_sub((at as u64).wrapping_add_signed(-BLOCK_ORIGIN) / 4);
         at += length.next_multiple_of(4);
         if at > limit {
@@ -128,17 +128,18 @@ fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), D
         return Err(bad(sets_end, message));
     }
     if positions != 0 {
-        return Err(bad(start, "the positions of value blocks are not where blocks begin".into()));
+        return Err(bad(start, "a value refers to a place where no value block begins".into()));
     }
     Ok(())
 }
 
-/// True if nothing is wrong and the blocks follow the sets in the order of the
-/// values, as nearly all writers have it: that is seen in one pass over them.
+/// True if the record is sound and its blocks are in the order of the values, as nearly
+/// all writers have them. One pass over the sets finds that. False says only that the
+/// blocks may be in another order.
 fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage> {
     let body = &record[..record.len().saturating_sub(LENGTH_WORD)];
     let (mut first, mut has_blocks) = (None, false);
-    // Where the next block has to be, as long as all were where they had to be.
+    // Offset that the next block must have. `None` once a block was not in its place.
     let mut next = None;
     let sets_end = walk(record, start, count, |_, set| {
         if set.in_blocks {
@@ -148,7 +149,7 @@ fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage
                 (next, has_blocks) = (first, true);
             }
             next = next.and_then(|at| {
-                behind_blocks_of_8(body, at, lanes).or_else(|| behind_blocks(body, at, lanes))
+                end_of_blocks_of_8(body, at, lanes).or_else(|| end_of_blocks(body, at, lanes))
             });
         }
     })?;
@@ -158,15 +159,15 @@ fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage
     })
 }
 
-/// Offset of the block of a lane.
+/// Offset of the block of a value.
 fn block_of(&[_, _, _, _, a, b, c, d]: &[u8; 8]) -> Option<usize> {
     let position = i64::from(u32::from_be_bytes([a, b, c, d]));
     usize::try_from(4 * position + BLOCK_ORIGIN).ok()
 }
 
-/// Where the blocks of values end, if they begin at an offset and come in the
-/// order of the values.
-fn behind_blocks(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
+/// The end of the blocks of some values, if they begin at `at` and are in the order of
+/// the values.
+fn end_of_blocks(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
     lanes.iter().try_fold(at, |at, [_, _, _, _, a, b, c, d]| {
         let position = i64::from(u32::from_be_bytes([*a, *b, *c, *d]));
         let length = (word(body, at)? & 0xff_ffff) as usize;
@@ -176,8 +177,8 @@ fn behind_blocks(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
     })
 }
 
-/// The same where all are of one type and have 8 bytes of data, sooner.
-fn behind_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
+/// The same for blocks that all have one type and 8 bytes of data, but faster.
+fn end_of_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
     const SIZE: usize = 12;
     let head = word(body, at).filter(|head| (head & 0xff_ffff) as usize == SIZE)?;
     let end = at.checked_add(lanes.len().checked_mul(SIZE)?)?;
@@ -207,7 +208,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
-    /// A record as the walk sees it: header of 4 words, then sets and blocks.
+    /// A record with a header of 4 words, then sets and blocks.
     fn sample() -> Vec<u8> {
         record(&[
             0,
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Nothing is good in order that would not be good in any order.
+    /// Whatever [`is_in_order`] accepts, [`check_in_any_order`] accepts too.
     #[test]
     fn order_is_seen_and_excuses_nothing() {
         const NUMBER: u32 = 0x0300_000c;
@@ -274,7 +275,7 @@ mod tests {
             }
         }
         assert!(others > words.len(), "{others}");
-        // Blocks in another order are as good.
+        // Blocks in another order are sound as well.
         let mut swapped = words.clone();
         swapped.swap(8, 10);
         assert!(!is_in_order(&record(&swapped), 16, 3).expect("sound"));
@@ -295,7 +296,7 @@ mod tests {
         let cases = [
             (5, 1000, 20, "numval of metric 0.0.10: 1000 values do not fit"),
             (6, 7, 24, "valfmt of metric 0.0.10: 7 is not 0, 1 or 2"),
-            (15, 1, 16, "the positions of value blocks are not where blocks begin"),
+            (15, 1, 16, "a value refers to a place where no value block begins"),
             (16, 0x0600_0009, 64, "value block 0 of 1 does not lie within the record"),
             (16, 0x0600_0004, 64, "value blocks end at byte 68 of the record, not at byte 72"),
         ];

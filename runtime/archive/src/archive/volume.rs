@@ -8,9 +8,8 @@
 //! | 16        | 20 |       | value sets, then value blocks     |
 //! |           |    | 4     | length of the record              |
 //!
-//! Input: the file of a volume. Output: records, framed and bounded; each is read
-//! into a sliding window and never copied here. `values` knows what is
-//! in the value sets.
+//! Input: the file of a volume. Output: records with their bounds. Records are read
+//! into a sliding window and not copied. `values` knows what is in the value sets.
 
 use pmderive_core::model::{PmStatus, Timestamp};
 
@@ -28,17 +27,17 @@ pub(super) struct Volume {
     condition: Condition,
 }
 
-/// What reading a volume has met last.
+/// The outcome of the last reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Good,
     /// The file ends within the next record.
     Cut,
-    /// What stands here is no record, and where the next one begins is unknown.
+    /// There is no record here, and the beginning of the next one is unknown.
     Lost,
 }
 
-/// Where a record is, and what its header says.
+/// The place of a record, and the fields of its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     /// Offset in the volume of its first length word.
@@ -48,19 +47,19 @@ pub(super) struct Record {
     pub(super) stamp: Timestamp,
     /// Number of value sets.
     pub(super) set_count: usize,
-    /// Offset in the record of the first value set.
+    /// Offset of the first value set in the record.
     pub(super) first_set: usize,
 }
 
 impl Record {
-    /// True for a mark: there is a gap in the recording here.
+    /// True for a mark: the recording has a gap here.
     pub(super) fn is_mark(&self) -> bool {
         self.set_count == 0
     }
 }
 
 impl Volume {
-    /// Opens volume `number`, positioned at its first record.
+    /// Opens volume `number` at its first record.
     pub(super) fn open(
         mut window: Window,
         number: i32,
@@ -71,23 +70,23 @@ impl Volume {
         Ok((Volume { window, version, next, condition: Condition::Good }, label))
     }
 
-    /// Continues at `offset`, where a record begins.
+    /// Continues at `offset`, which must be the beginning of a record.
     pub(super) fn seek(&mut self, offset: u64) {
         self.next = offset;
         self.condition = Condition::Good;
     }
 
-    /// Continues where another reader of the same volume is.
+    /// Continues at the position of another reader of the same volume.
     pub(super) fn take_position(&mut self, other: &Volume) {
         (self.next, self.condition) = (other.next, other.condition);
     }
 
-    /// Holds nothing of the file until something is read again.
-    pub(super) fn rest(&mut self) {
-        self.window.rest();
+    /// Frees the buffer until the next read.
+    pub(super) fn release(&mut self) {
+        self.window.release();
     }
 
-    /// Gives the rest of the volume up: it will not become readable.
+    /// Gives up the rest of the volume, which will not become readable.
     pub(super) fn abandon(&mut self) {
         self.condition = Condition::Lost;
     }
@@ -102,32 +101,36 @@ impl Volume {
         self.next
     }
 
-    /// True when nothing stands behind the label.
+    /// True if the file has nothing after its label.
     pub(super) fn is_empty(&mut self) -> Result<bool, ReadError> {
         Ok(self.window.at(self.first_offset(), 1)?.is_empty())
     }
 
-    /// Present size of the file in bytes.
+    /// Current size of the file in bytes.
     pub(super) fn size(&mut self) -> Result<u64, ReadError> {
         Ok(self.window.size()?)
     }
 
-    /// True when the file ends within the next record.
+    /// True if the file ends within the next record.
     pub(super) fn is_cut(&self) -> bool {
         self.condition == Condition::Cut
     }
 
-    /// True when the file ends within the length of the next record: libpcp
-    /// takes that for its end.
+    /// True if the file ends within the length word of the next record. libpcp counts
+    /// that as the end of the file.
     pub(super) fn is_hardly_begun(&self) -> bool {
         self.is_cut() && self.window.held(self.next, LENGTH_WORD).is_none()
     }
 
-    /// Moves to the next record. `None` at the end, which may be one for now only.
+    /// Moves to the next record. `None` at the end; a file that grows may have more
+    /// later.
     ///
-    /// After an error the position is: on a record that is cut short, so that
-    /// it can be read once it is complete; behind a record whose lengths or
-    /// header contradict each other; at the end when no length can be trusted.
+    /// The position after an error depends on the damage:
+    ///
+    /// * If the record is incomplete, the position stays before it, to read it once it
+    ///   is complete.
+    /// * If its lengths or its header contradict each other, the position is after it.
+    /// * If its length cannot be trusted, the position is at the end.
     pub(super) fn next(&mut self) -> Result<Option<Record>, ReadError> {
         if self.condition == Condition::Lost {
             return Ok(None);
@@ -142,8 +145,8 @@ impl Volume {
             }
             self.condition = Condition::Cut;
             let message = format!(
-                "data record: its length has {LENGTH_WORD} bytes, but the file ends before that, \
-                 behind {begun} of them"
+                "data record: its length has {LENGTH_WORD} bytes, but the file ends after {begun} \
+                 of them"
             );
             return Err(damage(message).into());
         };
@@ -156,7 +159,7 @@ impl Volume {
         if !self.window.holds(offset, length)? {
             self.condition = Condition::Cut;
             let message =
-                format!("data record: {length} bytes long, but the file ends before that");
+                format!("data record: {length} bytes long, but the file ends before its end");
             return Err(damage(message).into());
         }
         self.condition = Condition::Good;
@@ -165,9 +168,8 @@ impl Volume {
         Ok(Some(decode_header(record, offset, self.version)?))
     }
 
-    /// Moves before the previous record and gives it. `None` at the first one.
-    ///
-    /// After an error the position is where it was.
+    /// Moves to the previous record and returns it. `None` before the first one. After
+    /// an error the position has not changed.
     pub(super) fn previous(&mut self) -> Result<Option<Record>, ReadError> {
         let end = self.next;
         if end <= self.first_offset() {
@@ -210,19 +212,20 @@ impl Volume {
         boundary
     }
 
-    /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] gave last.
+    /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] returned
+    /// last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], ReadError> {
         self.bytes_at(record.offset, record.length)
     }
 
-    /// Time of the record behind the one that [`Volume::next`] gave last, as far
-    /// as its length is possible.
-    pub(super) fn stamp_behind(&mut self) -> Option<Timestamp> {
+    /// Time of the record after the one that [`Volume::next`] returned last, if its
+    /// length is possible.
+    pub(super) fn stamp_after(&mut self) -> Option<Timestamp> {
         self.peek_stamp(self.next)
     }
 
-    /// Time of the record before the one that [`Volume::previous`] gave last, as
-    /// far as its length is possible.
+    /// Time of the record before the one that [`Volume::previous`] returned last, if
+    /// its length is possible.
     pub(super) fn stamp_before(&mut self) -> Option<Timestamp> {
         let trailer_at = self.next.checked_sub(LENGTH_WORD as u64)?;
         let trailer = self.window.peek::<LENGTH_WORD>(trailer_at).ok()??;
@@ -231,7 +234,7 @@ impl Volume {
     }
 
     fn peek_stamp(&mut self, offset: u64) -> Option<Timestamp> {
-        // The shortest record of either version has more.
+        // The shortest record of either version is longer.
         let header = self.window.peek::<16>(offset).ok()??;
         let mut fields = Fields::new("data record", &header, offset);
         let length = usize::try_from(fields.u32("length").ok()?).ok()?;
@@ -239,12 +242,12 @@ impl Volume {
         is_possible.then(|| fields.timestamp(self.version, "stamp").ok())?
     }
 
-    /// Length of a mark, which is nothing but header and trailer.
+    /// Length in bytes of a mark, which consists of header and trailer.
     fn least_length(&self) -> usize {
         3 * LENGTH_WORD + self.version.stamp_size()
     }
 
-    /// Time of the record at `offset` if a sound record begins there.
+    /// Time of the record at `offset`, if a record begins there.
     pub(super) fn stamp_at(&mut self, offset: u64) -> Option<Timestamp> {
         if offset < self.first_offset() {
             return None;
@@ -253,8 +256,8 @@ impl Volume {
         self.next().ok().flatten().map(|record| record.stamp)
     }
 
-    /// Moves to the next record and checks it in every part. `None` at the
-    /// end and at anything that is not a sound record.
+    /// Moves to the next record and checks all of it. `None` at the end, and at
+    /// anything that is not a sound record.
     pub(super) fn next_sound(&mut self) -> Option<Record> {
         let record = self.next().ok().flatten()?;
         let bytes = self.bytes(&record).ok()?;
@@ -269,7 +272,7 @@ impl Volume {
         })
     }
 
-    /// The bytes of a record if they were read and are still there.
+    /// The bytes of a record if they happen to be in the buffer.
     pub(super) fn held(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.window.held(offset, length)?.get(..length)
     }
@@ -304,7 +307,7 @@ fn decode_header(bytes: &[u8], offset: u64, version: Version) -> Result<Record, 
     let set_count = usize::try_from(set_count)
         .map_err(|_| at_count.damage("numpmid", format_args!("{set_count} is negative")))?;
     let first_set = body - fields.rest().len();
-    // A mark is nothing but its header.
+    // A mark consists of nothing but its header.
     if set_count == 0 && first_set != body {
         return Err(at_count.damage("numpmid", "0, but there is more than a mark in the record"));
     }

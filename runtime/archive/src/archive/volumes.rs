@@ -1,9 +1,8 @@
 //! The data volumes of one archive as one sequence of records.
 //!
-//! Input: the files of an archive. Output: records in order, volume after volume,
-//! and the place in the volumes where a time begins. Records are not looked
-//! into here beyond their headers, and what comes before or after the archive
-//! is not known.
+//! Input: the files of an archive. Output: its records in order, volume after volume,
+//! and the place in the volumes where a time begins. This module looks only at the
+//! headers of records, and does not know what comes before or after the archive.
 
 mod entering;
 mod seeking;
@@ -16,34 +15,34 @@ use pmderive_core::source::SourceError;
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::label::ArchiveLabel;
-use crate::archive::order::{Order, Rule};
+use crate::archive::order::{Order, OrderRule};
 use crate::archive::record::ReadError;
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
 
-/// All data volumes and a position in them.
+/// All data volumes of an archive, and a position in them.
 pub(super) struct Volumes {
     archive: Arc<SingleArchive>,
     /// Position in `files.volumes` of the volume that reading has come to.
     current: usize,
-    /// Position of `volume`: another than `current` when that could not be opened.
+    /// Position of `volume`. It differs from `current` if that could not be opened.
     entered: usize,
     volume: Volume,
     /// Name of the file of `volume`.
     name: String,
     /// Records may have been skipped because of damage.
     lost: bool,
-    /// The error that was met last stays in the way.
+    /// The last error will occur again unless the file grows.
     is_stuck: bool,
     order: Order,
-    /// What was left out because it is out of order.
+    /// Series of records that were left out because they are out of order.
     left_out: Vec<LeftOut>,
-    /// What is behind the end, and too short for a record.
+    /// Bytes after the end that are too short for a record.
     tail: Option<SourceError>,
 }
 
-/// Opens a data volume; also gives the file's name.
+/// Opens a data volume. Also returns its label and the file's name.
 pub(super) fn open_volume(
     files: &ArchiveFiles,
     position: usize,
@@ -58,14 +57,14 @@ pub(super) fn open_volume(
 }
 
 impl Volumes {
-    /// Opens an archive: its first volume, whose label is that of the archive.
+    /// Opens an archive by its first volume. Its label is the archive's label.
     pub(super) fn open(files: ArchiveFiles) -> Result<Volumes, SourceError> {
         let (mut volume, label, name) = open_volume(&files, 0)?;
         if volume.is_empty().map_err(|error| error.in_file(&name))? {
             return Err(SourceError::Damaged {
                 target: name,
                 status: PmStatus::NODATA,
-                message: "there is nothing behind the label".to_string(),
+                message: "there is nothing after the label".to_string(),
             });
         }
         Ok(Volumes::at_start(Arc::new(SingleArchive::new(files, label)), volume, name))
@@ -94,11 +93,11 @@ impl Volumes {
     }
 
     /// Chooses which records are left out because they are out of order.
-    pub(super) fn set_rule(&mut self, rule: Rule) {
+    pub(super) fn set_rule(&mut self, rule: OrderRule) {
         self.order.set_rule(rule);
     }
 
-    /// The same volumes with a position of their own: where this one is.
+    /// A new reader of the same volumes, at the same position.
     pub(super) fn duplicate(&self) -> Result<Volumes, SourceError> {
         let mut duplicate = Volumes::of(&self.archive)?;
         duplicate.enter(self.entered)?;
@@ -108,27 +107,28 @@ impl Volumes {
         Ok(duplicate)
     }
 
-    /// Holds nothing of the files until something is read again.
-    pub(super) fn rest(&mut self) {
-        self.volume.rest();
+    /// Frees the buffer until the next read.
+    pub(super) fn release(&mut self) {
+        self.volume.release();
     }
 
-    /// The archive, with the volumes that were found since it was opened.
+    /// The archive, with volumes that were found since it was opened.
     pub(super) fn archive(&self) -> &Arc<SingleArchive> {
         &self.archive
     }
 
-    /// Moves to the next record. `None` at the end, which may be one for now only.
+    /// Moves to the next record. `None` at the end; an archive that grows may have more
+    /// later. Records that are out of order are left out (see
+    /// [`Volumes::take_left_out`]).
     ///
-    /// After an error reading continues behind the damage; a record that is
-    /// cut short at the very end is tried again. Records that are out of order
-    /// are left out, see [`Volumes::take_left_out`].
+    /// After an error reading continues after the damage. An incomplete record at the
+    /// very end is tried again.
     pub(super) fn next(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = self.next_of_any_time();
             if let Ok(Some(record)) = &read {
                 let looks = self.order.looks_beyond();
-                let beyond = looks.then(|| self.volume.stamp_behind()).flatten();
+                let beyond = looks.then(|| self.volume.stamp_after()).flatten();
                 let place = (record.offset, record.stamp);
                 if !self.order.admits(Travel::Forward, place, beyond) {
                     continue;
@@ -139,7 +139,7 @@ impl Volumes {
         }
     }
 
-    /// Notes what was left out up to here, which is a gap.
+    /// Notes the records that were left out up to here. They are a gap.
     fn note_left_out(&mut self) {
         if let Some((damage, count)) = self.order.take_left_out() {
             self.lost |= self.order.looks_beyond();
@@ -148,19 +148,19 @@ impl Volumes {
         }
     }
 
-    /// What was left out since this was asked last.
+    /// The series of records that were left out since the last call.
     pub(super) fn take_left_out(&mut self) -> Vec<LeftOut> {
         std::mem::take(&mut self.left_out)
     }
 
-    /// What stands behind the last record that was read and is taken for the
-    /// end, see [`Volumes::is_taken_for_end`].
+    /// The bytes after the last record that was read, if they count as the end (see
+    /// [`Volumes::is_taken_for_end`]).
     pub(super) fn take_tail(&mut self) -> Option<SourceError> {
         self.tail.take()
     }
 
-    /// True where a volume ends within the length of a record: at the very end
-    /// that is no record yet, and to libpcp it is none anywhere.
+    /// True if a volume ends within the length word of a record. At the end of the
+    /// archive that is not a record yet. libpcp counts it as the end of any volume.
     fn is_taken_for_end(&self) -> bool {
         let may_be = self.is_last() || !self.order.looks_beyond();
         may_be && self.volume.is_hardly_begun()
@@ -207,9 +207,9 @@ impl Volumes {
         }
     }
 
-    /// Moves before the previous record and gives it. `None` at the first
-    /// one. After an error reading continues before the damage. Records that
-    /// are out of order are left out.
+    /// Moves to the previous record and returns it. `None` before the first one. After
+    /// an error reading continues before the damage. Records that are out of order are
+    /// left out.
     pub(super) fn previous(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = self.previous_of_any_time();
@@ -248,27 +248,27 @@ impl Volumes {
         }
     }
 
-    /// Position among the files of the volume of the record that
-    /// [`Volumes::next`] or [`Volumes::previous`] gave last.
+    /// Position in `files.volumes` of the volume whose record [`Volumes::next`] or
+    /// [`Volumes::previous`] returned last.
     pub(super) fn entered(&self) -> usize {
         self.entered
     }
 
-    /// Offset of the next record in the volume being read.
+    /// Offset of the next record in the current volume.
     pub(super) fn position(&self) -> u64 {
         self.volume.position()
     }
 
-    /// Size of the volume being read.
+    /// Size in bytes of the current volume.
     ///
     /// # Errors
-    /// The file does not tell it.
+    /// The system does not tell the file's size.
     pub(super) fn size(&mut self) -> Result<u64, SourceError> {
         self.volume.size().map_err(|error| error.in_file(&self.name))
     }
 
-    /// Moves so that [`Volumes::next`] gives the record at an offset of the
-    /// volume at a position among the files.
+    /// Moves so that [`Volumes::next`] returns the record at `offset` of volume
+    /// `volume`, a position in `files.volumes`.
     pub(super) fn move_to(&mut self, volume: usize, offset: u64) -> Result<(), SourceError> {
         self.enter(volume)?;
         self.volume.seek(offset);
@@ -278,7 +278,7 @@ impl Volumes {
 
     fn enter(&mut self, position: usize) -> Result<(), SourceError> {
         if self.entered != position {
-            // Another reader may have found it first.
+            // Another reader may have found this volume first.
             while position >= self.archive.files.volumes.len() {
                 if !self.discover() {
                     return Err(SourceError::Io {
@@ -294,7 +294,7 @@ impl Volumes {
         Ok(())
     }
 
-    /// The bytes of a record that was met before; the position is lost.
+    /// The bytes of a record that was read before. The position is lost.
     pub(super) fn bytes_at(
         &mut self,
         volume: usize,
@@ -305,12 +305,13 @@ impl Volumes {
         self.volume.bytes_at(offset, length).map_err(|error| error.in_file(&self.name))
     }
 
-    /// The bytes of a record if they were read and are still there.
+    /// The bytes of a record if they happen to be in the buffer.
     pub(super) fn held(&self, volume: usize, offset: u64, length: usize) -> Option<&[u8]> {
         (self.entered == volume).then(|| self.volume.held(offset, length))?
     }
 
-    /// The bytes of the record that [`Volumes::next`] or [`Volumes::previous`] gave last.
+    /// The bytes of the record that [`Volumes::next`] or [`Volumes::previous`] returned
+    /// last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], SourceError> {
         self.volume.bytes(record).map_err(|error| error.in_file(&self.name))
     }
@@ -320,14 +321,13 @@ impl Volumes {
         error.into().in_file(&self.name)
     }
 
-    /// True when records may have been skipped because of damage since this
-    /// was asked last.
+    /// True if records may have been skipped because of damage since the last call.
     pub(super) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
 
-    /// True when the error that [`Volumes::next`] gave is one that it will
-    /// give again, unless the file grows.
+    /// True if the last error of [`Volumes::next`] will occur again unless the file
+    /// grows.
     pub(super) fn is_stuck(&self) -> bool {
         self.is_stuck
     }

@@ -1,7 +1,8 @@
-//! Appends encoded records to the files of an archive: which file and volume
-//! each goes to, when a new volume begins, and when the index gets an entry.
+//! Appends encoded records to the files of an archive. This module decides which file
+//! and volume a record goes to, when a new volume begins, and when the index gets an
+//! entry.
 //!
-//! What is in a record is not known here.
+//! It does not know what is in a record.
 
 use super::encode::{self, IndexEntry};
 use super::{ArchiveWriter, WriteError};
@@ -9,15 +10,16 @@ use crate::archive::Version;
 use crate::archive::label::Role;
 use pmderive_core::model::Timestamp;
 
-/// Bytes of data after which an entry of the index is due.
+/// The index gets an entry after this many bytes of data.
 const INDEX_EVERY: u64 = 100_000;
 
-/// Size that no file of version 2 exceeds.
+/// Maximum size of a file of version 2.
 const V2_FILE: u64 = i32::MAX as u64;
 
 impl ArchiveWriter {
-    /// Appends the metadata record in the buffer, unless encoding it gave a
-    /// length that is too long for `what` it is.
+    /// Appends the metadata record in the buffer. `encoded` is the outcome of encoding
+    /// it; an error holds a length that is too long. `what` names the record for the
+    /// message.
     pub(super) fn append_metadata(
         &mut self,
         encoded: Result<(), usize>,
@@ -39,8 +41,8 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Appends the encoded data record, to a new volume where the present one
-    /// is full, and then the entry of the index that is due.
+    /// Appends the encoded data record, then an index entry if one is due. A new volume
+    /// begins when the present one is full.
     pub(super) fn append_data(&mut self, time: Timestamp) -> Result<(), WriteError> {
         let version = self.options.version;
         let label_size = version.label_size() as u64;
@@ -71,14 +73,14 @@ impl ArchiveWriter {
         self.latest = time;
         let entry = IndexEntry { stamp: time, volume, metadata: self.metadata_size, offset };
         self.last = Some(entry);
-        // Readers do without an index, and without nothing else.
+        // The index comes last, because it is the only file that readers can do without.
         if self.index_size == 0 {
             self.create_index()?;
         }
         let is_due = self.domain_changed
             || volume != self.indexed.volume
             || offset - self.indexed.offset >= INDEX_EVERY;
-        // Of two entries of one time readers could find the later one only.
+        // Readers could find only the later one of two entries with the same time.
         if is_due && time > self.indexed.stamp {
             self.append_index(entry)?;
         }

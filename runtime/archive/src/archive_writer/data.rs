@@ -1,9 +1,9 @@
-//! Results as data records (layout: see `archive::volume`; the encoding of
-//! value sets is that of [`pmderive_core::result::Wire`]).
+//! Encodes results as data records. `archive::volume` has the layout; value sets are
+//! encoded like [`pmderive_core::result::Wire`].
 //!
-//! Input: value sets, wherever they come from, and what is known of their metrics
-//! and instances. Output: the bytes of one record, every value of the type that
-//! its descriptor says and every instance with a name; or what is wrong.
+//! Input: value sets from any source, and the known metrics and instances. Output: the
+//! bytes of one record, or an error. Every value has its descriptor's type and every
+//! instance has a name.
 
 use pmderive_core::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
 use pmderive_core::result::{MetricValues, ValueSet};
@@ -14,15 +14,17 @@ use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 use crate::archive_writer::known::{Known, Metric};
 
-/// Most data bytes of a block, whose length has 24 bits and includes 4 of the header.
+/// Maximum number of data bytes in a block: its length has 24 bits and includes 4 of
+/// the header.
 const MAX_BLOCK: usize = 0xff_ffff - 4;
 
-/// A value set to be written.
+/// The values of one metric that are to be written.
 pub(super) trait Values {
     fn pmid(&self) -> Pmid;
-    /// Number of values, or why there are none.
+    /// Number of values, or the reason why there are none.
     fn count(&self) -> Result<usize, PmStatus>;
-    /// As many of them; `None` for a value that the result lacks.
+    /// The values, as many as [`Values::count`] says. `None` stands for a value that
+    /// the result lacks.
     fn values(&self) -> impl Iterator<Item = (InstId, Option<RawValueRef<'_>>)>;
 }
 
@@ -55,16 +57,16 @@ impl Values for ValueSet<'_> {
     }
 }
 
-/// Encodes data records. Buffers are kept from record to record.
+/// Encodes data records. The buffers are kept from record to record.
 #[derive(Debug, Default)]
 pub(super) struct DataEncoder {
     /// The record encoded last.
     pub(super) record: Vec<u8>,
     blocks: Vec<u8>,
-    /// Where in [`Known::metrics`] those of the last record are, in its order:
-    /// records are alike.
+    /// Positions in [`Known::metrics`] of the last record's metrics, in its order. Most
+    /// records list the same metrics, so this saves looking them up.
     order: Vec<usize>,
-    /// Numbers of the record and the value set encoded last.
+    /// Number of the record, and of the value set, that was encoded last.
     records: u64,
     sets: u64,
 }
@@ -80,6 +82,8 @@ impl DataEncoder {
     ) -> Result<(), WriteError> {
         self.records += 1;
         self.blocks.clear();
+        // Values hold the positions of their blocks, which follow all sets, so the size of
+        // the sets has to be known first.
         let (mut count, mut blocks_start) = (0u32, 2 * LENGTH_WORD + version.stamp_size());
         for set in sets.clone() {
             count += 1;
@@ -114,9 +118,10 @@ impl DataEncoder {
     }
 }
 
-/// Appends a value set to `out` and its blocks to `blocks`, which will stand
-/// at `blocks_start` in the record. The numbers are the position of the set,
-/// that of the record and that of the set among all, to know what was met before.
+/// Appends a value set to `out` and its blocks to `blocks`. The blocks will begin at
+/// `blocks_start` in the record. The three numbers are the set's position in the
+/// record, the record's number, and the set's number among all records. They tell
+/// whether a metric or an instance occurs twice.
 fn encode_set(
     out: &mut Vec<u8>,
     blocks: &mut Vec<u8>,
@@ -151,7 +156,8 @@ fn encode_set(
         }
         Err(PmStatus(code)) => return Err(WriteError::Status { pmid, code }),
     };
-    // More would not fit into any record, and is found out at its end.
+    // A larger count would not fit into a record; the check of the record's length
+    // finds that.
     word(out, count as u32);
     if count == 0 {
         return Ok(());
@@ -191,7 +197,7 @@ enum Form<'v> {
     Block(Bytes<'v>),
 }
 
-/// Data of a block, of a number or as it came.
+/// The data of a block: a number, or bytes as they came.
 enum Bytes<'v> {
     Word([u8; 4]),
     Long([u8; 8]),
@@ -208,8 +214,8 @@ impl Bytes<'_> {
     }
 }
 
-/// How a value of a metric is stored, or what is wrong with it. A FLOAT may
-/// come in place, and is stored as a block as all the others.
+/// Decides how a value of a metric is stored, or says what is wrong with it. A FLOAT
+/// may come in place; it is stored as a block, as other tools do.
 fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>, String> {
     let value_type = metric.desc.value_type;
     let (code, bytes) = match (value, value_type) {
@@ -233,7 +239,7 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
         (Some(RawValueRef::Block { code, bytes }), _) => (code, bytes),
     };
     let same_type = match value_type {
-        // What agents tell apart is the same to everyone else.
+        // Only agents tell the two kinds of aggregates apart.
         ValueType::Aggregate | ValueType::AggregateStatic => matches!(code, 7 | 8),
         ValueType::I32
         | ValueType::U32
@@ -255,7 +261,7 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
     }
     if matches!(value_type, ValueType::Event | ValueType::HighResEvent) {
         let events = RawValueRef::Block { code, bytes }.events();
-        events.map_err(|status| format!("the value is no sound array of events: {status}"))?;
+        events.map_err(|status| format!("the value is not a valid array of events: {status}"))?;
     }
     Ok(Form::Block(Bytes::Slice(bytes)))
 }
@@ -264,9 +270,10 @@ fn of_another_type(found: ValueType) -> String {
     format!("the value is a block of type {found} (code {})", found.code())
 }
 
-/// Appends a block: type, length, data, padding.
+/// Appends a block: type and length, data, padding.
 fn block(blocks: &mut Vec<u8>, value_type: ValueType, data: &[u8]) {
-    // Types that have values have codes below 11; the length was checked.
+    // Types that have values have codes below 11, and the caller has checked the
+    // length.
     let header = value_type.code().cast_unsigned() << 24 | (data.len() + LENGTH_WORD) as u32;
     word(blocks, header);
     blocks.extend_from_slice(data);

@@ -1,9 +1,9 @@
-//! Instance domains: what was written of each last, and the record that
-//! brings it up to date (layout: see `archive::domains`).
+//! Remembers which instances of each domain were written last, and makes the record
+//! that brings a domain up to date (`archive::domains` has the layout).
 //!
-//! Input: the instances of a domain. Output: a record with all of them, or in
-//! version 3 one with those that came and went, whichever is shorter; none
-//! when nothing changed. Time and files are not known here.
+//! Input: the instances of a domain. Output: a record, or none if nothing changed. The
+//! record lists all instances, or in version 3 only those that came and went if that is
+//! shorter. This module does not know times and files.
 
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
 
@@ -13,37 +13,38 @@ use crate::archive::record::Version;
 use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 
-/// A whole list follows once the differences since the last one take this
-/// many times its size: a reader that looks for one time applies them all.
+/// A whole list is written once the differences since the last one are this many times
+/// its size, because a reader that looks for one time applies all of them.
 const DIFFERENCES: u64 = 4;
 
-/// Instances with the bytes of their names, ascending, each once.
+/// Instances with the bytes of their names, in ascending order, each once.
 type Instances = Vec<(InstId, Box<[u8]>)>;
 
-/// A domain as a reader of what was written so far knows it.
+/// A domain as readers know it from the records written so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WrittenDomain {
     instances: Instances,
-    /// Size of the last whole list in bytes, 0 before there is one, and of the
-    /// differences since.
+    /// Size in bytes of the last whole list (0 before the first one), and of all
+    /// differences since then.
     whole: u64,
     differences: u64,
-    /// Parallel to `instances`: the value set that had the instance last.
+    /// Parallel to `instances`: number of the last value set that had the instance.
     met: Vec<u64>,
 }
 
-/// How to bring a domain up to date.
+/// The change that brings a domain up to date.
 #[derive(Debug)]
 pub(super) struct Update {
     instances: Instances,
-    /// What came and went: without a name what went. `None` for a whole list.
+    /// The instances that came, with their positions in `instances`, and those that
+    /// went, without one. `None` if a whole list is written.
     difference: Option<Vec<(InstId, Option<usize>)>>,
 }
 
 impl WrittenDomain {
-    /// Takes note that a value set has a value of an instance, which is looked
-    /// for at the position `hint` first. False when the set had one before,
-    /// `None` for an instance that the domain does not have.
+    /// Notes that a value set has a value of an instance. The instance is looked for at
+    /// position `hint` first. Returns false if the set has had it already, and `None`
+    /// if the domain does not have it.
     pub(super) fn meet(&mut self, instance: InstId, hint: usize, set: u64) -> Option<bool> {
         let position = match self.instances.get(hint) {
             Some((id, _)) if *id == instance => hint,
@@ -52,7 +53,7 @@ impl WrittenDomain {
         Some(std::mem::replace(self.met.get_mut(position)?, set) != set)
     }
 
-    /// What has to be written to make it `new`; `None` for nothing.
+    /// The update that turns the domain into `new`; `None` if nothing changes.
     pub(super) fn update(
         &self,
         version: Version,
@@ -65,8 +66,8 @@ impl WrittenDomain {
             return Ok(None);
         }
         let instances = in_order(indom, new)?;
-        // A list without instances is no list to readers: before the first one
-        // it says nothing, after that the instances must go one by one.
+        // Readers ignore a list without instances. Before the first list there is
+        // nothing to empty; later, the instances must be removed one by one.
         if instances == self.instances {
             return Ok(None);
         }
@@ -86,7 +87,7 @@ impl WrittenDomain {
         Ok(Some(Update { instances, difference }))
     }
 
-    /// Takes note that an update was written, in so many bytes.
+    /// Notes that an update was written as a record of `size` bytes.
     pub(super) fn written(&mut self, update: Update, size: usize) {
         match update.difference {
             Some(_) => self.differences += size as u64,
@@ -99,7 +100,7 @@ impl WrittenDomain {
 }
 
 impl Update {
-    /// Makes `out` the record.
+    /// Encodes the update into `out` as one record.
     pub(super) fn encode(
         &self,
         out: &mut Vec<u8>,
@@ -114,7 +115,7 @@ impl Update {
             (None, Version::V3) => (layout::INSTANCES, whole().collect()),
         };
         let names = || entries.iter().map(|(_, at)| at.map(|at| &*self.instances[at].1));
-        // Offsets beyond this would be in a record that is too long anyway.
+        // A larger offset would be in a record that is too long anyway.
         let size = names().flatten().map(|name| name.len() + 1).sum::<usize>();
         i32::try_from(size).map_err(|_| size)?;
         record(out, |out| {
@@ -143,12 +144,12 @@ impl Update {
     }
 }
 
-/// Bytes that a whole list takes, without what all records have.
+/// Bytes that a whole list takes, without the words that every record has.
 fn whole_size(instances: &Instances) -> usize {
     instances.iter().map(|(_, name)| 8 + name.len() + 1).sum()
 }
 
-/// The instances in order, those with an identifier that was there before left out.
+/// The instances in ascending order. Of several with one identifier, the first is kept.
 fn in_order(indom: InDom, domain: &InstanceDomain) -> Result<Instances, WriteError> {
     let mut instances: Instances = Vec::with_capacity(domain.len());
     for (instance, name) in domain.instances() {
@@ -163,14 +164,14 @@ fn in_order(indom: InDom, domain: &InstanceDomain) -> Result<Instances, WriteErr
         let bytes = domain.name_in_bytes(instance).unwrap_or_default();
         instances.push((instance, bytes.into()));
     }
-    // Stable, because the first of equal identifiers is the one that counts.
+    // The sort is stable, so the first of equal identifiers stays first.
     instances.sort_by_key(|(id, _)| *id);
     instances.dedup_by_key(|(id, _)| *id);
     Ok(instances)
 }
 
-/// What came and went, in order. `None` where an instance has another name
-/// now: to readers an instance that is there keeps the name that it has.
+/// The instances that came and went, in ascending order. `None` if an instance has
+/// another name now: readers keep the first name of an instance that stays.
 fn difference(old: &Instances, new: &Instances) -> Option<Vec<(InstId, Option<usize>)>> {
     let mut entries = Vec::new();
     let mut before = old.iter().peekable();

@@ -1,10 +1,9 @@
-//! What all records have in common, as bytes: words, time stamps, and the
-//! lengths around them; and the records that are made of nothing else: labels
-//! of archives, entries of the index, and marks.
+//! Encodes what all records share: words, time stamps and the length words around a
+//! record. Also encodes the records that consist of nothing else: labels, index entries
+//! and marks.
 //!
-//! Input: values that are known to fit. Output: bytes. Limits are checked where
-//! values come in (`mod`), so that nothing here can fail but for the length
-//! of a whole record.
+//! Input: values that are known to fit; `mod` checks the limits where values come in.
+//! Output: bytes. Only the length of a whole record can be an error here.
 
 use pmderive_core::model::Timestamp;
 
@@ -18,9 +17,9 @@ pub(super) fn word(out: &mut Vec<u8>, word: u32) {
     out.extend_from_slice(&word.to_be_bytes());
 }
 
-/// Appends a time stamp, whose seconds fit into the version.
+/// Appends a time stamp. Its seconds must fit into the version.
 pub(super) fn stamp(out: &mut Vec<u8>, version: Version, time: Timestamp) {
-    // Both words of the seconds on their own: nothing is lost.
+    // The two words of the seconds are written separately, so nothing is lost.
     let (low, high) = (time.sec as u32, (time.sec >> 32) as u32);
     word(out, low);
     match version {
@@ -32,8 +31,8 @@ pub(super) fn stamp(out: &mut Vec<u8>, version: Version, time: Timestamp) {
     }
 }
 
-/// Makes `out` one record with what `body` appends, between its two length
-/// words. Gives the length back when no length word can express it.
+/// Makes `out` one record: the bytes that `body` appends, between two length words. If
+/// a length word cannot express the length, the error is that length.
 pub(super) fn record(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) -> Result<(), usize> {
     out.clear();
     word(out, 0);
@@ -45,7 +44,7 @@ pub(super) fn record(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) -> Resu
     Ok(())
 }
 
-/// The label of one of the files, whose texts fit.
+/// Encodes the label of one file. The texts must fit.
 pub(super) fn label(options: &WriterOptions, role: Role) -> Vec<u8> {
     let version = options.version;
     let sizes = version.label_texts();
@@ -67,7 +66,7 @@ pub(super) fn label(options: &WriterOptions, role: Role) -> Vec<u8> {
         ];
         for (text, size) in texts {
             let end = out.len() + size;
-            // Version 2 has no room for the last one.
+            // Version 2 has no room for `zoneinfo`: its size is 0 there.
             out.extend_from_slice(&text.as_bytes()[..text.len().min(size)]);
             out.resize(end, 0);
         }
@@ -76,31 +75,31 @@ pub(super) fn label(options: &WriterOptions, role: Role) -> Vec<u8> {
     out
 }
 
-/// An entry of the index.
+/// One entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry {
     pub(super) stamp: Timestamp,
     pub(super) volume: i32,
-    /// Size of the metadata at that time.
+    /// Size of the metadata file at that time, in bytes.
     pub(super) metadata: u64,
-    /// Where in the volume the record with that stamp begins.
+    /// Offset in the volume of the record with that time stamp.
     pub(super) offset: u64,
 }
 
-/// Appends an entry of the index, whose offsets fit into the version.
+/// Appends an entry of the index. Its offsets must fit into the version.
 pub(super) fn index_entry(out: &mut Vec<u8>, version: Version, entry: IndexEntry) {
     stamp(out, version, entry.stamp);
     word(out, entry.volume.cast_unsigned());
     for offset in [entry.metadata, entry.offset] {
         match version {
-            // The sizes of files of version 2 are limited.
+            // The writer limits the sizes of version 2's files.
             Version::V2 => word(out, offset as u32),
             Version::V3 => out.extend_from_slice(&offset.to_be_bytes()),
         }
     }
 }
 
-/// A mark: a data record without metrics.
+/// Encodes a mark: a data record without metrics.
 pub(super) fn mark(out: &mut Vec<u8>, version: Version, time: Timestamp) {
     let result = record(out, |out| {
         stamp(out, version, time);

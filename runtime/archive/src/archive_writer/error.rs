@@ -1,4 +1,4 @@
-//! Why an archive, or something in it, cannot be written.
+//! Why an archive, or a part of it, cannot be written.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,28 +8,31 @@ use pmderive_core::model::{InDom, InstId, PmStatus, Pmid, Timestamp, UtcTime, Va
 
 use crate::archive::Version;
 
-/// Something was not written. What had been written before is a readable
-/// archive still, and writing can go on, except after [`WriteError::Unusable`].
+/// Something was not written. Everything written before remains a readable archive, and
+/// writing can go on, except after [`WriteError::Unusable`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A file with the name of one of this archive's exists. It is left alone.
+    /// A file already has the name of one of this archive's files. That file is left
+    /// alone.
     #[error("{} exists already; archives are never overwritten, so remove it or choose another name", escape::path(&path))]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The system refuses. Of what was being written nothing is left in the file.
+    /// The system refused to create or write a file. Nothing of the failed record stays
+    /// in it.
     #[error("{}: {source}", escape::path(&path))]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// An earlier failure left a part of a record behind that could not be taken away.
-    #[error("{}: an earlier failure left half a record at its end, nothing more can be written", escape::path(&path))]
+    /// An earlier failure left a part of a record in the file, and it could not be
+    /// removed.
+    #[error("{}: an earlier failure left part of a record at its end; nothing more can be written", escape::path(&path))]
     Unusable {
         /// The file.
         path: PathBuf,
@@ -40,100 +43,101 @@ pub enum WriteError {
         /// The metadata or index.
         path: PathBuf,
     },
-    /// [`super::ArchiveWriter::finish`] without a record; no file is left.
+    /// [`super::ArchiveWriter::finish`] was called before any record was written. No
+    /// file is left.
     #[error("{}: no record was written, so there is no archive", escape::path(&path))]
     Empty {
         /// Base name of the archive.
         path: PathBuf,
     },
-    /// A point in time that the version has no room for.
+    /// A time that the version cannot store.
     #[error("{} is out of reach of version 2, whose times end with {}; use version 3",
         UtcTime(*time), UtcTime(Timestamp { sec: i32::MAX.into(), nsec: 999_999_000 }))]
     Year2038 {
-        /// What was given.
+        /// The time given.
         time: Timestamp,
     },
-    /// Time went backwards.
-    #[error("{} comes after {}: archives are written in order of time", UtcTime(*time), UtcTime(*latest))]
+    /// A time lies before an earlier one.
+    #[error("{} is earlier than {}: archives are written in order of time", UtcTime(*time), UtcTime(*latest))]
     Backwards {
-        /// What was given.
+        /// The time given.
         time: Timestamp,
-        /// The latest time so far, at first the archive's start.
+        /// The latest time so far; at first, the start of the archive.
         latest: Timestamp,
     },
-    /// A text that has no room where it belongs.
+    /// A text is too long for its place.
     #[error("{what} is {length} bytes long; version {} has room for {limit}", version.number())]
     TooLong {
-        /// What it is, such as `the host name`.
+        /// What the text is, such as `the host name`.
         what: String,
         /// Its length in bytes.
         length: usize,
-        /// The most there may be.
+        /// The maximum length in bytes.
         limit: usize,
         /// Version of the archive.
         version: Version,
     },
-    /// A text that cannot be stored, or that nobody could look up.
+    /// A text that cannot be stored, or that no reader could look up.
     #[error("{what} {text:?} {problem}")]
     Text {
-        /// What it is, such as `the name of metric 60.0.1`.
+        /// What the text is, such as `the name of metric 60.0.1`.
         what: String,
-        /// What was given.
+        /// The text given.
         text: String,
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A metric whose identifier no metric of an archive can have.
-    #[error("{pmid} is no identifier for a metric of an archive; record a derived metric as {} (see logged_pmid)", super::logged_pmid(*pmid))]
+    /// A metric with an identifier that no metric of an archive can have.
+    #[error("{pmid} cannot be the identifier of a metric in an archive; record a derived metric as {} (see logged_pmid)", super::logged_pmid(*pmid))]
     NotLogged {
-        /// What was given.
+        /// The identifier given.
         pmid: Pmid,
     },
-    /// A value, text or set of labels of something that was not described before.
+    /// Something refers to a metric or domain that was not described before.
     #[error("{what} was not described before; call describe first")]
     NotDescribed {
-        /// What it is, such as `metric 60.0.1`.
+        /// What is missing, such as `metric 60.0.1`.
         what: String,
     },
-    /// A metric was described differently before.
-    #[error("metric {pmid} was described with another {field} before")]
+    /// The metric was described before, with another value in one field.
+    #[error("metric {pmid} was described before, with another {field}")]
     Redescribed {
         /// The metric.
         pmid: Pmid,
         /// `type`, `instance domain`, `semantics` or `units`.
         field: &'static str,
     },
-    /// Another metric has the name.
+    /// The name belongs to another metric.
     #[error("{name} is the name of metric {owner} and cannot be that of {pmid}")]
     NameTaken {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The metric that has the name.
         owner: Pmid,
-        /// The metric that was to get it.
+        /// The metric that should get the name.
         pmid: Pmid,
     },
-    /// A record without metrics, which would be a mark.
-    #[error("there is no metric in the record of {}; where recording was interrupted, write a mark", UtcTime(*time))]
+    /// A record has no metrics; it would be read as a mark.
+    #[error("the record of {} has no metric; if recording was interrupted, write a mark", UtcTime(*time))]
     NoMetrics {
         /// Time of the record.
         time: Timestamp,
     },
-    /// The sets of one result were fetched at times that cannot stand in one record.
-    #[error("metric {pmid} is twice in one record")]
+    /// One record has two value sets of the same metric.
+    #[error("metric {pmid} occurs twice in one record")]
     MetricTwice {
         /// The metric.
         pmid: Pmid,
     },
-    /// A status that is no error.
-    #[error("metric {pmid}: {code} is no status of a failure, those are negative")]
+    /// A status that does not stand for a failure.
+    #[error("metric {pmid}: status {code} is not a failure: those are negative")]
     Status {
         /// The metric.
         pmid: Pmid,
-        /// What was given.
+        /// The status given.
         code: i32,
     },
-    /// A value that the descriptor does not allow.
+    /// A value that does not fit the metric's type.
     #[error("metric {pmid}, instance {instance}: {problem}, but its type is {value_type}")]
     ValueType {
         /// The metric.
@@ -142,12 +146,12 @@ pub enum WriteError {
         instance: InstId,
         /// Type of the metric.
         value_type: ValueType,
-        /// What the value is like.
+        /// What the value is instead.
         problem: String,
     },
-    /// A value of a metric without instance domain that is not its only one.
+    /// A metric without instance domain has a value that is not its single value.
     #[error(
-        "metric {pmid} has no instance domain, so it has one value, of instance -1, not one of instance {instance}"
+        "metric {pmid} has no instance domain, so its only value has instance -1, not {instance}"
     )]
     NotSingular {
         /// The metric.
@@ -155,7 +159,7 @@ pub enum WriteError {
         /// The instance.
         instance: InstId,
     },
-    /// A value of an instance that has no name in its domain.
+    /// A value belongs to an instance that has no name in its domain.
     #[error(
         "metric {pmid}: instance {instance} has no name in domain {indom} at this time; call instances first"
     )]
@@ -167,7 +171,7 @@ pub enum WriteError {
         /// The instance.
         instance: InstId,
     },
-    /// Two values of one instance.
+    /// A metric has two values of one instance.
     #[error("metric {pmid} has two values of instance {instance}")]
     InstanceTwice {
         /// The metric.
@@ -175,18 +179,18 @@ pub enum WriteError {
         /// The instance.
         instance: InstId,
     },
-    /// An identifier that no instance can have.
-    #[error("instance domain {indom}: {instance} is no instance, those are not negative")]
+    /// A negative instance identifier.
+    #[error("instance domain {indom}: {instance} cannot be an instance: it is negative")]
     NegativeInstance {
         /// The domain.
         indom: InDom,
-        /// What was given.
+        /// The identifier given.
         instance: InstId,
     },
     /// Labels that cannot be stored.
     #[error("labels of {what}: {problem}")]
     Labels {
-        /// Whose labels.
+        /// The subject of the labels, such as `metric 60.0.1`.
         what: String,
         /// What is wrong with them.
         problem: String,
@@ -194,7 +198,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// What libpcp would return.
+    /// The status that libpcp would return.
     pub fn status(&self) -> PmStatus {
         use rustix::io::Errno;
         let system = |errno: Errno| PmStatus(-errno.raw_os_error());

@@ -1,9 +1,8 @@
-//! Entry point for fuzzing: what is written is what is read.
+//! Fuzz target of the writer: reading gives what was written.
 //!
-//! Input: arbitrary bytes, taken for a sequence of calls, of which many are
-//! wrong. Output: nothing; but what the writer took, our reader gives back, in
-//! order and at its time, and what it refused left no trace. Nothing touches
-//! the file system.
+//! Input: arbitrary bytes, taken as a sequence of calls, many of them wrong. Output:
+//! none. Our reader must return everything that the writer accepted, in order and with
+//! its time, and nothing that it refused. This does not touch the file system.
 
 use std::collections::HashMap;
 
@@ -17,14 +16,14 @@ use pmderive_core::source::{Freshness, MetadataSource};
 use crate::archive::{ArchiveContext, Version};
 use crate::archive_writer::{ArchiveWriter, WriterOptions};
 
-/// Calls that one input may make.
+/// Maximum number of calls that one input makes.
 const MAX_CALLS: usize = 500;
 
-/// Metrics and domains there may be.
+/// Number of different metrics and of instance domains.
 const METRICS: u8 = 24;
 const DOMAINS: u8 = 3;
 
-/// What was written, as far as it can be read back.
+/// Everything that the writer accepted and a reader can give back.
 #[derive(Default)]
 struct Expected {
     version: Option<Version>,
@@ -32,7 +31,7 @@ struct Expected {
     domains: HashMap<InDom, Vec<(i32, Box<str>)>>,
     labels: HashMap<LabelLevel, Vec<LabelSet>>,
     texts: HashMap<TextSubject, Box<str>>,
-    /// Each record with the instances and labels in force.
+    /// Each record with the instances and labels in force at its time.
     records: Vec<Moment>,
 }
 
@@ -42,7 +41,7 @@ struct Moment {
     labels: HashMap<LabelLevel, Vec<LabelSet>>,
 }
 
-/// Reads small numbers and strings; zeros at the end.
+/// Reads small numbers and strings from the input; zeros after its end.
 struct Input<'d>(&'d [u8]);
 
 impl<'d> Input<'d> {
@@ -68,8 +67,10 @@ impl<'d> Input<'d> {
     }
 }
 
-/// Writes an archive and reads it again. Never panics unless what is read
-/// differs from what was written.
+/// Writes an archive and reads it again.
+///
+/// # Panics
+/// If what was read differs from what was written.
 #[doc(hidden)]
 pub fn fuzz_archive_writer(data: &[u8]) {
     let mut input = Input(data);
@@ -91,7 +92,7 @@ pub fn fuzz_archive_writer(data: &[u8]) {
             break;
         }
         let call = input.byte();
-        // Time goes on, stands still, or goes back.
+        // Time moves forward, stands still or moves back.
         time = Timestamp::new(time.sec, i64::from(time.nsec) + 1001 * i64::from(call >> 4) - 1001);
         match call & 7 {
             0 | 1 => expected.describe(&mut writer, &mut input),
@@ -194,7 +195,7 @@ impl Expected {
         }
     }
 
-    /// A result that is mostly right, as far as that is known here.
+    /// A result that is mostly valid, as far as this model knows.
     fn result(&self, input: &mut Input<'_>, timestamp: Timestamp) -> FetchResult {
         let mut sets = Vec::new();
         for _ in 0..input.below(6) {
@@ -243,7 +244,7 @@ impl Expected {
         }
     }
 
-    /// What is said behind the last record may be of its time still.
+    /// Instances and labels written after the last record may have its time.
     fn holds_at_last_record(&mut self, time: Timestamp) {
         if let Some(last) = self.records.last_mut()
             && stored(self.version, last.result.timestamp) == stored(self.version, time)
@@ -264,7 +265,7 @@ impl Expected {
             let read = context.next_record().expect("there is a further record");
             assert_eq!(read.timestamp, stored(moment.result.timestamp), "record {number}");
             compare_sets(&read.sets, &moment.result.sets);
-            // Only after the last record of one time is everything of that time in force.
+            // Only after the last record of a time is everything of that time in force.
             let next = self.records.get(number + 1);
             let at = |moment: &Moment| stored(moment.result.timestamp);
             if next.is_some_and(|next| at(next) == read.timestamp) {
@@ -282,7 +283,7 @@ impl Expected {
     }
 }
 
-/// A time as the archive has it.
+/// The time as the archive stores it.
 fn stored(version: Option<Version>, time: Timestamp) -> Timestamp {
     match version {
         Some(Version::V2) => Timestamp { sec: time.sec, nsec: time.nsec / 1000 * 1000 },
@@ -290,8 +291,8 @@ fn stored(version: Option<Version>, time: Timestamp) -> Timestamp {
     }
 }
 
-/// The same metrics with the same values; what agents tell apart of
-/// aggregates does not matter.
+/// Asserts that both lists have the same metrics with the same values. The two kinds of
+/// aggregates count as one.
 fn compare_sets(read: &[MetricValues], written: &[MetricValues]) {
     assert_eq!(read.len(), written.len());
     for (read, written) in read.iter().zip(written) {
@@ -319,7 +320,7 @@ fn compare_sets(read: &[MetricValues], written: &[MetricValues]) {
     }
 }
 
-/// The instances and labels in force at a record are those of that time.
+/// Asserts that the instances and labels in force at a record are those written for it.
 fn compare_moment(context: &mut ArchiveContext, moment: &Moment, version: Version) {
     for (indom, list) in &moment.domains {
         let read = context.instance_domain(*indom, Freshness::Cached).expect("in memory");

@@ -1,5 +1,5 @@
-//! Archives that are written to memory, with a list of all writes: it shows what
-//! would be on disk if the writer were stopped in between.
+//! Archives in memory, kept as the list of all writes. The list shows what would be on
+//! disk if the writer had stopped between two writes, or within one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use crate::archive::label::Role;
 use crate::archive_writer::storage::{Storage, file_name};
 use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 
-/// What an [`ArchiveWriter`] has written so far, in order.
+/// All writes of an [`ArchiveWriter`], in order.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(Arc<Mutex<Vec<Write>>>);
 
 #[derive(Clone, Debug)]
 struct Write {
     role: Role,
-    /// The file comes into being with this write.
+    /// The write creates the file.
     is_first: bool,
     bytes: Vec<u8>,
 }
 
-/// The files of an archive, with their names but for the base.
+/// The files of an archive by name, each with its role and contents.
 type Files = BTreeMap<PathBuf, (Role, Vec<u8>)>;
 
 impl ArchiveWriter {
@@ -40,17 +40,17 @@ impl ArchiveWriter {
 }
 
 impl MemoryFiles {
-    /// Sizes in bytes of all writes, and whether each made a file: those that
-    /// did were done as a whole or not at all.
+    /// Sizes in bytes of all writes, and whether each created a file. A write that
+    /// creates a file happens as a whole or not at all.
     pub fn sizes(&self) -> Vec<(usize, bool)> {
         self.with(|writes| writes.iter().map(|write| (write.bytes.len(), write.is_first)).collect())
     }
 
-    /// Puts the files into a folder as they were after `writes` writes and
-    /// `bytes` bytes of the next one.
+    /// Saves the files to a folder as they were after `writes` writes and `bytes` bytes
+    /// of the next write.
     ///
     /// # Errors
-    /// The system fails.
+    /// The system cannot write a file.
     pub fn save(&self, base: &Path, writes: usize, bytes: usize) -> std::io::Result<()> {
         for (name, (_, contents)) in self.files(base, writes, bytes) {
             std::fs::write(name, contents)?;
@@ -58,8 +58,8 @@ impl MemoryFiles {
         Ok(())
     }
 
-    /// Opens the archive as it was after `writes` writes and `bytes` bytes of
-    /// the next one.
+    /// Opens the archive as it was after `writes` writes and `bytes` bytes of the next
+    /// write.
     ///
     /// # Errors
     /// As for [`ArchiveContext::open`].

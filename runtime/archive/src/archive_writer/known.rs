@@ -1,8 +1,9 @@
-//! What an archive says so far, and whether something new may be said.
+//! Knows what the archive contains so far, except for values, and decides whether
+//! something new may be added.
 //!
-//! Input: descriptors, names, texts and labels as callers give them. Output: what of
-//! it is new, or why it cannot be. The writer's other half, values, looks
-//! metrics and domains up here. Bytes are not known here.
+//! Input: descriptors, names, texts and labels from callers. Output: the part that is
+//! new, or the reason why it is refused. The encoder of values looks up metrics and
+//! domains here. This module does not know bytes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,25 +17,25 @@ use crate::archive::labels::{MAX_LABELS, MAX_TEXT};
 use crate::archive_writer::WriteError;
 use crate::archive_writer::domains::WrittenDomain;
 
-/// Most bytes of a name: libpcp reads them into a buffer of `PATH_MAX`.
+/// Maximum length of a name in bytes: libpcp reads names into a buffer of `PATH_MAX`.
 const MAX_NAME: usize = 4095;
 
 /// A metric that was described.
 #[derive(Debug)]
 pub(super) struct Metric {
     pub(super) desc: MetricDesc,
-    /// Its instance domain and where in [`Known::domains`] that is.
+    /// The instance domain, and its position in [`Known::domains`].
     pub(super) domain: Option<(InDom, usize)>,
-    /// Number of the record that had it last.
+    /// Number of the last record that has the metric.
     pub(super) record: u64,
 }
 
-/// All that was written but for the values.
+/// Everything that was written, except for the values.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) metrics: Vec<Metric>,
     pub(super) domains: Vec<WrittenDomain>,
-    /// Where metrics and domains are in these.
+    /// Positions in `metrics` and `domains`.
     by_pmid: HashMap<Pmid, usize>,
     by_indom: HashMap<InDom, usize>,
     names: HashMap<Box<str>, Pmid>,
@@ -43,8 +44,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The names that `desc` does not have yet. `None` when neither the metric
-    /// nor a name is new.
+    /// The names among `names` that the metric does not have yet. `None` if neither the
+    /// metric nor any name is new.
     pub(super) fn new_names<'n>(
         &self,
         version: Version,
@@ -76,7 +77,7 @@ impl Known {
         Ok((known.is_none() || !new.is_empty()).then_some(new))
     }
 
-    /// Takes note that a metric was written.
+    /// Notes that a descriptor and names were written.
     pub(super) fn described(&mut self, desc: &MetricDesc, names: &[&str]) {
         self.names.extend(names.iter().map(|name| (Box::from(*name), desc.pmid)));
         if self.by_pmid.contains_key(&desc.pmid) {
@@ -94,13 +95,16 @@ impl Known {
         self.metrics.push(Metric { desc: *desc, domain, record: 0 });
     }
 
-    /// A domain that some metric has.
+    /// The position of a domain in [`Known::domains`].
+    ///
+    /// # Errors
+    /// No described metric has the domain.
     pub(super) fn domain(&self, indom: InDom) -> Result<usize, WriteError> {
         let position = self.by_indom.get(&indom).copied();
-        position.ok_or_else(|| not_described(format!("a metric over domain {indom}")))
+        position.ok_or_else(|| not_described(format!("a metric with domain {indom}")))
     }
 
-    /// True unless a text is there already, word for word.
+    /// True unless the archive has the same text already.
     pub(super) fn is_new_text(
         &self,
         of: TextSubject,
@@ -119,13 +123,13 @@ impl Known {
         Ok(self.texts.get(&(of, kind)).is_none_or(|known| **known != *text))
     }
 
-    /// Takes note that a text was written.
+    /// Notes that a help text was written.
     pub(super) fn told(&mut self, of: TextSubject, kind: TextKind, text: &str) {
         self.texts.insert((of, kind), text.into());
     }
 
-    /// What has to be written to make these the labels in force; `None` for
-    /// nothing.
+    /// The sets to write so that `sets` become the labels in force; `None` if they are
+    /// already.
     pub(super) fn new_labels<'s>(
         &self,
         level: LabelLevel,
@@ -143,19 +147,23 @@ impl Known {
         }
         let known = self.labels.get(&level).map(Vec::as_slice).unwrap_or_default();
         let sets: Cow<[LabelSet]> = match sets {
-            // libpcp stumbles over a record without sets.
+            // libpcp cannot handle a record without sets, so each old set is replaced
+            // by an empty one.
             [] => known.iter().map(|set| LabelSet::empty(set.instance())).collect(),
             sets => sets.into(),
         };
         Ok((*sets != *known).then_some(sets))
     }
 
-    /// Takes note that labels were written.
+    /// Notes that labels were written.
     pub(super) fn labelled(&mut self, level: LabelLevel, sets: &[LabelSet]) {
         self.labels.insert(level, sets.to_vec());
     }
 
-    /// Where a metric is in [`Known::metrics`].
+    /// The position of a metric in [`Known::metrics`].
+    ///
+    /// # Errors
+    /// The metric was not described.
     pub(super) fn metric(&self, pmid: Pmid) -> Result<usize, WriteError> {
         let position = self.by_pmid.get(&pmid).copied();
         position.ok_or_else(|| not_described(format!("metric {pmid}")))
@@ -166,7 +174,7 @@ fn not_described(what: String) -> WriteError {
     WriteError::NotDescribed { what }
 }
 
-/// The field in which two descriptors of one metric differ.
+/// The first field in which two descriptors differ.
 fn difference(a: &MetricDesc, b: &MetricDesc) -> Option<&'static str> {
     let fields = [
         (a.value_type == b.value_type, "type"),
@@ -193,7 +201,8 @@ fn check_name(version: Version, pmid: Pmid, name: &str) -> Result<(), WriteError
     }
 }
 
-/// Why no metric of an archive can have a name, if so: a predicate for the name.
+/// Why no metric of an archive can have this name: a predicate to put after the name.
+/// `None` if it can.
 pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.len() > MAX_NAME {
         Some("is longer than 4095 bytes")
@@ -206,16 +215,16 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Why sets of labels cannot be stored, if so.
+/// Why these sets of labels cannot be stored; `None` if they can.
 fn label_problem(level: LabelLevel, sets: &[LabelSet]) -> Option<String> {
     let of_instances = matches!(level, LabelLevel::Instances(_));
     let mut instances: Vec<_> = sets.iter().map(LabelSet::instance).collect();
     instances.sort_unstable();
     if !of_instances && (sets.len() > 1 || instances.iter().any(|instance| *instance != -1)) {
-        return Some("there is one set at most, of instance -1".to_owned());
+        return Some("only one set is allowed, of instance -1".to_owned());
     }
     if of_instances && instances.first().is_some_and(|instance| *instance < 0) {
-        return Some(format!("{} is no instance, those are not negative", instances[0]));
+        return Some(format!("{} cannot be an instance: it is negative", instances[0]));
     }
     if let Some(twice) = instances.windows(2).find(|pair| pair[0] == pair[1]) {
         return Some(format!("there are two sets for instance {}", twice[0]));
@@ -233,7 +242,7 @@ fn label_problem(level: LabelLevel, sets: &[LabelSet]) -> Option<String> {
             return Some(format!("a name of {length} bytes; there is room for {}", u8::MAX));
         }
         if let Some(status) = set.failure().filter(|status| status.0 >= 0) {
-            return Some(format!("{} is no status of a failure, those are negative", status.0));
+            return Some(format!("status {} is not a failure: those are negative", status.0));
         }
     }
     None

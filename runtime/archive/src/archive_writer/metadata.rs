@@ -1,8 +1,8 @@
-//! Descriptors, help texts and labels as records (layouts: see
-//! `archive::meta`, `archive::texts` and `archive::labels`).
+//! Encodes descriptors, help texts and labels as records. `archive::meta`,
+//! `archive::texts` and `archive::labels` have the layouts.
 //!
-//! Input: what was checked in `known`. Output: bytes of one record. Gives the length
-//! back when the record would be too long.
+//! Input: values that `known` has checked. Output: the bytes of one record. If the
+//! record would be too long, the error is its length.
 
 use pmderive_core::model::{
     InDom, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
@@ -12,7 +12,7 @@ use crate::archive::layout;
 use crate::archive::record::Version;
 use crate::archive_writer::encode::{record, stamp, word};
 
-/// A metric with names.
+/// Encodes a descriptor with names.
 pub(super) fn desc(out: &mut Vec<u8>, desc: &MetricDesc, names: &[&str]) -> Result<(), usize> {
     record(out, |out| {
         let words = [
@@ -24,7 +24,7 @@ pub(super) fn desc(out: &mut Vec<u8>, desc: &MetricDesc, names: &[&str]) -> Resu
             desc.units.to_wire(),
         ];
         words.into_iter().for_each(|value| word(out, value));
-        // A record without the number of names makes libpcp refuse the archive.
+        // libpcp refuses an archive with a record that has no number of names.
         word(out, names.len() as u32);
         for name in names {
             word(out, name.len() as u32);
@@ -33,7 +33,7 @@ pub(super) fn desc(out: &mut Vec<u8>, desc: &MetricDesc, names: &[&str]) -> Resu
     })
 }
 
-/// A help text.
+/// Encodes a help text.
 pub(super) fn text(
     out: &mut Vec<u8>,
     of: TextSubject,
@@ -50,7 +50,7 @@ pub(super) fn text(
     })
 }
 
-/// All sets of a level, whose texts and labels were found to fit.
+/// Encodes all sets of a level. Their texts and labels must fit.
 pub(super) fn labels(
     out: &mut Vec<u8>,
     version: Version,
@@ -83,7 +83,7 @@ fn label_set(out: &mut Vec<u8>, set: &LabelSet) {
         None => word(out, set.places().len() as u32),
     }
     for place in set.places() {
-        // The sizes were checked: two bytes, or one.
+        // `known` has checked that the sizes fit into one or two bytes.
         out.extend_from_slice(&(place.name as u16).to_be_bytes());
         out.extend_from_slice(&[place.name_len as u8, place.flags.0]);
         out.extend_from_slice(&(place.value as u16).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Writes archives (`LOGARCHIVE(5)`), versions 3 and 2, that every PCP tool reads.
+//! Writes archives (`LOGARCHIVE(5)`) of versions 2 and 3 that every PCP tool reads.
 //!
 //! ```text
 //!   describe, text, labels ──► known ── new? ──► metadata ──┐
@@ -11,16 +11,18 @@
 //!                                         bytes of one record ──► storage
 //! ```
 //!
-//! Everything but `storage` is a function of values to bytes. One system call
-//! writes each record, after the records that it refers to. So there is a readable
-//! archive on disk at any time, for tools that read it while it grows and after a
-//! kill. A kill within that one call can, in theory, leave the beginning of a last
-//! record in a file. Readers pass over it in data and index, but not in the
-//! metadata, where it has to be cut off. The first record creates the files,
-//! metadata and volume before the index. Each file appears with its label, and a
-//! volume with a record as well.
+//! All modules but `storage` turn values into bytes. Each record is written by one
+//! system call, after the records that it refers to. So the files on disk are a
+//! readable archive at any time: for tools that read it while it grows, and after a
+//! kill. In theory, a kill within a system call can leave a part of the last record in
+//! a file. Readers skip such a part in data and index, but not in metadata, where it
+//! has to be cut off.
 //!
-//! What the format or libpcp cannot take is refused before anything is written.
+//! The first record creates the files: metadata and volume first, then the index. Each
+//! file appears with its label, and a volume with its first record too.
+//!
+//! If the format or libpcp cannot take something, it is refused before anything is
+//! written.
 
 mod append;
 mod data;
@@ -57,40 +59,40 @@ use pmderive_core::model::{
 };
 use pmderive_core::result::{FetchResult, ResultBatch};
 
-/// An archive that is being written.
+/// Writes an archive.
 ///
-/// Metrics are described before they are recorded, and the instances of a
-/// domain are told before values of them are. All calls with a time come in
-/// order of time. After an error the archive is readable, holds nothing of what
-/// was refused, and writing can go on.
+/// Describe each metric before you record it, and give the instances of a domain before
+/// you record values of them. Calls that take a time must come in order of time. After
+/// an error the archive is readable, holds nothing of the refused call, and writing can
+/// go on.
 ///
-/// Dropping the writer leaves an archive as well, without the last entry of
-/// the index, which costs readers time only.
+/// A writer that is dropped also leaves an archive. Its index lacks the last entry,
+/// which only costs readers time.
 pub struct ArchiveWriter {
     options: WriterOptions,
     storage: Box<dyn Storage>,
     known: Known,
     data: DataEncoder,
-    /// Buffer for metadata and index.
+    /// Buffer for records of metadata and index.
     bytes: Vec<u8>,
-    /// Sizes of metadata and index in bytes; 0 where there is no file yet.
+    /// Sizes in bytes of metadata and index; 0 until the file exists.
     metadata_size: u64,
     index_size: u64,
-    /// Number and size in bytes of the data volume that grows.
+    /// Number and size in bytes of the current data volume.
     volume: Option<(i32, u64)>,
-    /// Latest time that a call had.
+    /// Latest time of any call.
     latest: Timestamp,
-    /// Where the last record is.
+    /// Time and place of the last record.
     last: Option<IndexEntry>,
     /// The last entry of the index.
     indexed: IndexEntry,
-    /// A domain changed since.
+    /// A domain has changed since the last index entry.
     domain_changed: bool,
 }
 
-/// The identifier that a derived metric has in an archive: with the bit that
-/// tells tools to take its values instead of deriving them again. That of any
-/// other metric is left alone.
+/// The identifier of a derived metric in an archive. It has a bit that tells tools to
+/// use the recorded values instead of deriving them again. Identifiers of other metrics
+/// are returned unchanged.
 pub fn logged_pmid(pmid: Pmid) -> Pmid {
     match pmid.is_derived() {
         true => Pmid::new(pmid.domain(), pmid.cluster() | 2048, pmid.item()),
@@ -99,20 +101,18 @@ pub fn logged_pmid(pmid: Pmid) -> Pmid {
 }
 
 impl ArchiveWriter {
-    /// Begins the archive with the base name `base`, whose files are there with
-    /// the first record.
+    /// Begins an archive with the base name `base`. The first record creates its files.
     ///
     /// # Errors
-    /// A file of an archive of that name exists; the folder cannot be written
-    /// to; a text of `options` is too long, or the start out of reach, for the
-    /// version.
+    /// A file of an archive with that name exists; the folder cannot be written to; a
+    /// text of `options` is too long for the version, or the version cannot store the
+    /// start.
     pub fn create(base: &Path, options: WriterOptions) -> Result<ArchiveWriter, WriteError> {
         options.check()?;
         ArchiveWriter::begin(Box::new(Disk::new(base)?), options)
     }
 
-    /// Finds out whether an archive with the base name `base` could be begun
-    /// now, so far as no file of one has that name.
+    /// Checks that no file of an archive with the base name `base` exists.
     ///
     /// # Errors
     /// As for [`ArchiveWriter::create`].
@@ -145,13 +145,13 @@ impl ArchiveWriter {
         })
     }
 
-    /// Describes a metric and gives it names, perhaps none. What is known
-    /// already is not written again, but further names are added.
+    /// Describes a metric and gives it names, possibly none. A description that the
+    /// archive has already is not written again, but further names are added.
     ///
     /// # Errors
-    /// The metric was described differently before; another metric has one of
-    /// the names; a name is too long, or has an empty component; the
-    /// identifier is that of a derived metric, see [`logged_pmid`].
+    /// The metric was described differently before; another metric has one of the
+    /// names; a name is too long or has an empty component; the identifier is that of a
+    /// derived metric (see [`logged_pmid`]).
     pub fn describe(&mut self, desc: &MetricDesc, names: &[&str]) -> Result<(), WriteError> {
         let version = self.options.version;
         let Some(names) = self.known.new_names(version, desc, names)? else { return Ok(()) };
@@ -161,10 +161,10 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Gives a metric or instance domain a help text, in place of an earlier one.
+    /// Gives a metric or instance domain a help text. It replaces an earlier one.
     ///
     /// # Errors
-    /// What it is about was not described, or there is a NUL in it.
+    /// The metric or domain was not described; the text contains a NUL.
     pub fn text(&mut self, of: TextSubject, kind: TextKind, text: &str) -> Result<(), WriteError> {
         if !self.known.is_new_text(of, kind, text)? {
             return Ok(());
@@ -175,14 +175,14 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Makes `sets` the labels of a level from `time` on: one set, or on the
-    /// level of instances one for each. Nothing is written when these are the
-    /// labels in force. Where there were sets and are none any more, empty ones
-    /// are written.
+    /// Makes `sets` the labels of a level from `time` on. The level of instances has
+    /// one set for each instance, other levels have one set. Nothing is written if
+    /// these labels are in force already. If `sets` is empty, empty sets replace those
+    /// in force.
     ///
     /// # Errors
-    /// Time goes backwards; what the labels are of was not described; they are
-    /// too many or too long.
+    /// Time goes backwards; the subject of the labels was not described; there are too
+    /// many labels, or they are too long.
     pub fn labels(
         &mut self,
         time: Timestamp,
@@ -201,13 +201,13 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Makes these the instances of a domain from `time` on. Nothing is
-    /// written when they are the ones in force; in version 3 only what came
-    /// and went, where that is shorter.
+    /// Makes `domain` the instances of a domain from `time` on. Nothing is written if
+    /// they are in force already. Version 3 gets only the differences if they are
+    /// shorter.
     ///
     /// # Errors
-    /// Time goes backwards; no metric over the domain was described; an
-    /// instance is negative, or a NUL in its name.
+    /// Time goes backwards; no metric with this domain was described; an instance is
+    /// negative; a name contains a NUL.
     pub fn instances(
         &mut self,
         time: Timestamp,
@@ -228,10 +228,10 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Says what a record of another archive's metadata says.
+    /// Writes what a metadata record of another archive says.
     ///
     /// # Errors
-    /// As the method has for what the record is about.
+    /// Those of the method for this kind of record.
     pub fn metadata(&mut self, record: &MetadataRecord) -> Result<(), WriteError> {
         match record {
             MetadataRecord::Metric { desc, names } => {
@@ -249,16 +249,16 @@ impl ArchiveWriter {
     /// Writes a result as one record, with the time of the result.
     ///
     /// # Errors
-    /// Time goes backwards; there is no metric in it, or one twice; a metric
-    /// was not described, or its values are not of its type; an instance has no
-    /// name at this time. The system fails: when it is about the index, the
-    /// record itself is there, and the entry is due again with the next one.
+    /// Time goes backwards; the result has no metric, or one metric twice; a metric was
+    /// not described, or its values do not have its type; an instance has no name at
+    /// this time; the system cannot write. If it cannot write the index, the record is
+    /// written nevertheless, and the next record adds the index entry.
     pub fn record(&mut self, result: &FetchResult) -> Result<(), WriteError> {
         self.write(result.timestamp, result.sets.iter())
     }
 
-    /// As [`ArchiveWriter::record`], from a result that was not copied out of its batch. A
-    /// fetch that was split becomes one record with the time of the first part.
+    /// Like [`ArchiveWriter::record`], for a batch that was not copied to a result. A
+    /// fetch that was split becomes one record with the time of its first part.
     ///
     /// # Errors
     /// As for [`ArchiveWriter::record`].
@@ -266,9 +266,9 @@ impl ArchiveWriter {
         self.write(batch.timestamp(), batch.sets())
     }
 
-    /// Says that recording was interrupted: nothing is known of the time
-    /// between the record before and the one that follows. PCP's writers
-    /// choose 1 ms after the record before.
+    /// Says that recording was interrupted: nothing is known about the time between the
+    /// previous record and the next one. PCP's writers set the mark 1 ms after the
+    /// previous record.
     ///
     /// # Errors
     /// Time goes backwards.
@@ -278,20 +278,20 @@ impl ArchiveWriter {
         self.append_data(time)
     }
 
-    /// Waits until everything written so far would survive a crash of the
-    /// machine. That of this process it survives anyway.
+    /// Waits until everything written so far would survive a crash of the machine. It
+    /// survives a crash of this process without that.
     ///
     /// # Errors
-    /// The system fails.
+    /// The system cannot write.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.storage.sync()
     }
 
-    /// Ends the archive, with an entry of the index for its last record.
+    /// Ends the archive and adds an index entry for its last record.
     ///
     /// # Errors
-    /// The system fails; or [`WriteError::Empty`] without a record, when the
-    /// archive never comes into being: no tool could open it.
+    /// The system cannot write. [`WriteError::Empty`] if there was no record: no tool
+    /// could open such an archive, so its files are removed.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let Some(last) = self.last else {
             let mut path = self.storage.path(Role::Metadata);
@@ -305,7 +305,7 @@ impl ArchiveWriter {
         self.storage.sync()
     }
 
-    /// A time as the archive will have it, not before any other.
+    /// The time as the archive stores it, which must not lie before an earlier one.
     fn next_time(&self, time: Timestamp) -> Result<Timestamp, WriteError> {
         let stored = self.options.version.stored(time)?;
         if stored < self.latest {

@@ -1,34 +1,33 @@
-//! What is to be known of an archive before it is begun, and what of it does
-//! not fit into the label of a version.
+//! The options of a new archive, and the check that they fit into its label.
 
 use super::WriteError;
 use crate::archive::{ArchiveLabel, Version};
 use pmderive_core::model::Timestamp;
 
-/// What is to be known of an archive before it is begun.
+/// What the writer needs to know before it begins an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Version of the format; version 2 for readers before PCP 6.
+    /// Version of the format. Readers before PCP 6 need version 2.
     pub version: Version,
-    /// When recording begins: the time of the first record, or earlier.
+    /// Start of the recording: the time of the first record, or earlier.
     pub start: Timestamp,
-    /// Host whose metrics are recorded; in version 2 up to 63 bytes, else 255.
+    /// Host whose metrics are recorded: up to 63 bytes in version 2, 255 in version 3.
     pub host: Box<str>,
-    /// Time zone of that host, in the form of the `TZ` variable; in version 2
-    /// up to 39 bytes, else 255.
+    /// Time zone of that host, as in the `TZ` variable: up to 39 bytes in version 2,
+    /// 255 in version 3.
     pub timezone: Box<str>,
-    /// Time zone of that host by its place, such as `:Australia/Melbourne`, or
-    /// nothing; up to 255 bytes. Version 2 leaves it out.
+    /// Place of that time zone, such as `:Australia/Melbourne`, or empty: up to 255
+    /// bytes. Version 2 does not store it.
     pub zoneinfo: Box<str>,
-    /// Process that records.
+    /// Identifier of the recording process.
     pub pid: i32,
-    /// Size in bytes that a data volume does not exceed, unless by a single
-    /// record. `None` for no limit but that of version 2, of 2 GiB.
+    /// Maximum size of a data volume in bytes. Only a volume of a single record may
+    /// exceed it. `None`: no limit, except for 2 GiB in version 2.
     pub volume_bytes: Option<u64>,
 }
 
 impl From<ArchiveLabel> for WriterOptions {
-    /// As in the archive that has this label, but in one volume.
+    /// The options of the archive that has this label, with one volume.
     fn from(label: ArchiveLabel) -> WriterOptions {
         let ArchiveLabel { version, pid, start, features: _, host, timezone, zoneinfo } = label;
         let pid = pid.cast_signed();
@@ -37,7 +36,7 @@ impl From<ArchiveLabel> for WriterOptions {
 }
 
 impl WriterOptions {
-    /// Checks that the texts of a label fit.
+    /// Checks that the texts fit into the label.
     pub(super) fn check(&self) -> Result<(), WriteError> {
         let version = self.version;
         let sizes = version.label_texts();
@@ -47,7 +46,7 @@ impl WriterOptions {
             ("the place of the time zone", &self.zoneinfo, sizes.zoneinfo),
         ];
         for (what, text, size) in texts {
-            // Version 2 leaves the last one out.
+            // Version 2 has no room for `zoneinfo`.
             let Some(limit) = size.checked_sub(1) else { continue };
             let length = text.len();
             if length > limit {
@@ -67,7 +66,7 @@ impl WriterOptions {
 }
 
 impl Version {
-    /// A time as it is stored: version 2 drops what is finer than a microsecond.
+    /// The time as the archive stores it. Version 2 truncates it to microseconds.
     pub(super) fn stored(self, time: Timestamp) -> Result<Timestamp, WriteError> {
         match self {
             Version::V3 => Ok(time),

@@ -1,15 +1,15 @@
-//! The files of an archive that is being written. This is the one module of
-//! the writer that touches files.
+//! The files of an archive that is being written. No other module of the writer touches
+//! files.
 //!
-//! Input: whole files to be created and whole records to be appended. Output: files
-//! that appear complete with their first bytes, and grow by one write for each
-//! record; of a record that cannot be written whole nothing stays. What the
-//! bytes mean is not known here.
+//! Input: whole files to create and whole records to append. Output: files that appear
+//! with their first bytes and grow by one write per record. Nothing stays of a record
+//! that cannot be written whole. This module does not know what the bytes mean.
 //!
-//! Without a volume there is no archive, so the metadata gets its name together
-//! with the first volume, just before it. A process that ends between the two
-//! leaves metadata alone; it is marked until the volume has its name, so that
-//! the next writer knows that nothing is lost with it, and takes the name over.
+//! There is no archive without a volume, so the metadata gets its name together with
+//! the first volume, just before it. A process that is killed between the two leaves
+//! the metadata alone. The metadata is marked until the volume has its name. The mark
+//! tells the next writer that nothing is lost with this file, and that it may take over
+//! the name.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -25,30 +25,31 @@ use crate::archive::files::is_file_of;
 use crate::archive::label::Role;
 use crate::archive_writer::WriteError;
 
-/// Mode of metadata whose archive has no volume yet: the sticky bit, which
-/// means nothing for a file.
+/// Mode bit that marks metadata whose archive has no volume yet. It is the sticky bit,
+/// which means nothing for a file.
 const BEGUN: u32 = 0o1000;
 
-/// Where files of an archive are kept.
+/// A place for the files of an archive.
 pub(super) trait Storage: Send {
-    /// Makes a file that did not exist and has these bytes, both or neither.
-    /// From then on it is the one of its kind that grows.
+    /// Creates a file that has these bytes, or none if that fails. The file must not
+    /// exist. Later calls of `append` for metadata, index or volumes go to the file
+    /// created last as such.
     fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError>;
 
-    /// Adds bytes to the end of a file that was created here, all or none.
+    /// Appends all of `bytes`, or nothing, to the current file of this kind.
     fn append(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError>;
 
     /// Waits until everything written so far would survive a crash of the machine.
     fn sync(&mut self) -> Result<(), WriteError>;
 
-    /// Removes the metadata, where there is no volume.
+    /// Removes the metadata if there is no volume.
     fn discard(&mut self) -> Result<(), WriteError>;
 
-    /// Name of a file, for messages.
+    /// Path of a file, for messages.
     fn path(&self, role: Role) -> PathBuf;
 }
 
-/// Files of the system.
+/// Files on disk.
 pub(super) struct Disk {
     base: PathBuf,
     metadata: Option<Growing>,
@@ -61,11 +62,11 @@ struct Growing {
     file: Named,
     /// Bytes of complete records.
     size: u64,
-    /// More than that is in the file, and cannot be taken away.
+    /// The file has more bytes than that, and they cannot be removed.
     is_torn: bool,
 }
 
-/// A file, and whether it has its name.
+/// A file that has its name already or not yet.
 enum Named {
     NotYet(NewFile),
     Yes(File),
@@ -80,7 +81,7 @@ impl Growing {
     }
 }
 
-/// Name of a file of the archive with the base name `base`.
+/// Path of a file of the archive with the base name `base`.
 pub(super) fn file_name(base: &Path, role: Role) -> PathBuf {
     let mut path = base.as_os_str().to_os_string();
     match role {
@@ -92,11 +93,11 @@ pub(super) fn file_name(base: &Path, role: Role) -> PathBuf {
 }
 
 impl Disk {
-    /// Files whose names begin with `base`. None of them may exist.
+    /// Prepares files whose names begin with `base`. None of them may exist.
     pub(super) fn new(base: &Path) -> Result<Disk, WriteError> {
         let disk = Disk { base: base.to_path_buf(), metadata: None, index: None, volume: None };
         let name = base.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-        // A comma separates archives where one is named to be read.
+        // Tools take a list of archives with commas between them.
         if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
             let problem = "cannot be that of an archive: it has a comma, or no last component";
             let text = escape::path(&base).into_owned();
@@ -134,12 +135,12 @@ impl Disk {
     }
 }
 
-/// Removes metadata that a process has left that was killed before its archive
-/// had a volume. False if it is something else, or the process still runs.
+/// Removes metadata that a killed process left before its archive had a volume. False
+/// if the file is something else, or if the process still runs.
 fn remove_begun(path: &Path) -> bool {
     let is_begun = || -> io::Result<bool> {
         let file = File::open(path)?;
-        // Whoever has the lock is the only one that may remove the file.
+        // Only the process that holds the lock may remove the file.
         file.try_lock()?;
         let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
         let is_marked = open.is_file() && open.mode() & BEGUN != 0;
@@ -150,7 +151,7 @@ fn remove_begun(path: &Path) -> bool {
 }
 
 impl Disk {
-    /// Makes a file with these bytes and without a name.
+    /// Creates a file with these bytes and without a name.
     fn new_file(&self, path: &Path, bytes: &[u8]) -> io::Result<NewFile> {
         // Readers find files by their last suffix, and do not know this one.
         let affixes = (path.file_name().unwrap_or_default(), OsStr::new(".new"));
@@ -159,7 +160,7 @@ impl Disk {
         Ok(new)
     }
 
-    /// Gives the metadata its name, unless it has it.
+    /// Gives the metadata its name unless it has one.
     fn name_metadata(&mut self) -> Result<(), WriteError> {
         let path = self.path(Role::Metadata);
         let Some(Growing { file, size, is_torn }) = self.metadata.take() else { return Ok(()) };
@@ -167,7 +168,8 @@ impl Disk {
             Named::Yes(file) => (Named::Yes(file), Ok(())),
             Named::NotYet(new) => {
                 mark(new.file(), true);
-                // Nobody else has it yet. Without locks it counts as one that is in use.
+                // Nobody else knows the file yet, so this only fails on file systems
+                // without locks. There the file counts as one in use.
                 let _ = new.file().try_lock();
                 match new.name(&path) {
                     Ok(file) => (Named::Yes(file), Ok(())),
@@ -180,8 +182,8 @@ impl Disk {
     }
 }
 
-/// Marks metadata as that of an archive that has no volume yet, or no more.
-/// Where the file system refuses that, it has no mark.
+/// Marks metadata as that of an archive without volume, or removes the mark. Some file
+/// systems refuse to set the bit; the file has no mark there.
 fn mark(metadata: &File, is_begun: bool) {
     let Ok(about) = metadata.metadata() else { return };
     let mode = about.mode() & 0o777 | if is_begun { BEGUN } else { 0 };
@@ -203,7 +205,7 @@ impl Storage for Disk {
     fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
         let path = self.path(role);
         let failed = |error| failure(&path, error);
-        // The volume before is complete; no later sync would reach it.
+        // The previous volume is complete, and later calls of `sync` do not reach it.
         if let Some(done) = self.slot(role) {
             done.file().sync_data().map_err(failed)?;
         }
@@ -212,7 +214,7 @@ impl Storage for Disk {
         let file = match role {
             Role::Metadata => Named::NotYet(new),
             Role::Volume(_) | Role::Index => {
-                // Else the metadata would get its name in vain.
+                // Otherwise the metadata would get its name in vain.
                 if fs::symlink_metadata(&path).is_ok() {
                     return Err(WriteError::Exists { path });
                 }
@@ -237,7 +239,7 @@ impl Storage for Disk {
         if growing.is_torn {
             return Err(WriteError::Unusable { path });
         }
-        // One system call, unless the disk is full.
+        // This is one system call, unless the disk is full.
         if let Err(source) = growing.file().write_all_at(bytes, growing.size) {
             growing.is_torn = growing.file().set_len(growing.size).is_err();
             return Err(WriteError::Io { path, source });
@@ -261,7 +263,7 @@ impl Storage for Disk {
     }
 
     fn discard(&mut self) -> Result<(), WriteError> {
-        // Files without names go by themselves.
+        // Files without names vanish when they are closed.
         if let Some(Growing { file: Named::Yes(_), .. }) = self.metadata.take() {
             let path = self.path(Role::Metadata);
             fs::remove_file(&path).map_err(|error| failure(&path, error))?;
@@ -277,7 +279,7 @@ impl Storage for Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.volume.is_none() {
-            // There is nobody to tell.
+            // Nobody is left who could handle the error.
             let _ = self.discard();
         }
     }

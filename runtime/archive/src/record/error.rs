@@ -1,4 +1,4 @@
-//! What goes wrong with recordings.
+//! Errors of recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,35 +6,35 @@ use std::path::{Path, PathBuf};
 use pmderive_core::escape;
 use pmderive_core::model::PmStatus;
 
-/// A recording that does not go on.
+/// A recording cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// Not at this point.
+    /// The call is not allowed in this state of the recording.
     #[error("{0}")]
     Order(&'static str),
-    /// A file cannot be created or written, or a program not started.
+    /// A file cannot be created or written, or a program cannot be started.
     #[error("{}: {source}", escape::path(&path))]
     Io {
         /// The file or program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The logger has ended by itself.
+    /// The logger has ended without being told to.
     #[error("pmlogger for host \"{host}\" has ended; {} says why", escape::path(&log))]
     Ended {
         /// The host.
         host: String,
-        /// The file in which the logger wrote.
+        /// The logger's log file.
         log: PathBuf,
     },
-    /// Text that would not stay within a line.
-    #[error("{of}: {text:?} is no text for it: it is empty, or has more than one line")]
+    /// A text that is empty or would not stay on one line.
+    #[error("{of}: {text:?} is not allowed: give one line that is not empty")]
     Text {
-        /// What it was given for.
+        /// What the text is for.
         of: &'static str,
-        /// What was given.
+        /// The text given.
         text: String,
     },
 }
@@ -44,7 +44,7 @@ impl RecordError {
         RecordError::Io { path: path.to_path_buf(), source }
     }
 
-    /// What libpcp returns.
+    /// The status that libpcp returns.
     pub fn status(&self) -> PmStatus {
         let invalid = PmStatus(-rustix::io::Errno::INVAL.raw_os_error());
         match self {

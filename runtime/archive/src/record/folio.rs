@@ -1,5 +1,5 @@
-//! The folio: a file that names the archives of a recording, for pmafm(1); how
-//! it is written and read.
+//! Writes and reads folios. A folio is a file that names the archives of a recording,
+//! for pmafm(1).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,12 +16,12 @@ use super::error::RecordError;
 pub(super) struct Folio {
     pub path: PathBuf,
     pub file: File,
-    /// Whether it names a replay configuration.
+    /// Whether the folio names a replay configuration.
     pub has_replay: bool,
 }
 
 impl Folio {
-    /// Writes who made it, where and when; `base` is the replay configuration.
+    /// Writes the header: host, time, creator, and `base`, the replay configuration.
     pub fn begin(
         &mut self,
         host: &str,
@@ -60,20 +60,20 @@ fn entries<'a>(archives: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     archives.map(|(host, archive)| format!("{:<15} {host:<23} {archive}\n", "Archive:")).collect()
 }
 
-/// Bytes that a folio may have; each of its lines names an archive.
+/// Maximum size of a folio in bytes. Each line names an archive.
 const LONGEST: u64 = 1 << 20;
 
-/// The archives that a folio names, beside which it lies.
+/// The archives that a folio names. They are in the folio's folder.
 ///
 /// # Errors
-/// It cannot be read, or is no folio: in the words of libpcp.
+/// The file cannot be read or is not a folio. The text is libpcp's.
 pub fn archives_of_folio(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut text = Vec::new();
     let file = File::open(path).map_err(|error| {
         let status = RecordError::io(path, error).status();
         format!("cannot open archive folio {}: {status}", escape::path(&path))
     })?;
-    // What cannot be read has no header.
+    // A file that cannot be read is reported as one without a header.
     let _ = file.take(LONGEST).read_to_end(&mut text);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
@@ -96,7 +96,7 @@ fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String>
     for (line, number) in lines {
         let Some(rest) = line.strip_prefix(b"Archive:") else { continue };
         let mut words = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        // What stands directly behind the colon still belongs to the keyword.
+        // Text directly after the colon belongs to the keyword.
         if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
             words.next();
         }
@@ -108,8 +108,8 @@ fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String>
     Ok(archives)
 }
 
-/// Reads any bytes as a folio, and their words back from one that names them as
-/// hosts and archives.
+/// Parses any bytes as a folio. Then writes a folio with the words of `data` as hosts
+/// and archives, and parses that.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_folio(data: &[u8]) {
     let folder = Path::new(".");

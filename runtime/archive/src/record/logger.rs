@@ -1,4 +1,4 @@
-//! One pmlogger process, and the pipe through which it is told what to do.
+//! One pmlogger process, and the pipe that carries commands to it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{PipeWriter, Write};
@@ -12,28 +12,28 @@ use super::error::RecordError;
 pub(super) struct Logger {
     pub host: String,
     pub is_default: bool,
-    /// Name of the archive in the folder, which the names of all files of this
-    /// logger begin with.
+    /// Name of the archive in the folder. The names of all files of this logger begin
+    /// with it.
     pub archive: String,
     pub arguments: Vec<String>,
-    /// Until it is started.
+    /// The configuration's file, until the logger starts.
     pub config: Option<File>,
     log: PathBuf,
     process: Option<Child>,
-    /// Until it was stopped or detached.
+    /// The pipe to the process, until it is stopped or detached.
     pipe: Option<PipeWriter>,
 }
 
 impl Logger {
-    /// Creates the configuration of a logger. Where there is one of that name,
-    /// a letter is added to the base.
+    /// Creates the configuration of a logger. If a file with its name exists, a letter is
+    /// added to the base.
     pub fn create(
         folder: &Path,
         base: &str,
         host: &str,
         is_default: bool,
     ) -> Result<Logger, RecordError> {
-        // A specification may hold the path of a socket.
+        // A host specification may contain the path of a socket.
         let name = host.replace('/', "_");
         let letters = std::iter::once(String::new()).chain(('a'..='z').map(String::from));
         let mut failure = None;
@@ -59,10 +59,10 @@ impl Logger {
                 Err(error) => return Err(RecordError::io(&path, error)),
             }
         }
-        Err(failure.unwrap_or(RecordError::Order("no name is left")))
+        Err(failure.unwrap_or(RecordError::Order("all file names are taken")))
     }
 
-    /// Starts the process in `folder` and greets it.
+    /// Starts the process in `folder` and sends the greeting.
     pub fn start(
         &mut self,
         program: &Path,
@@ -75,7 +75,7 @@ impl Logger {
         let log = File::create(&self.log).map_err(|source| RecordError::io(&self.log, source))?;
         let archive = &self.archive;
         let mut command = Command::new(program);
-        // The pipe is its standard input, so that no other child can inherit it.
+        // The pipe is standard input, so no other child can inherit it.
         command
             .args(&self.arguments)
             .args(["-x", "0", "-h", &self.host])
@@ -90,7 +90,7 @@ impl Logger {
         self.write(greeting)
     }
 
-    /// True while it listens.
+    /// True while the logger takes commands.
     pub fn is_on(&self) -> bool {
         self.pipe.is_some()
     }

@@ -1,14 +1,13 @@
-//! Record mode: archives made on the fly by pmlogger(1) processes that this
-//! program starts, one for each host, and a folio file that holds them together
-//! for pmafm(1).
+//! Record mode: this program starts a pmlogger(1) process for each host. A folio file
+//! holds their archives together for pmafm(1).
 //!
 //! ```text
 //!   create ─► add_host, argument ─► start ─► show_status, stop, detach
 //!   (begin)        (host)            (on)               (off)
 //! ```
 //!
-//! `folio` is the file, `logger` one process. What is recorded is written by
-//! the caller, in the language of pmlogger's configurations.
+//! `folio` handles the file, `logger` one process. The caller writes the configuration
+//! that says what is recorded, in pmlogger's language.
 
 mod error;
 mod folio;
@@ -30,18 +29,17 @@ use pmderive_core::model::Timestamp;
 use pmderive_system::pcp_conf::PcpConf;
 use pmderive_system::time::TimeZone;
 
-/// A recording (`pmRecordSetup(3)`). When it is dropped, loggers that were
-/// neither stopped nor detached go on and take the end of this program as that
-/// of the launcher.
+/// A recording (`pmRecordSetup(3)`). If it is dropped, loggers that were neither
+/// stopped nor detached go on. To them, the program that launched them has ended.
 ///
-/// libpcp has one for the process and removes the replay configuration at once;
-/// here each is a value, and the file is kept, as the manual says.
+/// libpcp has one recording per process and removes the replay configuration at once.
+/// Here each recording is a value, and the file is kept, as the manual says.
 #[derive(Debug)]
 pub struct Recording {
     folio: Folio,
-    /// The folio's folder, in which everything is.
+    /// The folio's folder, which holds all files of the recording.
     folder: PathBuf,
-    /// What names of files begin with, unique in the folder.
+    /// Beginning of all file names, unique in the folder.
     base: String,
     creator: String,
     replay: Option<File>,
@@ -50,15 +48,14 @@ pub struct Recording {
     is_started: bool,
 }
 
-/// One of the hosts of a recording (`pmRecordHost`).
+/// A host of a recording (`pmRecordHost`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordHost(usize);
 
 impl Recording {
-    /// Begins a recording (`pmRecordSetup(3)`): creates the folio, and a file
-    /// with a unique name beside it, which holds the replay configuration if
-    /// there is to be one and stays empty else. `creator` is the name of the
-    /// program.
+    /// Begins a recording (`pmRecordSetup(3)`): creates the folio, and a file with a
+    /// unique name beside it. That file holds the replay configuration if `replay` is
+    /// set, otherwise it stays empty. `creator` is the name of the program.
     ///
     /// # Errors
     /// The folio exists, or a file cannot be created.
@@ -89,23 +86,23 @@ impl Recording {
         })
     }
 
-    /// Where the replay configuration is written to, if there is one.
+    /// The file for the replay configuration, if there is one.
     pub fn replay_config(&mut self) -> Option<&mut impl Write> {
         self.replay.as_mut()
     }
 
-    /// Adds a host, to be recorded by a logger of its own
-    /// (`pmRecordAddHost(3)`); the default one stands first in the folio.
+    /// Adds a host and a logger for it (`pmRecordAddHost(3)`). The default host comes
+    /// first in the folio.
     ///
     /// # Errors
-    /// Recording has begun, there is a default host already, or the files
-    /// cannot be created.
+    /// The recording has begun, there is a default host already, or the files cannot be
+    /// created.
     pub fn add_host(&mut self, host: &str, is_default: bool) -> Result<RecordHost, RecordError> {
         if self.is_started {
-            return Err(RecordError::Order("hosts are added before recording begins"));
+            return Err(RecordError::Order("hosts must be added before recording begins"));
         }
         if is_default && self.has_default {
-            return Err(RecordError::Order("there is one default host at most"));
+            return Err(RecordError::Order("only one host can be the default"));
         }
         if host.is_empty() {
             return Err(RecordError::Text { of: "host", text: String::new() });
@@ -117,26 +114,26 @@ impl Recording {
         Ok(RecordHost(self.hosts.len() - 1))
     }
 
-    /// Where the configuration of a host's logger is written to
-    /// (pmlogger(1), CONFIGURATION FILE SYNTAX).
+    /// The file for the configuration of a host's logger (pmlogger(1), CONFIGURATION
+    /// FILE SYNTAX).
     ///
     /// # Errors
-    /// Recording has begun.
+    /// The recording has begun.
     pub fn config(&mut self, host: RecordHost) -> Result<&mut impl Write, RecordError> {
         let logger = self.hosts.get_mut(host.0);
         let config = logger.and_then(|logger| logger.config.as_mut());
-        config.ok_or(RecordError::Order("configurations are written before recording begins"))
+        config.ok_or(RecordError::Order("configurations must be written before recording begins"))
     }
 
-    /// Adds an argument for the logger of a host, or for all that are there
+    /// Adds an argument for the logger of `host`, or for all loggers added so far
     /// (`PM_REC_SETARG` of `pmRecordControl(3)`).
     ///
     /// # Errors
-    /// There is no host yet, or recording has begun.
+    /// There is no host yet, or the recording has begun.
     pub fn argument(&mut self, host: Option<RecordHost>, text: &str) -> Result<(), RecordError> {
         if self.is_started || self.hosts.is_empty() {
             return Err(RecordError::Order(
-                "arguments are added after the first host and before recording begins",
+                "arguments must be added after the first host and before recording begins",
             ));
         }
         if text.contains('\0') {
@@ -148,26 +145,26 @@ impl Recording {
         Ok(())
     }
 
-    /// Begins to record (`PM_REC_ON` of `pmRecordControl(3)`): completes the
-    /// folio and starts the loggers.
+    /// Begins to record (`PM_REC_ON` of `pmRecordControl(3)`): completes the folio and
+    /// starts the loggers.
     ///
     /// # Errors
-    /// There is no host, recording has begun already, or a logger cannot be
-    /// started; then those that were are stopped.
+    /// There is no host, the recording has begun already, or a logger cannot be
+    /// started. In the last case the loggers that did start are stopped.
     pub fn start(&mut self) -> Result<(), RecordError> {
         if self.is_started || self.hosts.is_empty() {
-            return Err(RecordError::Order("recording begins once, and with a host at least"));
+            return Err(RecordError::Order("recording can begin only once, and needs a host"));
         }
         self.is_started = true;
         self.replay = None;
-        // As libpcp does: the default host first, then the one that came last.
+        // libpcp's order: the default host, then the others, the last added first.
         let mut order: Vec<&Logger> = self.hosts.iter().rev().collect();
         order.sort_by_key(|logger| !logger.is_default);
         self.folio.complete(order.iter().map(|logger| (&*logger.host, &*logger.archive)))?;
         let folder = PcpConf::load().get("PCP_BINADM_DIR");
         let folder = folder.unwrap_or_else(|| "/usr/lib/pcp/bin".to_owned());
         let program = Path::new(&folder).join("pmlogger");
-        // For a program, not for people.
+        // The reader is a program, so nothing is escaped.
         let path = self.folio.path.to_string_lossy();
         let mut greeting = format!("V0\nF{path}\nP{}\n", self.creator);
         if self.folio.has_replay {
@@ -179,15 +176,15 @@ impl Recording {
             .try_for_each(|logger| logger.start(&program, &self.folder, &greeting));
         if started.is_err() {
             for logger in &mut self.hosts {
-                // What is wrong is that one could not be started.
+                // The error to report is the one of `start`.
                 let _ = logger.leave("Q");
             }
         }
         started
     }
 
-    /// Lets the logger of a host, or all, tell its status in a window or in its
-    /// log (`PM_REC_STATUS` of `pmRecordControl(3)`). `options` are for
+    /// Asks the logger of `host`, or all loggers, to show the status in a window or in
+    /// the log (`PM_REC_STATUS` of `pmRecordControl(3)`). `options` are passed to
     /// pmconfirm(1), such as `-geometry 100x100`.
     ///
     /// # Errors
@@ -200,17 +197,17 @@ impl Recording {
         self.tell(host, options, |logger| logger.tell(&format!("?{options}")))
     }
 
-    /// Ends the logger of a host, or all (`PM_REC_OFF` of `pmRecordControl(3)`).
-    /// It ends soon: see [`Recording::wait`].
+    /// Stops the logger of `host`, or all loggers (`PM_REC_OFF` of
+    /// `pmRecordControl(3)`). The logger ends a little later: see [`Recording::wait`].
     ///
     /// # Errors
-    /// Nothing is recorded now, or the logger has ended by itself
-    /// (`PM_ERR_IPC`); all others were told nevertheless.
+    /// Nothing is being recorded, or the logger has ended by itself (`PM_ERR_IPC`). All
+    /// other loggers are stopped nevertheless.
     pub fn stop(&mut self, host: Option<RecordHost>, options: &str) -> Result<(), RecordError> {
         self.tell(host, options, |logger| logger.leave(&format!("Q{options}")))
     }
 
-    /// Lets the logger of a host, or all, go on without this program
+    /// Lets the logger of `host`, or all loggers, go on without this program
     /// (`PM_REC_DETACH` of `pmRecordControl(3)`).
     ///
     /// # Errors
@@ -219,42 +216,41 @@ impl Recording {
         self.tell(host, options, |logger| logger.leave(&format!("D{options}")))
     }
 
-    /// True while a logger was neither stopped nor detached.
+    /// True while there is a logger that was neither stopped nor detached.
     pub fn is_on(&self) -> bool {
         self.hosts.iter().any(Logger::is_on)
     }
 
-    /// Waits until the logger of a host has ended, which happens after it was
-    /// stopped, or by itself.
+    /// Waits until the logger of `host` has ended, after it was stopped or by itself.
     ///
     /// # Errors
-    /// It was not started.
+    /// The logger was not started.
     pub fn wait(&mut self, host: RecordHost) -> Result<ExitStatus, RecordError> {
         self.logger(host)?.wait()
     }
 
-    /// How the logger of a host ended; `None` while it runs.
+    /// How the logger of `host` ended; `None` while it runs.
     ///
     /// # Errors
-    /// It was not started.
+    /// The logger was not started.
     pub fn exit_status(&mut self, host: RecordHost) -> Result<Option<ExitStatus>, RecordError> {
         self.logger(host)?.exit_status()
     }
 
-    /// Identifier of the process of a host's logger.
+    /// Process identifier of a host's logger.
     ///
     /// # Errors
-    /// It was not started.
+    /// The logger was not started.
     pub fn process_id(&mut self, host: RecordHost) -> Result<u32, RecordError> {
         self.logger(host)?.process_id()
     }
 
-    /// The file in which the logger of a host writes what it has to say.
+    /// The log file of a host's logger.
     pub fn log_file(&self, host: RecordHost) -> PathBuf {
         self.file(host, ".log")
     }
 
-    /// The archive of a host, without the endings of its files.
+    /// The archive of a host: the path of its files without their suffixes.
     pub fn archive(&self, host: RecordHost) -> PathBuf {
         self.file(host, "")
     }
@@ -265,7 +261,9 @@ impl Recording {
     }
 
     fn logger(&mut self, host: RecordHost) -> Result<&mut Logger, RecordError> {
-        self.hosts.get_mut(host.0).ok_or(RecordError::Order("the host is of another recording"))
+        self.hosts
+            .get_mut(host.0)
+            .ok_or(RecordError::Order("the host belongs to another recording"))
     }
 
     fn tell(
@@ -282,7 +280,7 @@ impl Recording {
             outcome = outcome.and(message(logger));
         }
         if told == 0 {
-            return Err(RecordError::Order("nothing is recorded now"));
+            return Err(RecordError::Order("nothing is being recorded"));
         }
         outcome
     }
@@ -294,7 +292,7 @@ fn selected(hosts: &mut [Logger], host: Option<RecordHost>) -> impl Iterator<Ite
     hosts.iter_mut().enumerate().filter(move |(index, _)| is_it(*index)).map(|(_, logger)| logger)
 }
 
-/// Refuses what would not stay within a line.
+/// Refuses text that would not stay on one line.
 fn one_line(of: &'static str, text: &str) -> Result<(), RecordError> {
     if text.contains(['\n', '\0']) {
         return Err(RecordError::Text { of, text: text.to_owned() });

@@ -1,7 +1,7 @@
-//! What failures of connections mean to the user, and what to try.
+//! Tells the user what a failed connection means, and what to try.
 //!
-//! Input: what went wrong. Output: a [`SourceError`] whose text names the host,
-//! the fault and a remedy. Nothing here decides what to do next.
+//! Input: an error. Output: a [`SourceError`] whose text names the host, the fault and
+//! a remedy. This module does not decide what to do next.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -13,32 +13,32 @@ use pmderive_core::source::SourceError;
 use super::link::LinkError;
 use crate::proto::{AuthenticationError, CertificateProblem, ProtocolError};
 
-/// `EOPNOTSUPP`, which libpcp gives when pmcd lacks what is asked for.
+/// `EOPNOTSUPP`, which libpcp returns if pmcd lacks what was asked for.
 pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 
-/// Of the library that authenticates for libpcp, whose codes follow those of
-/// the PMAPI: `SASL_NOMECH`.
+/// `SASL_NOMECH` of the library that authenticates for libpcp. Its codes follow those
+/// of the PMAPI.
 const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
-/// `SASL_BADPARAM`, which libpcp gives when nobody says who the user is.
+/// `SASL_BADPARAM`, which libpcp returns if no user is given.
 const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
-/// `SASL_ENCRYPT`: the password would be sent in the clear.
+/// `SASL_ENCRYPT`: the password would be sent unencrypted.
 pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
 
-/// What messages are about.
+/// The subject of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     /// Host and ports, or path of a socket.
     pub(super) name: String,
-    /// The configuration of TLS.
+    /// Path of the configuration of TLS.
     pub(super) tls_conf: PathBuf,
 }
 
-/// What to try when nobody answers at a socket.
+/// What to try if nobody answers at a socket.
 pub(super) fn no_socket() -> &'static str {
     "is pmcd running? `--local` gives metrics of this machine without PCP"
 }
 
-/// What to try when no connection to a host comes about.
+/// What to try if a host cannot be connected to.
 pub(super) fn no_host(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::HostUnreachable => "is the name of the host right?",
@@ -49,7 +49,7 @@ pub(super) fn no_host(error: &io::Error) -> &'static str {
     }
 }
 
-/// What to try when no connection to a proxy comes about.
+/// What to try if a proxy cannot be connected to.
 pub(super) fn no_proxy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::HostUnreachable => "are the names of the host and of the proxy right?",
@@ -58,7 +58,7 @@ pub(super) fn no_proxy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What a failed handshake is to the caller of a context.
+/// Converts the error of a failed handshake for the caller of a context.
 pub(super) fn handshake_error(target: &Target, error: LinkError) -> SourceError {
     let name = target.name.clone();
     let error = match error {
@@ -84,7 +84,7 @@ pub(super) fn handshake_error(target: &Target, error: LinkError) -> SourceError 
     SourceError::Handshake { target: name, status, message: error.to_string(), help }
 }
 
-/// Status and remedy of what a user can do something about.
+/// The status and remedy of a fault that a user can do something about.
 fn remedy(target: &Target, error: &ProtocolError) -> Option<(PmStatus, String)> {
     let conf = escape::path(&target.tls_conf);
     let own_certificate = format!(
@@ -189,7 +189,7 @@ fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
     (status, help.to_owned())
 }
 
-/// What an error of a link to `target` is to the caller of a context.
+/// Converts an error of a link to `target` for the caller of a context.
 pub(super) fn source_error(target: String, error: LinkError) -> SourceError {
     let error = match error {
         LinkError::Io(source) => return SourceError::Io { target, source },

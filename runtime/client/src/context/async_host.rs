@@ -1,12 +1,12 @@
 //! Metrics of a host, live from its pmcd, for thousands of hosts in one process.
 //!
-//! [`AsyncHostContext`] keeps the connection and turns fetches into as few
-//! round trips as possible: requests are split to what pmcd accepts, and
-//! pipelined. What it learns it remembers until pmcd says that something
-//! changed. When the connection breaks, the call fails, and the next one connects
-//! anew. `host_metadata` answers questions about metadata, `host_questions` has a
-//! method for each of them, and [`super::HostContext`] is the same for callers
-//! who block.
+//! [`AsyncHostContext`] keeps the connection and makes each fetch with as few round
+//! trips as possible: it splits requests into parts that pmcd accepts, and pipelines
+//! them. It remembers metadata until pmcd reports a change. If the connection breaks,
+//! the call fails, and the next call connects anew.
+//!
+//! `host_metadata` answers questions about metadata, and `host_questions` has a method
+//! for each kind of question. [`super::HostContext`] is the same for callers who block.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,20 +28,19 @@ use crate::pdu::{Features, Profile, Resolution};
 use crate::proto::{Event, ProtocolError, Reply, Request, StoreRequest};
 use crate::transport::{AsyncSocket, Transport};
 
-/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
-/// pmNewContext(3)) whose calls are futures, for tasks of a tokio runtime.
+/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of pmNewContext(3)).
+/// Its calls are futures for tasks of a tokio runtime.
 ///
-/// Each call goes on until pmcd has answered or a time-out of
-/// [`ConnectOptions`] has passed. A future that is dropped before its end
-/// takes the connection along, as replies to it may still be under way: the
-/// next call connects anew. No other context is concerned.
+/// Each call ends when pmcd has answered or a time-out of [`ConnectOptions`] has
+/// passed. If a future is dropped before its end, replies to it may still be under way,
+/// so the connection is dropped too, and the next call connects anew. Other contexts
+/// are not affected.
 pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) spec: HostSpec,
-    /// Those of many hosts may be one.
+    /// Many hosts may share these.
     options: Arc<ConnectOptions>,
     warnings: Vec<String>,
-    /// Away while a conversation is under way, so that one that is given up
-    /// takes it along.
+    /// Taken out during a conversation, so that an abandoned conversation drops it.
     pub(super) link: Option<Box<Link<T>>>,
     pub(super) cache: MetadataCache,
     pub(super) epoch: u64,
@@ -50,7 +49,7 @@ pub struct AsyncHostContext<T = AsyncSocket> {
     prepared: Option<Arc<PreparedList>>,
     profile: InstanceProfile,
     backoff: Backoff,
-    /// What the latest attempt to connect failed by.
+    /// Why the last attempt to connect failed.
     failure: String,
 }
 
@@ -65,12 +64,12 @@ impl<T> fmt::Debug for AsyncHostContext<T> {
 }
 
 impl<T> AsyncHostContext<T> {
-    /// What is wrong with settings of the environment that were ignored.
+    /// Problems of settings in the environment that were ignored.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// True while there is a connection that is not known to be broken.
+    /// True if there is a connection that is not known to be broken.
     pub fn is_connected(&self) -> bool {
         self.link.is_some()
     }
@@ -80,15 +79,14 @@ impl<T> AsyncHostContext<T> {
         &self.spec
     }
 
-    /// Changes whenever names, descriptors or the identity of the peer may
-    /// have changed, so that bindings have to be made anew.
+    /// Changes whenever names, descriptors or the peer may have changed. Bindings must
+    /// then be made anew.
     pub fn metadata_epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Shares what it has learnt of metadata with contexts that know the same,
-    /// as the next fetch does: for whoever has asked all that there is to ask,
-    /// and fetches later.
+    /// Shares metadata with contexts that know the same, as the next fetch does. Useful
+    /// for callers that have asked all their questions but fetch much later.
     pub fn settle(&mut self) {
         self.cache.settle();
     }
@@ -113,16 +111,16 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Connects as `spec` and the environment say (pmNewContext(3)).
     ///
     /// # Errors
-    /// The specification needs something that is not supported, no connection
-    /// came about, or the peer is not a pmcd that accepts us.
+    /// The specification needs something unsupported, no connection could be made, or
+    /// the peer is not a pmcd that accepts this client.
     pub async fn open(spec: &HostSpec) -> Result<AsyncHostContext<T>, SourceError> {
         let (options, warnings) = ConnectOptions::from_environment();
         let context = AsyncHostContext::open_with(spec, options).await?;
         Ok(AsyncHostContext { warnings, ..context })
     }
 
-    /// Connects as `spec` says, and where it leaves something open, `options`,
-    /// which contexts that are given the same `Arc` share.
+    /// Connects as `spec` says. `options` decide what it leaves open; contexts may
+    /// share them by the same `Arc`.
     ///
     /// # Errors
     /// As for [`AsyncHostContext::open`].
@@ -136,9 +134,8 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(context)
     }
 
-    /// A context without a connection: the first call makes one, and so does
-    /// [`AsyncHostContext::reconnect`], with the delays of `options` after each
-    /// that fails.
+    /// A context without a connection. The first call makes one, and so does
+    /// [`AsyncHostContext::reconnect`]. After a failure, the delays of `options` apply.
     pub fn unconnected(
         spec: HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
@@ -158,8 +155,8 @@ impl<T: Transport> AsyncHostContext<T> {
         }
     }
 
-    /// Another context for the same metrics, with a connection of its own and
-    /// the profile of this one (pmDupContext(3)).
+    /// Another context for the same metrics, with its own connection and the profile of
+    /// this one (pmDupContext(3)).
     ///
     /// # Errors
     /// As for [`AsyncHostContext::open`].
@@ -170,17 +167,23 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(twin)
     }
 
-    /// Closes the connection, if any, and makes a new one
-    /// (pmReconnectContext(3)). The next fetch reports a gap.
+    /// Closes the connection, if any, and makes a new one (pmReconnectContext(3)). The
+    /// next fetch reports a gap.
     ///
     /// # Errors
-    /// No connection came about, which is told with its cause where libpcp
-    /// always says `-ETIMEDOUT`; or the time for another attempt after one
-    /// that failed has not come ([`SourceError::TooSoon`], `-ETIMEDOUT`).
-    /// Either way the context stays without a connection.
+    /// No connection could be made; the error names the cause, where libpcp always
+    /// returns `-ETIMEDOUT`. Or it is too early for another attempt after a failed one
+    /// ([`SourceError::TooSoon`], `-ETIMEDOUT`). In both cases the context has no
+    /// connection.
     pub async fn reconnect(&mut self) -> Result<(), SourceError> {
         self.link = None;
         self.connect_anew(Attempt::Asked).await
+    }
+
+    /// True unless the time for another attempt to connect has yet to come, after one
+    /// that failed ([`AsyncHostContext::reconnect`]).
+    pub fn may_connect(&self) -> bool {
+        self.backoff.left(Attempt::Asked, T::now()).is_none()
     }
 
     /// Makes a connection if there is none.
@@ -217,18 +220,18 @@ impl<T: Transport> AsyncHostContext<T> {
         SourceError::TooSoon { failure, seconds: left.as_secs_f64() }
     }
 
-    /// Says why a connection is of no further use.
+    /// Converts the error that ended a connection.
     fn lost(&self, error: LinkError) -> SourceError {
         source_error(self.spec.to_string(), error)
     }
 
-    /// What pmcd can do; nothing without a connection.
+    /// The features that pmcd offers; none without a connection.
     pub(super) fn features(&self) -> Features {
         self.link.as_ref().map(|link| link.connection.features()).unwrap_or_default()
     }
 
-    /// Sends `requests` back to back and hands each reply over with the
-    /// position of its request.
+    /// Sends `requests` back to back. Passes each reply to `answer`, with the position
+    /// of its request.
     pub(super) async fn exchange<'r>(
         &mut self,
         requests: impl IntoIterator<Item = Request<'r>>,
@@ -245,13 +248,13 @@ impl<T: Transport> AsyncHostContext<T> {
         }
     }
 
-    /// From now on fetches deliver the instances of the profile only
-    /// (pmAddProfile(3), pmDelProfile(3)). pmcd is told with the next fetch,
-    /// and again after every reconnect.
+    /// Makes fetches deliver only the instances of the profile from now on
+    /// (pmAddProfile(3), pmDelProfile(3)). The next fetch sends the profile to pmcd,
+    /// and so does the first fetch after a reconnect.
     ///
     /// # Errors
-    /// `PM_ERR_TOOBIG` for a profile that pmcd does not take in one request;
-    /// the one before holds.
+    /// `PM_ERR_TOOBIG` if pmcd does not accept the profile in one request. The previous
+    /// profile stays in force.
     pub fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
         if !Profile::fits(profile) {
             return Err(self.status_error(PmStatus::TOOBIG));
@@ -263,12 +266,10 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(())
     }
 
-    /// Changes values at the agents (pmStore(3)). The inner error is the one
-    /// status that pmcd has for all of them; what is in order may have been
-    /// stored nevertheless. `PM_ERR_TOOSMALL` without any metric,
-    /// `PM_ERR_BADSTORE` for a metric without values or with such that cannot
-    /// stand beside each other.
-    ///
+    /// Changes values at the agents (pmStore(3)). pmcd has only one status for all
+    /// values, the inner error; valid values may have been stored nevertheless.
+    /// `PM_ERR_TOOSMALL` if there is no metric, `PM_ERR_BADSTORE` for a metric without
+    /// values, or with values that are partly in place and partly in blocks.
     /// # Errors
     /// The source failed.
     pub async fn store(
@@ -285,13 +286,13 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(outcome)
     }
 
-    /// Fetches the metrics of `list` (pmFetch(3)), as
-    /// [`FetchSource::fetch`](pmderive_core::source::FetchSource::fetch) does. The parts of the request, and those for
-    /// the instance domains after it, share one round trip. A list without
-    /// metrics, as that of constants is, takes a round trip for the time.
+    /// Fetches the metrics of `list` (pmFetch(3)), like
+    /// [`FetchSource::fetch`](pmderive_core::source::FetchSource::fetch). All parts of
+    /// the request, and the requests for instance domains after it, share one round
+    /// trip. A list without metrics, as for constants, takes a round trip for the time.
     ///
     /// # Errors
-    /// The fetch as a whole failed; `batch` is unspecified.
+    /// The fetch as a whole failed. The contents of `batch` are unspecified.
     pub async fn fetch(
         &mut self,
         list: &FetchList,
@@ -301,9 +302,9 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(std::mem::take(&mut self.pending))
     }
 
-    /// Fetches metrics and copies what came into values of their own
-    /// (pmFetch(3)), as [`FetchSource::fetch_values`](pmderive_core::source::FetchSource::fetch_values)
-    /// does.
+    /// Fetches metrics and copies the result into values of their own (pmFetch(3)),
+    /// like
+    /// [`FetchSource::fetch_values`](pmderive_core::source::FetchSource::fetch_values).
     ///
     /// # Errors
     /// As for [`AsyncHostContext::fetch`].
@@ -314,7 +315,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(in_order_of(pmids, FetchResult::of_batch(&batch, events.changes)))
     }
 
-    /// A fetch that leaves it to the next one to report what happened.
+    /// A fetch that leaves reporting its events to the next one.
     pub(super) async fn fetch_and_keep_events(
         &mut self,
         list: &FetchList,
@@ -322,7 +323,7 @@ impl<T: Transport> AsyncHostContext<T> {
     ) -> Result<(), SourceError> {
         batch.clear();
         self.ensure_link().await?;
-        // Who fetches has asked what it wants to know.
+        // Whoever fetches has asked all questions for now.
         self.cache.settle();
         let Some(mut link) = self.link.take() else {
             return Err(self.status_error(PmStatus::NOTCONN));
@@ -388,14 +389,14 @@ impl<T: Transport> AsyncHostContext<T> {
             self.epoch += 1;
         }
         self.pending.changes = self.pending.changes.with(changes);
-        // Which agent it was is not told, and its counters begin anew.
+        // pmcd does not tell which agent it was, and its counters begin anew.
         self.pending.gap |= changes.agent_restarted();
         Ok(outcome)
     }
 }
 
-/// Connects, which takes large futures and happens seldom: whoever asks or
-/// fetches must not have room for them all the time.
+/// Connects. The future is large and rarely used, so it is boxed: questions and fetches
+/// need not reserve room for it.
 async fn connect_apart<T: Transport>(
     spec: &HostSpec,
     options: &ConnectOptions,
@@ -403,7 +404,7 @@ async fn connect_apart<T: Transport>(
     Box::pin(connect(spec, options)).await.map(Box::new)
 }
 
-/// Sends requests back to back and hands each reply over.
+/// Sends requests back to back and passes each reply to `answer`.
 async fn converse<'r, T: Transport>(
     link: &mut Link<T>,
     cache: &mut MetadataCache,
@@ -423,7 +424,7 @@ async fn converse<'r, T: Transport>(
             Event::Ready | Event::Changed(_) => return Err(ProtocolError::NotReady.into()),
         }
     }
-    // What is asked now and then needs no buffers meanwhile.
-    link.connection.rest();
+    // Rare questions need no buffers meanwhile.
+    link.connection.release_buffers();
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! When the next attempt to connect may be made.
+//! Decides when the next attempt to connect may be made.
 //!
-//! Input: the outcomes of attempts, and the time. Output: how long to wait.
-//! Nothing here looks at a clock or waits.
+//! Input: the outcomes of attempts, and the time. Output: how long to wait. This module
+//! does not read a clock or wait.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
@@ -15,23 +15,22 @@ pub(super) enum Attempt {
     Automatic,
 }
 
-/// The delays of pmReconnectContext(3): after a failure the next attempt has
-/// to wait, longer after each further one. The first is never delayed.
+/// The delays of pmReconnectContext(3): after a failure the next attempt has to wait,
+/// and longer after each further failure. The first attempt is never delayed.
 ///
-/// Contexts that lost their peers at the same moment must not all come back
-/// at the same moment: automatic attempts wait up to a quarter longer, by
-/// chance.
+/// Contexts that lost their peers at the same moment must not all come back at the same
+/// moment. So automatic attempts wait up to a quarter longer, by chance.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
-    /// Failures since the latest success.
+    /// Number of failures since the last success.
     failures: usize,
-    /// When those who ask may try again, and when it is tried automatically.
+    /// The earliest times of the next requested and of the next automatic attempt.
     due: Option<[Instant; 2]>,
     random: u64,
 }
 
 impl Backoff {
-    /// What is by chance is different for each.
+    /// Each backoff has its own random delays.
     pub(super) fn new() -> Backoff {
         Backoff::with_seed(RandomState::new().hash_one(0))
     }
@@ -40,34 +39,34 @@ impl Backoff {
         Backoff { failures: 0, due: None, random: seed }
     }
 
-    /// How long an attempt has to wait from `now` on; `None` if it need not.
+    /// How long an attempt at `now` still has to wait; `None` if it may be made.
     pub(super) fn left(&self, attempt: Attempt, now: Instant) -> Option<Duration> {
         let [asked, automatic] = self.due?;
         let due = if attempt == Attempt::Asked { asked } else { automatic };
         Some(due.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 
-    /// An attempt has failed at `now`. The delays hold in turn, the last one
-    /// again and again; without any, nothing is delayed.
+    /// Notes that an attempt failed at `now`. `delays` are used one after the other,
+    /// and the last one repeatedly. Without delays, nothing has to wait.
     pub(super) fn failed(&mut self, delays: &[Duration], now: Instant) {
         let delay = delays.get(self.failures).or(delays.last()).copied();
         self.failures += 1;
         let due = |delay: Duration| {
             let longer = delay.mul_f64(1.0 + 0.25 * self.random_fraction());
-            // A delay beyond what the clock can express makes no sense to wait for.
+            // If the clock cannot express the time, there is no delay.
             Some([now.checked_add(delay)?, now.checked_add(longer)?])
         };
         self.due = delay.and_then(due);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
 
-    /// An attempt has succeeded.
+    /// Notes that an attempt succeeded.
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
         self.due = None;
     }
 
-    /// From 0 up to but not 1 (splitmix64).
+    /// A number from 0 up to, but not including, 1 (splitmix64).
     fn random_fraction(&self) -> f64 {
         let mut bits = self.random;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -107,8 +106,7 @@ mod tests {
         assert_eq!(backoff.left(Attempt::Asked, now), Some(DELAYS[0]));
     }
 
-    /// Contexts come back spread over the quarter, in the same way for the
-    /// same seed.
+    /// Contexts come back spread over the quarter. The same seed gives the same delays.
     #[test]
     fn chance_spreads_automatic_attempts() {
         let now = Instant::now();

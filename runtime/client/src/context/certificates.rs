@@ -1,10 +1,10 @@
-//! Whether a certificate proves that a peer is the pmcd that was asked for.
+//! Decides whether a certificate proves that a peer is the right pmcd.
 //!
-//! A certificate is good if a trusted authority vouches for it and it bears the
-//! name of the host. A certificate that is itself trusted is good as well: that is
-//! how self-signed ones are used. If it names hosts, the host has to be one of
-//! them. If it names none (older tools put the name elsewhere), it is good for any
-//! host, since the person who trusts it has looked at it.
+//! A certificate is good if a trusted authority has signed it and it contains the name
+//! of the host. A certificate that is trusted itself is good as well; self-signed
+//! certificates are used that way. If it names hosts, the host must be one of them. If
+//! it names none (older tools put the name elsewhere), it is good for any host, because
+//! the person who trusts it has looked at it.
 
 use std::sync::Arc;
 
@@ -15,37 +15,37 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// What is overlooked.
+/// Faults that are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Leniency {
-    /// That nobody known vouches for the certificate.
+    /// No known authority has signed the certificate.
     pub(super) unknown_issuer: bool,
-    /// That it is for another host.
+    /// The certificate is for another host.
     pub(super) wrong_name: bool,
 }
 
-/// Judges the certificate of a pmcd.
+/// Checks the certificate of a pmcd.
 #[derive(Debug)]
 pub(super) struct PeerVerifier {
-    /// `None` to accept anyone.
+    /// `None` accepts any certificate.
     trust: Option<Trust>,
     provider: Arc<CryptoProvider>,
 }
 
 #[derive(Debug)]
 struct Trust {
-    /// `None` without any authority.
+    /// `None` if there is no authority.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// Those certificates themselves, in order.
+    /// The trusted certificates themselves.
     certificates: Vec<CertificateDer<'static>>,
     leniency: Leniency,
 }
 
 impl PeerVerifier {
-    /// Trusts `certificates`, which are in order.
+    /// Trusts `certificates`, and whatever they have signed.
     ///
     /// # Errors
-    /// There are none, and nothing else would do.
+    /// `certificates` is empty, and unknown issuers are not allowed.
     pub(super) fn new(
         certificates: Vec<CertificateDer<'static>>,
         leniency: Leniency,
@@ -69,7 +69,7 @@ impl PeerVerifier {
         Ok(PeerVerifier { trust, provider })
     }
 
-    /// Accepts anyone who has the key to some certificate.
+    /// Accepts every peer that has the key to its certificate.
     pub(super) fn of_anyone(provider: Arc<CryptoProvider>) -> PeerVerifier {
         PeerVerifier { trust: None, provider }
     }
@@ -95,7 +95,8 @@ impl Trust {
             return if self.leniency.wrong_name { Ok(()) } else { Err(error) };
         }
         let is_trusted = self.certificates.iter().any(|trusted| trusted == certificate);
-        // The libraries have several words for "nobody vouches for it".
+        // The libraries have several errors for a certificate that no authority has
+        // signed.
         let is_unknown = is_unknown_issuer(&error);
         let is_overlooked = is_unknown && self.leniency.unknown_issuer;
         if !is_trusted && !is_overlooked {
@@ -125,8 +126,8 @@ fn names_nobody(error: &Error) -> bool {
 fn is_unknown_issuer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
-        // A self-signed certificate that also calls itself an authority, or one
-        // of an ancient form.
+        // A self-signed certificate that also claims to be an authority, or one of an
+        // ancient form.
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             matches!(
                 other.0.downcast_ref::<webpki::Error>(),
@@ -201,8 +202,8 @@ mod tests {
         KeyPair::generate().expect("a key")
     }
 
-    /// What is wrong with a chain, the certificate of pmcd first, for a client
-    /// that trusts one certificate.
+    /// The problem of a chain, which begins with pmcd's certificate, for a client that
+    /// trusts one certificate.
     fn judged(trusted: &Issuer, chain: &[&Issuer]) -> Result<(), CertificateProblem> {
         let der = |issuer: &Issuer| issuer.der().clone();
         let provider = Arc::new(default_provider());
@@ -232,7 +233,7 @@ mod tests {
         let by_plain = signed(params("by plain", IsCa::NoCa), &plain);
         let problem = judged(&root, &[&by_plain, &plain]).expect_err("no authority");
         assert_eq!(problem, CertificateProblem::NotAnAuthority);
-        // Who names pmcd's own certificate has looked at it.
+        // Whoever trusts pmcd's own certificate has looked at it.
         assert_eq!(judged(&by_plain, &[&by_plain, &plain]), Ok(()));
 
         let mut client = params("client", IsCa::NoCa);
@@ -241,7 +242,7 @@ mod tests {
         let problem = judged(&root, &[&client]).expect_err("not for servers").to_string();
         assert_eq!(problem, "it is not meant for servers (extended key usage)");
 
-        // Another key under the name of the authority.
+        // The authority's name with another key.
         let other = CertifiedIssuer::self_signed(params("root", authority()), key());
         let forged = signed(params("forged", IsCa::NoCa), &other.expect("a certificate"));
         let problem = judged(&root, &[&forged]).expect_err("another key").to_string();

@@ -1,8 +1,8 @@
-//! What hosts know of their metadata in common, once per process: like hosts
-//! give like answers, and there may be thousands of them.
+//! Metadata that hosts have in common, stored once per process: there may be thousands
+//! of hosts, and similar hosts have the same metadata.
 //!
-//! Things are found by their content and exist as long as some host uses them.
-//! Which host that is, and whether it may still rely on them, is not known here.
+//! Entries are found by their contents and exist as long as a host uses them. This
+//! module does not know which hosts do, or whether they still rely on them.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -12,16 +12,16 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use pmderive_core::model::{InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid};
 use pmderive_core::weak_table::WeakTable;
 
-/// Answers of a host about names, descriptors and labels.
+/// A host's answers about names, descriptors and labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Identifier of each name.
+    /// The identifier of each name.
     pub(super) pmids: Answered<Box<str>, Pmid>,
-    /// Descriptor of each metric.
+    /// The descriptor of each metric.
     pub(super) descs: Answered<Pmid, MetricDesc>,
     /// All names of each metric.
     pub(super) names: Answered<Pmid, Box<[Box<str>]>>,
-    /// Labels of each level.
+    /// The labels of each level.
     pub(super) labels: Answered<LabelLevel, Box<[LabelSet]>>,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered<Q: Eq + Hash, A> {
     answers: HashMap<Q, A>,
-    /// Of all entries together, whatever their order.
-    print: u64,
+    /// Fingerprint of all entries, in any order.
+    fingerprint: u64,
 }
 
 impl<Q: Eq + Hash, A> Default for Answered<Q, A> {
     fn default() -> Self {
-        Answered { answers: HashMap::new(), print: 0 }
+        Answered { answers: HashMap::new(), fingerprint: 0 }
     }
 }
 
@@ -48,11 +48,11 @@ impl<Q: Eq + Hash, A: Hash> Answered<Q, A> {
     }
 
     pub(super) fn insert(&mut self, question: Q, answer: A) {
-        // The answer that it replaces, if any, goes out of the print.
+        // A replaced answer is removed from the fingerprint.
         if let Some(former) = self.answers.get(&question) {
-            self.print ^= print_of(&(&question, former));
+            self.fingerprint ^= fingerprint_of(&(&question, former));
         }
-        self.print ^= print_of(&(&question, &answer));
+        self.fingerprint ^= fingerprint_of(&(&question, &answer));
         self.answers.insert(question, answer);
     }
 
@@ -61,24 +61,29 @@ impl<Q: Eq + Hash, A: Hash> Answered<Q, A> {
     }
 }
 
-fn print_of(thing: &impl Hash) -> u64 {
+fn fingerprint_of(thing: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     thing.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Things in use by their content.
+/// Entries in use, found by their contents.
 type Table<T> = LazyLock<Mutex<WeakTable<T>>>;
 
-/// The same facts as another host has them, or else these.
+/// The same facts from another host, or else these.
 pub(super) fn shared_facts(facts: Arc<Facts>) -> Arc<Facts> {
     static TABLE: Table<Facts> = LazyLock::new(Mutex::default);
     let Facts { pmids, descs, names, labels } = &*facts;
-    let print = print_of(&[pmids.print, descs.print, names.print, labels.print]);
-    shared(&TABLE, print, facts)
+    let fingerprint = fingerprint_of(&[
+        pmids.fingerprint,
+        descs.fingerprint,
+        names.fingerprint,
+        labels.fingerprint,
+    ]);
+    shared(&TABLE, fingerprint, facts)
 }
 
-/// The same instances as another host has them, or else these.
+/// The same instances from another host, or else these.
 pub(super) fn shared_domain(domain: Arc<InstanceDomain>) -> Arc<InstanceDomain> {
     static TABLE: Table<InstanceDomain> = LazyLock::new(Mutex::default);
     let mut hasher = DefaultHasher::new();
@@ -86,7 +91,7 @@ pub(super) fn shared_domain(domain: Arc<InstanceDomain>) -> Arc<InstanceDomain> 
     shared(&TABLE, hasher.finish(), domain)
 }
 
-fn shared<T: PartialEq>(table: &Table<T>, print: u64, thing: Arc<T>) -> Arc<T> {
+fn shared<T: PartialEq>(table: &Table<T>, fingerprint: u64, thing: Arc<T>) -> Arc<T> {
     let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
-    table.find_or_insert(print, |other| *other == *thing, || Arc::clone(&thing))
+    table.find_or_insert(fingerprint, |other| *other == *thing, || Arc::clone(&thing))
 }

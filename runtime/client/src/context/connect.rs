@@ -1,8 +1,8 @@
 //! Makes connections to pmcd over any transport.
 //!
 //! Input: a host specification and the settings. Output: a [`Link`] after its
-//! handshake, or a [`SourceError`] that says what was tried and what to look at.
-//! [`super::plan`] says where to connect, in which order, and what failures mean.
+//! handshake, or a [`SourceError`] that says what was tried and what to check.
+//! [`super::plan`] decides where to connect, in which order, and what failures mean.
 
 use pmderive_core::source::SourceError;
 

@@ -1,7 +1,6 @@
-//! Fetching from a host and evaluating what it delivers, without blocking.
+//! Fetches from a host and evaluates the result, without blocking.
 //!
-//! The counterpart of [`Evaluator::fetch`] for an [`AsyncHostContext`], with the
-//! same questions and answers.
+//! This is the counterpart of [`Evaluator::fetch`] for an [`AsyncHostContext`].
 
 use pmderive_core::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use pmderive_core::source::{FetchEvents, SourceError};
@@ -12,17 +11,17 @@ use crate::transport::Transport;
 impl<T: Transport> AsyncHostContext<T> {
     /// Fetches what an evaluator requests, and evaluates it.
     ///
-    /// A future that is dropped before its end has evaluated nothing. It takes
-    /// the connection along, so that the next fetch is behind a gap: what needs
-    /// two samples has its next value with the one after it.
+    /// If the future is dropped before its end, nothing has been evaluated, and the
+    /// connection is dropped too. The next fetch reports a gap then, so expressions
+    /// that need two samples have their next value only with the fetch after it.
     ///
-    /// The workspace is in use until the future ends. Where many hosts share
-    /// one, each has a batch of its own for [`AsyncHostContext::fetch`], and
-    /// only [`Evaluator::evaluate`] needs the workspace's buffers; what it
-    /// asks, [`AsyncHostContext::ask`] answers.
+    /// The workspace is in use until the future ends. If many hosts share a workspace,
+    /// give each host its own batch for [`AsyncHostContext::fetch`], use the
+    /// workspace's buffers for [`Evaluator::evaluate`] only, and answer its questions
+    /// with [`AsyncHostContext::ask`].
     ///
     /// # Errors
-    /// The source failed, or what it delivered does not fit together; nothing
+    /// The source failed, or its result is inconsistent. Nothing was evaluated.
     /// was evaluated.
     pub async fn evaluate<'w>(
         &mut self,

@@ -1,7 +1,7 @@
-//! Metrics of a host, live from its pmcd, for callers who wait.
+//! Metrics of a host, live from its pmcd, for callers who block.
 //!
-//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks, or
-//! another transport that does: each future is ready when it is polled first.
+//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks, or another
+//! transport that does. Each of its futures is ready when it is first polled.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,15 +17,14 @@ use super::options::ConnectOptions;
 use super::spec::HostSpec;
 use crate::transport::{Socket, Transport, ready};
 
-/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
-/// pmNewContext(3)).
+/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of pmNewContext(3)).
 pub struct HostContext<T: Transport = Socket> {
     host: AsyncHostContext<T>,
 }
 
 impl<T: Transport> From<AsyncHostContext<T>> for HostContext<T> {
-    /// A context whose calls block, over a transport that does as well; with
-    /// another one they panic.
+    /// A context whose calls block. Its transport must block as well; otherwise calls
+    /// panic.
     fn from(host: AsyncHostContext<T>) -> HostContext<T> {
         HostContext { host }
     }
@@ -41,14 +40,14 @@ impl HostContext {
     /// Connects as `spec` and the environment say (pmNewContext(3)).
     ///
     /// # Errors
-    /// The specification needs something that is not supported, no connection
-    /// came about, or the peer is not a pmcd that accepts us.
+    /// The specification needs something unsupported, no connection could be made, or
+    /// the peer is not a pmcd that accepts this client.
     pub fn open(spec: &HostSpec) -> Result<HostContext, SourceError> {
         Ok(HostContext { host: ready(AsyncHostContext::open(spec))? })
     }
 
-    /// Connects as `spec` says, and where it leaves something open, `options`,
-    /// which contexts that are given the same `Arc` share.
+    /// Connects as `spec` says. `options` decide what it leaves open; contexts may
+    /// share them by the same `Arc`.
     ///
     /// # Errors
     /// As for [`HostContext::open`].
@@ -61,8 +60,8 @@ impl HostContext {
 }
 
 impl<T: Transport> HostContext<T> {
-    /// Another context for the same metrics, with a connection of its own and
-    /// the profile of this one (pmDupContext(3)).
+    /// Another context for the same metrics, with its own connection and the profile of
+    /// this one (pmDupContext(3)).
     ///
     /// # Errors
     /// As for [`HostContext::open`].
@@ -70,12 +69,12 @@ impl<T: Transport> HostContext<T> {
         Ok(HostContext { host: ready(self.host.duplicate())? })
     }
 
-    /// What is wrong with settings of the environment that were ignored.
+    /// Problems of settings in the environment that were ignored.
     pub fn warnings(&self) -> &[String] {
         self.host.warnings()
     }
 
-    /// True while there is a connection that is not known to be broken.
+    /// True if there is a connection that is not known to be broken.
     pub fn is_connected(&self) -> bool {
         self.host.is_connected()
     }
@@ -85,8 +84,8 @@ impl<T: Transport> HostContext<T> {
         self.host.profile()
     }
 
-    /// Closes the connection, if any, and makes a new one
-    /// (pmReconnectContext(3)). The next fetch reports a gap.
+    /// Closes the connection, if any, and makes a new one (pmReconnectContext(3)). The
+    /// next fetch reports a gap.
     ///
     /// # Errors
     /// As for [`AsyncHostContext::reconnect`].

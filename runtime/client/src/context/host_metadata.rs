@@ -1,8 +1,8 @@
-//! What a pmcd knows about its metrics: names, descriptors, instances, texts, labels.
+//! Asks pmcd for metadata: names, descriptors, instances, texts, labels.
 //!
-//! The cache answers what it knows. All other questions go out together, in as
-//! few requests as pmcd accepts; where pmcd may say more, it is asked a second
-//! time, together again. `async_host` has the connection and the values.
+//! The cache answers what it knows. All other questions go out together, in as few
+//! requests as pmcd accepts. If pmcd may know more than its first answer, it is asked a
+//! second time, again together. `async_host` has the connection and fetches values.
 
 use pmderive_core::model::{PmStatus, Pmid, StateChange, TextKind, Value, ValueType};
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
@@ -15,11 +15,11 @@ use crate::pdu::{Features, MAX_REQUEST_BYTES, PmnsName, PmnsNames, TextRequest};
 use crate::proto::{Reply, Request};
 use crate::transport::Transport;
 
-/// Descriptors asked for in one request. For agents that are processes pmcd
-/// asks for each by itself and serves no one else meanwhile.
+/// Number of descriptors per request. If an agent is a process, pmcd asks it for each
+/// descriptor separately, and serves nobody else meanwhile.
 const DESCS_PER_REQUEST: usize = 200;
 
-/// Names, grouped so that each group fits into one request.
+/// Splits names into groups, each of which fits into one request.
 fn name_groups(names: &[&str]) -> Vec<std::ops::Range<usize>> {
     let mut groups = Vec::new();
     let (mut start, mut bytes) = (0, PmnsNames::FIXED_BYTES);
@@ -37,30 +37,30 @@ fn name_groups(names: &[&str]) -> Vec<std::ops::Range<usize>> {
     groups
 }
 
-/// True for a name that can be asked for at all.
+/// True if a request can contain the name.
 fn can_be_asked(name: &str) -> bool {
     let bytes = PmnsNames::FIXED_BYTES + PmnsNames::name_bytes(name);
     !name.is_empty() && !name.contains('\0') && bytes <= MAX_REQUEST_BYTES
 }
 
-/// An open question, and its position among all.
+/// An unanswered question, with its position among all questions.
 type Open<'q> = (usize, Question<'q>);
 
 /// Questions that go out together.
 #[derive(Default)]
 struct Round<'q> {
-    /// Names that share requests, parallel to the questions about them.
+    /// Names that share requests, parallel to `about_names`.
     names: Vec<&'q str>,
     about_names: Vec<Open<'q>>,
-    /// Metrics whose descriptors share requests.
+    /// Metrics whose descriptors share requests, parallel to `pmid_positions`.
     pmids: Vec<Pmid>,
     pmid_positions: Vec<usize>,
-    /// Questions that each have a request of their own.
+    /// Questions that need a request of their own.
     single: Vec<Open<'q>>,
 }
 
 impl<'q> Round<'q> {
-    /// As few requests as may be.
+    /// Groups questions into as few requests as possible.
     fn together(open: Vec<Open<'q>>, features: Features) -> Round<'q> {
         let mut round = Round::default();
         for (at, question) in open {
@@ -81,11 +81,12 @@ impl<'q> Round<'q> {
 }
 
 impl<T: Transport> AsyncHostContext<T> {
-    /// Appends an answer to each question, in their order, as
-    /// [`MetadataSource::ask`](pmderive_core::source::MetadataSource::ask) does. What
-    /// is known costs nothing, all else one round trip, and one more for the
-    /// reasons of what has no answer. The host's name and its time zone are
-    /// values of metrics: a round trip or two each.
+    /// Appends an answer to each question, in their order, like
+    /// [`MetadataSource::ask`](pmderive_core::source::MetadataSource::ask).
+    ///
+    /// Known answers cost nothing. All others share one round trip; failed ones may
+    /// need a second for the reasons. The host's name and time zone are values of
+    /// metrics, which take one or two round trips each.
     ///
     /// # Errors
     /// The source failed.
@@ -113,7 +114,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(())
     }
 
-    /// The same but for what is no metadata.
+    /// The same for questions about metadata only.
     async fn ask_metadata(
         &mut self,
         questions: &[Question<'_>],
@@ -142,7 +143,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(())
     }
 
-    /// The answer to a question for which pmcd need not be asked.
+    /// The answer to a question if pmcd need not be asked.
     fn known(&self, question: Question<'_>) -> Option<Answer> {
         let cache = &self.cache;
         let fact = match question {
@@ -158,7 +159,7 @@ impl<T: Transport> AsyncHostContext<T> {
         fact.map(Ok).or_else(|| (!self.can_be_asked(question)).then(|| Err(question.status())))
     }
 
-    /// True for a question that pmcd has an answer to, if it is only a status.
+    /// True for a question that can be sent to pmcd. The answer may be a status.
     fn can_be_asked(&self, question: Question<'_>) -> bool {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) | Question::Instance(_, name) => {
@@ -167,7 +168,7 @@ impl<T: Transport> AsyncHostContext<T> {
             Question::MetricsBelow(node) | Question::Children(node) => {
                 node.is_empty() || can_be_asked(node)
             }
-            // This one stands for all instances.
+            // -1 stands for all instances.
             Question::InstanceName(_, instance) => instance != -1,
             Question::Labels(_) => self.features().has(Features::LABELS),
             Question::HostName | Question::TimeZone => false,
@@ -175,8 +176,8 @@ impl<T: Transport> AsyncHostContext<T> {
         }
     }
 
-    /// Sends the requests of a round back to back, and puts the answers to
-    /// their places. Gives the questions that are to be asked once more.
+    /// Sends the requests of a round back to back, and stores the answers at their
+    /// positions. Returns the questions that must be asked once more.
     async fn go_round<'q>(
         &mut self,
         round: Round<'q>,
@@ -197,7 +198,8 @@ impl<T: Transport> AsyncHostContext<T> {
                     Ok(Reply::Ids(found)) => {
                         for (((at, question), name), pmid) in asked.zip(found) {
                             answers[*at] = match (pmid, question) {
-                                // Only a request for a single name is answered by the reason.
+                                // pmcd tells the reason only if a request has a single
+                                // name.
                                 (Pmid::NULL, Question::Pmid(_)) => {
                                     again.push((*at, *question));
                                     continue;
@@ -229,7 +231,7 @@ impl<T: Transport> AsyncHostContext<T> {
                 }
             } else if let Some((at, question)) = single.get(position - first_of_single) {
                 answers[*at] = answer(cache, *question, reply);
-                // Agents with but one line to say answer with an empty text.
+                // Agents that have only the one-line text answer with an empty text.
                 if let (Question::Text(of, TextKind::Help), Ok(Fact::Text(text))) =
                     (question, &answers[*at])
                     && text.is_empty()
@@ -242,7 +244,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(again)
     }
 
-    /// Name of the host: as its pmcd says, else as the specification does.
+    /// Name of the host: from its pmcd, or else from the specification.
     async fn name_of_host(&mut self) -> Result<String, SourceError> {
         if let Some(name) = &self.cache.host_name {
             return Ok(name.clone());
@@ -253,8 +255,8 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(name)
     }
 
-    /// Values of singular metrics whose values are texts; `None` for one that
-    /// has none, or an empty one.
+    /// Values of singular metrics of type string. `None` for a metric without a value,
+    /// or with an empty one.
     async fn texts_of<const N: usize>(
         &mut self,
         names: [&str; N],
@@ -279,7 +281,7 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 }
 
-/// The request for one question; `None` for one that pmcd is not asked.
+/// The request for one question; `None` if pmcd is not asked.
 fn request<'q>(question: &'q Question<'q>) -> Option<Request<'q>> {
     Some(match question {
         Question::Pmid(name) | Question::PmidIfAny(name) => {
@@ -300,7 +302,7 @@ fn request<'q>(question: &'q Question<'q>) -> Option<Request<'q>> {
     })
 }
 
-/// What the reply to the request for one question means.
+/// Converts the reply to the request for one question.
 fn answer(
     cache: &mut MetadataCache,
     question: Question<'_>,
@@ -352,13 +354,13 @@ fn learnt_name(cache: &mut MetadataCache, name: &str, pmid: Pmid) -> Fact {
     Fact::Pmid(pmid)
 }
 
-/// The well-formed ones of names that pmcd has at or below a node.
+/// The valid names among those that pmcd has sent for a node.
 fn metric_names(names: &PmnsNames<'_>, node: &str) -> Vec<Box<str>> {
     let names = names.iter().filter_map(|name| std::str::from_utf8(name.name).ok());
     names.filter(|name| is_metric_name_below(name, node)).map(Box::from).collect()
 }
 
-/// The host that a specification names: this one, unless it is another.
+/// The host that a specification names; for a local one, this host.
 fn host_named_by(spec: &HostSpec) -> String {
     match &spec.target {
         Target::Host(host) if host.name != "localhost" => host.name.clone(),
@@ -366,15 +368,15 @@ fn host_named_by(spec: &HostSpec) -> String {
     }
 }
 
-/// True for a well-formed metric name at or below a node: a peer's word alone
-/// must not bring other names into programs and terminals.
+/// True for a valid metric name at or below a node. A peer must not be able to bring
+/// other names into programs and terminals.
 fn is_metric_name_below(name: &str, node: &str) -> bool {
     let below = node.is_empty()
         || name.strip_prefix(node).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     below && name.split('.').all(|part| !part.is_empty()) && !name.contains(char::is_control)
 }
 
-/// A child as pmcd delivers it, if its name is a well-formed component.
+/// A child, if its name is a valid component.
 fn child(name: PmnsName<'_>) -> Option<Child> {
     let component = std::str::from_utf8(name.name).ok()?;
     let well_formed =

@@ -1,5 +1,6 @@
-//! The questions of [`MetadataSource`](pmderive_core::source::MetadataSource) to an
-//! [`AsyncHostContext`], by name: each is one call of [`AsyncHostContext::ask`].
+//! A method of [`AsyncHostContext`] for each question of
+//! [`MetadataSource`](pmderive_core::source::MetadataSource). Each makes one call of
+//! [`AsyncHostContext::ask`].
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use pmderive_core::source::{Answers, Child, Fact, Freshness, Question, SourceErr
 use super::async_host::AsyncHostContext;
 use crate::transport::Transport;
 
-/// All of them fail if the source did.
+/// All methods fail if the source failed.
 impl<T: Transport> AsyncHostContext<T> {
-    /// Identifier of each name, in order ([`Question::Pmid`]).
+    /// The identifier of each name, in order ([`Question::Pmid`]).
     pub async fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
         self.each(names.iter().map(|name| Question::Pmid(name)).collect()).await
     }
 
-    /// Descriptor of each metric, in order ([`Question::Desc`]).
+    /// The descriptor of each metric, in order ([`Question::Desc`]).
     pub async fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
         self.each(pmids.iter().map(|pmid| Question::Desc(*pmid)).collect()).await
     }
@@ -42,7 +43,7 @@ impl<T: Transport> AsyncHostContext<T> {
         self.each(indoms.iter().map(|indom| Question::Domain(*indom, freshness)).collect()).await
     }
 
-    /// Identifier of the instance that the agent finds for a name
+    /// The identifier of the instance that the agent finds for a name
     /// ([`Question::Instance`]).
     pub async fn lookup_instance(
         &mut self,
@@ -52,7 +53,7 @@ impl<T: Transport> AsyncHostContext<T> {
         self.one(Question::Instance(indom, name)).await
     }
 
-    /// Name of an instance as the agent knows it ([`Question::InstanceName`]).
+    /// The name of an instance, from its agent ([`Question::InstanceName`]).
     pub async fn instance_name(
         &mut self,
         indom: InDom,
@@ -61,8 +62,8 @@ impl<T: Transport> AsyncHostContext<T> {
         self.one(Question::InstanceName(indom, instance)).await
     }
 
-    /// Names of all metrics at or below a node ([`Question::MetricsBelow`]).
-    /// Without such a node [`SourceError::Status`] with `PM_ERR_NAME`.
+    /// The names of all metrics at or below a node ([`Question::MetricsBelow`]).
+    /// [`SourceError::Status`] with `PM_ERR_NAME` if there is no such node.
     pub async fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         match self.one::<Vec<Box<str>>>(Question::MetricsBelow(prefix)).await? {
             Ok(names) => Ok(names.into_iter().map(String::from).collect()),
@@ -70,7 +71,7 @@ impl<T: Transport> AsyncHostContext<T> {
         }
     }
 
-    /// What is directly below a node of the name space ([`Question::Children`]).
+    /// The children of a node of the name space ([`Question::Children`]).
     pub async fn children(
         &mut self,
         node: &str,
@@ -91,7 +92,7 @@ impl<T: Transport> AsyncHostContext<T> {
         self.each(pmids.iter().map(|pmid| Question::NamesOf(*pmid)).collect()).await
     }
 
-    /// Help text ([`Question::Text`]).
+    /// A help text ([`Question::Text`]).
     pub async fn text(
         &mut self,
         of: TextSubject,
@@ -100,7 +101,7 @@ impl<T: Transport> AsyncHostContext<T> {
         self.one(Question::Text(of, kind)).await
     }
 
-    /// Help text of each subject, in order ([`Question::Text`]).
+    /// The help text of each subject, in order ([`Question::Text`]).
     pub async fn text_of_each(
         &mut self,
         subjects: &[TextSubject],
@@ -109,7 +110,7 @@ impl<T: Transport> AsyncHostContext<T> {
         self.each(subjects.iter().map(|of| Question::Text(*of, kind)).collect()).await
     }
 
-    /// Labels as one level gives them ([`Question::Labels`]).
+    /// The labels of one level ([`Question::Labels`]).
     pub async fn labels(
         &mut self,
         level: LabelLevel,
@@ -117,20 +118,20 @@ impl<T: Transport> AsyncHostContext<T> {
         self.one(Question::Labels(level)).await
     }
 
-    /// Labels of each level, in order ([`Question::Labels`]).
+    /// The labels of each level, in order ([`Question::Labels`]).
     pub async fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         self.each(levels.iter().map(|level| Question::Labels(*level)).collect()).await
     }
 
-    /// Name of the host that the metrics are of ([`Question::HostName`]): as
-    /// its pmcd says, else as the specification does.
+    /// Name of the host of the metrics ([`Question::HostName`]): from its pmcd, or else
+    /// from the specification.
     pub async fn host_name(&mut self) -> Result<String, SourceError> {
         let name: Result<Box<str>, PmStatus> = self.one(Question::HostName).await?;
         Ok(name.map_or_else(|_| self.spec.to_string(), String::from))
     }
 
-    /// Time zone of the host that the metrics are of ([`Question::TimeZone`]);
-    /// `None` where its pmcd does not tell.
+    /// Time zone of the host of the metrics ([`Question::TimeZone`]); `None` if its
+    /// pmcd does not tell.
     pub async fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
         let zone: Result<Box<str>, PmStatus> = self.one(Question::TimeZone).await?;
         Ok(zone.ok().map(String::from))

@@ -1,8 +1,8 @@
-//! A connection to pmcd in use: the state machine together with its byte stream.
+//! A connection to pmcd in use: the state machine with its byte stream.
 //!
-//! Input: requests. Output: events, each within the time-out. Anything that goes
-//! wrong leaves an unknown number of replies in the stream: whoever gets an error
-//! from here, or stops waiting for an event, must drop the link.
+//! Input: requests. Output: events, each within the time-out. After an error an unknown
+//! number of replies is still in the stream. So whoever gets an error from here, or
+//! stops waiting for an event, must drop the link.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::proto::{Connection, ConnectionConfig, Event, ProtocolError, Request};
 use crate::transport::{Deadline, Transport};
 
-/// The link cannot go on.
+/// The link cannot be used any more.
 #[derive(Debug)]
 pub(super) enum LinkError {
     Io(io::Error),
@@ -24,8 +24,8 @@ impl From<ProtocolError> for LinkError {
     }
 }
 
-/// How many messages of a handshake may be read after its time is over: more
-/// than TLS and an authentication consist of.
+/// Number of messages of a handshake that may be read after its time-out. TLS and an
+/// authentication have fewer.
 const MAX_LATE_ANSWERS: u32 = 8;
 
 pub(super) struct Link<T> {
@@ -35,7 +35,7 @@ pub(super) struct Link<T> {
 }
 
 impl<T: Transport> Link<T> {
-    /// Performs the handshake on a stream that was just connected.
+    /// Performs the handshake on a new connection.
     pub(super) async fn establish(
         transport: T,
         config: ConnectionConfig,
@@ -45,16 +45,16 @@ impl<T: Transport> Link<T> {
         while link.next_event().await? != Event::Ready {}
         let sent = link.send();
         sent.map_err(|error| link.failure(error))?;
-        link.connection.rest();
+        link.connection.release_buffers();
         Ok(link)
     }
 
-    /// Queues a request; it is sent when the next event is waited for.
+    /// Queues a request. It is sent while waiting for the next event.
     pub(super) fn request(&mut self, request: Request<'_>) -> Result<(), LinkError> {
         Ok(self.connection.request(request)?)
     }
 
-    /// Sends what the system takes and waits for the next event.
+    /// Sends what the system accepts and waits for the next event.
     pub(super) async fn next_event(&mut self) -> Result<Event, LinkError> {
         let mut deadline = Deadline::after(T::now(), self.timeout);
         let mut late_answers = 0;
@@ -63,11 +63,12 @@ impl<T: Transport> Link<T> {
             if let Some(event) = self.connection.poll()? {
                 return Ok(event);
             }
-            // After what had arrived comes the clock: bytes that drip in without
-            // end are no reason to go on for ever.
+            // The clock is checked once everything that had arrived was read. A peer
+            // that sends single bytes without end cannot prolong the wait.
             if is_drained && let Err(error) = deadline.remaining(T::now()) {
-                // What was read late may have come in time. If the handshake
-                // asks the peer something more now, it is due an answer.
+                // The messages that were read late may have arrived in time. If the
+                // handshake now has something to send, the peer gets another time-out
+                // to answer it.
                 let asks = !self.connection.is_ready() && !self.connection.outgoing().is_empty();
                 if !asks || late_answers == MAX_LATE_ANSWERS {
                     return Err(self.failure(error));
@@ -91,7 +92,7 @@ impl<T: Transport> Link<T> {
         }
     }
 
-    /// Sends what can be sent now; true when that was everything.
+    /// Sends what can be sent now. True if that was everything.
     fn send(&mut self) -> io::Result<bool> {
         while !self.connection.outgoing().is_empty() {
             match self.transport.send_now(self.connection.outgoing())? {
@@ -104,8 +105,8 @@ impl<T: Transport> Link<T> {
 
     /// Sends and receives some bytes.
     async fn transfer(&mut self, deadline: Deadline) -> io::Result<Transfer> {
-        // A peer that does not take more requests may be waiting for us to
-        // read its replies.
+        // A peer that does not accept more requests may be waiting until its replies
+        // are read.
         match self.send() {
             Ok(true) => {}
             Ok(false) if self.transport.wait(deadline).await?.receive => {}
@@ -121,7 +122,7 @@ impl<T: Transport> Link<T> {
         })
     }
 
-    /// The peer takes nothing any more; what it said before may tell why.
+    /// Receives the rest after sending has failed, because it may contain the reason.
     async fn receive_last(&mut self, broken: io::Error) -> io::Result<Transfer> {
         let at_once = Deadline::after(T::now(), Some(Duration::ZERO));
         match self.transport.receive(self.connection.inbox(), at_once).await {
@@ -131,11 +132,11 @@ impl<T: Transport> Link<T> {
     }
 }
 
-/// What came of moving bytes.
+/// The outcome of a transfer.
 enum Transfer {
-    /// There was room for more bytes than came.
+    /// Fewer bytes came than there was room for.
     Partial,
-    /// As many came as there was room for: there may be more.
+    /// The room was filled, so there may be more.
     Filled,
     /// The stream has ended.
     Closed,
@@ -155,8 +156,8 @@ mod tests {
     use crate::transport::{AsyncSocket, Readiness, Socket, ready};
     use pmderive_core::model::PmStatus;
 
-    /// A peer that greets, takes every request and then gives one byte at a
-    /// time of a reply that never ends.
+    /// A peer that sends a greeting, accepts every request, and then sends one byte at
+    /// a time of an endless reply.
     struct Drip {
         greeting: Vec<u8>,
         given: usize,
@@ -202,7 +203,7 @@ mod tests {
         assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
     }
 
-    /// Other tasks may keep the thread of an executor for longer than a time-out.
+    /// Other tasks may occupy an executor's thread for longer than a time-out.
     #[tokio::test(start_paused = true)]
     async fn a_reply_that_is_read_late_is_no_time_out() {
         const TIMEOUT: Duration = Duration::from_secs(10);
@@ -233,8 +234,8 @@ mod tests {
         }
     }
 
-    /// The greeting is read after the time of the handshake; what it is answered
-    /// with is due an answer all the same, but not for ever.
+    /// The greeting is read after the time-out of the handshake. The peer still gets
+    /// time for its next answer, but not for ever.
     #[tokio::test(start_paused = true)]
     async fn a_handshake_that_is_read_late_goes_on() {
         const TIMEOUT: Duration = Duration::from_secs(10);
@@ -278,7 +279,7 @@ mod tests {
         let mut status = Vec::new();
         ErrorPdu { status: PmStatus::PERMISSION.0 }.encode(&mut status);
         peer.write_all(&status).expect("room");
-        // It leaves the credentials unread.
+        // The peer leaves the credentials unread.
         drop(peer);
         link.request(Request::Traverse("")).expect("ready");
         let event = ready(link.next_event()).expect("a status");

@@ -1,7 +1,9 @@
-//! What a live context has learnt of names, descriptors, instance domains and labels.
+//! The metadata that a live context has learnt: names, descriptors, instance domains
+//! and labels.
 //!
-//! Input: answers of pmcd. Output: the same, until they are declared out of date.
-//! Instance domains that turn out unchanged keep their `Arc`, so that callers can
+//! Input: answers of pmcd. Output: the same answers until they are declared out of
+//! date. Unchanged instance domains keep their `Arc`, so callers can compare pointers.
+//! `common_metadata` has what hosts share. This module does not ask pmcd.
 //! compare pointers. `common_metadata` has what hosts share. Nothing is asked here.
 
 use std::borrow::Cow;
@@ -17,13 +19,13 @@ use crate::pdu::Instances;
 
 #[derive(Debug, Default)]
 pub(super) struct MetadataCache {
-    /// Shared with like hosts, once settled.
+    /// Shared with similar hosts once settled.
     facts: Arc<Facts>,
     is_settled: bool,
     domains: HashMap<InDom, CachedDomain>,
-    /// Labels of the context, which name the host and so are its own.
+    /// Labels of the context. They name the host, so they are not shared.
     context_labels: Option<Box<[LabelSet]>>,
-    /// Name of the host as pmcd gives it.
+    /// Name of the host, from its pmcd.
     pub(super) host_name: Option<String>,
 }
 
@@ -57,8 +59,8 @@ impl MetadataCache {
             .map(|cached| Arc::clone(&cached.domain))
     }
 
-    /// The domain of an answer: the one known already if nothing changed, here
-    /// or to another host.
+    /// The domain of an answer. If this or another host has the same domain, that one
+    /// is returned.
     pub(super) fn learn_domain(&mut self, instances: &Instances<'_>) -> Arc<InstanceDomain> {
         if let Some(cached) = self.domains.get_mut(&instances.indom)
             && same_instances(&cached.domain, instances)
@@ -93,7 +95,7 @@ impl MetadataCache {
         sets.map(|sets| sets.to_vec())
     }
 
-    /// Labels of instances, which come and go, are not kept.
+    /// Stores labels, except those of instances, which come and go.
     pub(super) fn learn_labels(&mut self, level: LabelLevel, sets: &[LabelSet]) {
         match level {
             LabelLevel::Instances(_) => {}
@@ -102,14 +104,14 @@ impl MetadataCache {
         }
     }
 
-    /// What is learnt is this host's own until it is settled.
+    /// Stores facts. They are this host's own until they are settled.
     fn learn(&mut self, add: impl FnOnce(&mut Facts)) {
         self.is_settled = false;
         add(Arc::make_mut(&mut self.facts));
     }
 
-    /// Shares what was learnt with hosts that know the same: to be called when
-    /// there is no more to learn for a while.
+    /// Shares facts with hosts that know the same. Call this when nothing more will be
+    /// learnt for a while.
     pub(super) fn settle(&mut self) {
         if !self.is_settled {
             self.facts = shared_facts(std::mem::take(&mut self.facts));
@@ -137,7 +139,7 @@ impl MetadataCache {
         }
     }
 
-    /// Forgets everything, and asks for every domain again.
+    /// Forgets everything. Every domain must be asked for again.
     pub(super) fn invalidate(&mut self) {
         self.facts = Arc::default();
         self.is_settled = false;
@@ -155,8 +157,8 @@ fn same_instances(domain: &InstanceDomain, instances: &Instances<'_>) -> bool {
             .all(|((id, name), (other, bytes))| id == other && name == external_name(bytes))
 }
 
-/// The name of an instance as text. Bytes that are not UTF-8 stand for the
-/// characters of their numbers.
+/// The name of an instance as text. If it is not UTF-8, each byte becomes the character
+/// of that number.
 pub(super) fn external_name(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(name) => Cow::Borrowed(name),
@@ -192,7 +194,7 @@ mod tests {
 
     const COUNT: u32 = 50;
 
-    /// What hosts that are alike have learnt, in some order.
+    /// The metadata of a host, learnt in some order. Such hosts are alike.
     fn like(order: impl Iterator<Item = u32>, units: Units) -> MetadataCache {
         let mut cache = MetadataCache::default();
         for item in order {
@@ -219,7 +221,7 @@ mod tests {
         let different = like(0..COUNT, bytes);
         assert!(!Arc::ptr_eq(&one.facts, &different.facts));
 
-        // What one learns besides is its own, and what it forgets.
+        // Whatever one host learns or forgets later is its own.
         let pmid = Pmid::new(60, 0, 0);
         other.learn_name("m.more", pmid);
         other.settle();
@@ -232,7 +234,7 @@ mod tests {
         other.invalidate();
         assert_eq!((one.pmid("m.7").is_some(), other.pmid("m.7")), (true, None));
 
-        // An answer that is replaced leaves no trace.
+        // A replaced answer leaves no trace.
         let mut corrected = like(0..COUNT, bytes);
         for item in 0..COUNT {
             corrected.learn_desc(one.desc(Pmid::new(60, 0, item)).expect("known"));
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_no_host_knows_any_more_goes() {
-        // Other tests have hosts, too.
+        // Other tests have other metadata.
         let cache = like(1000..1000 + COUNT, Units::NONE);
         let facts = Arc::downgrade(&cache.facts);
         let twin = like(1000..1000 + COUNT, Units::NONE);
@@ -262,7 +264,7 @@ mod tests {
         let one = learn(InDom::new(60, 1), b"one and the same");
         assert!(Arc::ptr_eq(&one, &learn(InDom::new(60, 1), b"one and the same")));
         assert!(!Arc::ptr_eq(&one, &learn(InDom::new(60, 1), b"one and another")));
-        // Text and bytes that stand for the same characters are printed differently.
+        // Text and bytes that stand for the same characters are not the same domain.
         let (text, bytes) = ("gr\u{fc}n".as_bytes(), &b"gr\xfcn"[..]);
         let [text, bytes] = [text, bytes].map(|name| learn(InDom::new(60, 1), name));
         assert_eq!(text.name(1), bytes.name(1));

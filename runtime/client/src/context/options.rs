@@ -1,13 +1,12 @@
-//! How connections to pmcd are made where a host specification leaves it open.
+//! Settings for connections to pmcd, for whatever a host specification leaves open.
 //!
 //! The settings are those of PCPIntro(1): the environment variables `PMCD_*`,
 //! `PCP_CONTAINER`, `PCP_SECURE_SOCKETS`, `PCP_TLSCONF_PATH`, `PCP_ALLOW_*` and
-//! `PMPROXY_*`; `PMDERIVE_PASSWORD` is ours. A value that makes no sense is
-//! reported and the default holds. No connection is made here.
+//! `PMPROXY_*`. `PMDERIVE_PASSWORD` is our own. An invalid value is reported, and the
+//! default holds. This module makes no connections.
 //!
-//! Time-outs are what they say, to the fraction of a second: libpcp cuts
-//! `PMCD_REQUEST_TIMEOUT` to whole seconds, so that anything below one means to
-//! wait for ever.
+//! Time-outs are exact to fractions of a second. libpcp truncates
+//! `PMCD_REQUEST_TIMEOUT` to whole seconds, so that a value below one waits for ever.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,31 +26,31 @@ pub const PMPROXY_PORT: u16 = 44322;
 /// Settings of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// Longest time for a connection to come about; `None` for any.
+    /// Maximum time to make a connection; `None` for no limit.
     pub connect_timeout: Option<Duration>,
-    /// Longest time for a whole reply, and for all that comes before the first
-    /// request: greeting, TLS and authentication together; `None` for any.
+    /// Maximum time for a whole reply, and for the whole handshake: greeting, TLS and
+    /// authentication. `None` for no limit.
     pub request_timeout: Option<Duration>,
-    /// How long attempts to connect wait after the first failure, after the
-    /// second, and so on; the last one holds for all further ones, and without
-    /// any nothing waits (pmReconnectContext(3)).
+    /// Waiting times before attempts to connect: after the first failure, after the
+    /// second, and so on. The last one is used repeatedly. If empty, nothing waits
+    /// (pmReconnectContext(3)).
     pub reconnect_delays: Vec<Duration>,
     /// Ports to try in turn.
     pub ports: Vec<u16>,
     /// Path of the local pmcd's socket.
     pub socket: PathBuf,
-    /// Container whose metrics are wanted.
+    /// The container whose metrics are wanted.
     pub container: Option<String>,
-    /// How connections over the network are encrypted at least.
+    /// Minimum encryption of connections over the network.
     pub encryption: Encryption,
-    /// Who is trusted in TLS, and who this client is.
+    /// The trusted authorities in TLS, and this client's certificate.
     pub tls: TlsSettings,
-    /// The password of users whose specification has none (`PMDERIVE_PASSWORD`).
+    /// Password of users whose specification has none (`PMDERIVE_PASSWORD`).
     pub password: Option<Secret>,
-    /// Proxy for all connections over the network, unless the specification
-    /// names another.
+    /// Proxy for all connections over the network, unless the specification names
+    /// another one.
     pub proxy: Option<HostAndPorts>,
-    /// Port of proxies whose port is not named.
+    /// Port of proxies that are named without a port.
     pub proxy_port: u16,
 }
 
@@ -74,8 +73,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// The settings of this process's environment and machine, and what is
-    /// wrong with those that were ignored.
+    /// The settings of this process's environment and machine, and the problems of
+    /// those that were ignored.
     pub fn from_environment() -> (ConnectOptions, Vec<String>) {
         let conf = PcpConf::load();
         ConnectOptions::from_lookup(|name| match name {
@@ -84,7 +83,7 @@ impl ConnectOptions {
         })
     }
 
-    /// The settings that `lookup` gives by name; see
+    /// The settings that `lookup` returns for their names; see
     /// [`ConnectOptions::from_environment`].
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> (ConnectOptions, Vec<String>) {
         let mut options = ConnectOptions::default();
@@ -154,23 +153,23 @@ impl ConnectOptions {
     }
 }
 
-/// Longest time-out that is taken for one: some thirty years.
+/// Maximum time-out in seconds: some thirty years.
 const MAX_TIMEOUT_SECONDS: f64 = 1e9;
 
-/// A number of seconds, zero for no limit.
+/// A number of seconds; zero for no limit.
 fn parse_timeout(text: &str) -> Option<Option<Duration>> {
     let seconds: f64 = text.trim().parse().ok().filter(|s| *s <= MAX_TIMEOUT_SECONDS)?;
     let timeout = Duration::try_from_secs_f64(seconds).ok()?;
     Some((!timeout.is_zero()).then_some(timeout))
 }
 
-/// Whole seconds separated by commas, none of them zero.
+/// Whole seconds, separated by commas. Zero is not allowed.
 fn parse_delays(text: &str) -> Option<Vec<Duration>> {
     let delay = |text: &str| text.trim().parse::<u32>().ok().filter(|seconds| *seconds != 0);
     text.split(',').map(|text| Some(Duration::from_secs(delay(text)?.into()))).collect()
 }
 
-/// Ports separated by commas, none of them zero.
+/// Ports, separated by commas. Zero is not allowed.
 pub(super) fn parse_ports(text: &str) -> Option<Vec<u16>> {
     text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port != 0)).collect()
 }

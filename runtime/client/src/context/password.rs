@@ -1,7 +1,7 @@
-//! Passwords in files, which is where no list of processes shows them.
+//! Reads passwords from files, where no list of processes shows them.
 //!
-//! A file is read anew for each connection, so that a new password holds from
-//! the next one on.
+//! The file is read again for each connection, so a new password takes effect with the
+//! next connection.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -11,15 +11,15 @@ use pmderive_core::escape;
 
 use crate::proto::Secret;
 
-/// Longest password that is read, in bytes.
+/// Maximum length of a password in bytes.
 const LONGEST: u64 = 4096;
 
-/// The password in the first line of a file. What comes after it is not read,
-/// so that the file may be a pipe or a terminal.
+/// The password in the first line of a file. Nothing after that line is needed, so the
+/// file may be a pipe or a terminal.
 ///
 /// # Errors
-/// It cannot be read, or there is none. The text says which file it is, and
-/// nothing of what is in it.
+/// The file cannot be read, or it has no password. The text names the file and shows
+/// nothing of its contents.
 pub(super) fn read(path: &Path) -> Result<Secret, String> {
     let problem =
         |what: &str| format!("the password in {} cannot be read: {what}", escape::path(&path));

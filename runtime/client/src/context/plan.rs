@@ -1,10 +1,9 @@
-//! The ways to a pmcd, in the order to try them.
+//! The routes to a pmcd, in the order to try them.
 //!
-//! Input: a host specification and the settings. Output: a [`Plan`]: routes, each
-//! with an address to connect to and all that the conversation there needs.
-//! Whoever goes through them reports each failure to an [`Outcome`], which says
-//! whether to go on and, in the end, what to tell the user. Nothing is looked up
-//! or connected here.
+//! Input: a host specification and the settings. Output: a [`Plan`]: routes, each with
+//! an address and the configuration of the connection there. Whoever tries the routes
+//! reports each failure to an [`Outcome`], which decides whether to go on and what to
+//! tell the user in the end. Nothing is looked up or connected here.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,33 +21,33 @@ use super::spec::{Encryption, HostAndPorts, HostSpec, Target, UserAttributes};
 use crate::pdu::MAX_CONTAINER_NAME;
 use crate::proto::{ConnectionConfig, Credentials, Forward, Method, Peer, ProtocolError, Security};
 
-/// All ways to a pmcd.
+/// All routes to a pmcd.
 #[derive(Debug)]
 pub(super) struct Plan {
     routes: Vec<Route>,
 }
 
-/// One way to a pmcd.
+/// One route to a pmcd.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// Where to connect.
+    /// The address to connect to.
     pub(super) address: Address,
     /// The pmcd behind a proxy.
     forward: Option<(String, u16)>,
     config: ConnectionConfig,
-    /// How far an attempt may get and still be followed by the next one.
+    /// If an attempt fails at this stage or earlier, the next route is tried.
     gives_way: Stage,
     pub(super) target: advice::Target,
 }
 
-/// Where to connect.
+/// An address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     /// A unix socket.
     Unix(PathBuf),
-    /// A host, at the first of the ports that answers at any of its addresses.
+    /// A host, at the first port that answers on any of its addresses.
     Tcp {
-        /// Name or address in numbers.
+        /// Name or numeric address.
         host: String,
         /// Ports to try in turn.
         ports: Vec<u16>,
@@ -58,35 +57,35 @@ pub(super) enum Address {
 /// How far an attempt got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// Nowhere.
+    /// There was no connection.
     Nowhere,
-    /// There was a connection, and nothing of pmcd.
+    /// There was a connection, but nothing from pmcd.
     Connected,
-    /// pmcd spoke.
+    /// pmcd answered.
     Greeted,
 }
 
-/// Why a route led nowhere.
+/// The failure of a route.
 #[derive(Debug)]
 pub(super) struct Failure {
     stage: Stage,
     error: SourceError,
 }
 
-/// What became of the routes so far.
+/// The outcome of the routes so far.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     farthest: Option<Failure>,
 }
 
 impl Outcome {
-    /// Takes a failure into account; tells whether to try the next route.
+    /// Notes a failure. Returns whether to try the next route.
     pub(super) fn failed(&mut self, route: &Route, failure: Failure) -> ControlFlow<()> {
         let goes_on = failure.stage <= route.gives_way;
         match &mut self.farthest {
             Some(farthest) if failure.stage < farthest.stage => {}
-            // Of equals, the first is the usual way, and what to do there helps most. Why the last
-            // one failed is libpcp's status.
+            // Among failures at the same stage, the first route is the usual one, and
+            // its remedy helps most. The reason of the last one is libpcp's status.
             Some(Failure { stage, error: SourceError::Connect { target, source, .. } })
                 if *stage == failure.stage =>
             {
@@ -102,7 +101,7 @@ impl Outcome {
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// What to tell the user when no route is left.
+    /// The error to show when no route is left.
     pub(super) fn into_error(self) -> SourceError {
         match self.farthest {
             Some(failure) => failure.error,
@@ -115,10 +114,10 @@ impl Outcome {
 }
 
 impl Plan {
-    /// The ways to the pmcd of `spec`; what that leaves open is as in `options`.
+    /// The routes to the pmcd of `spec`. `options` decide what it leaves open.
     ///
     /// # Errors
-    /// Something is asked for that cannot be, or a file that TLS needs cannot
+    /// The specification asks for something impossible, or a file that TLS needs cannot
     /// be used.
     pub(super) fn new(spec: &HostSpec, options: &ConnectOptions) -> Result<Plan, SourceError> {
         let wrong =
@@ -155,7 +154,7 @@ impl Plan {
             Target::Unix { socket } => vec![planner.socket(usual(socket), Stage::Nowhere)],
             Target::Local { socket } => {
                 let mut routes = vec![planner.socket(usual(socket), Stage::Greeted)];
-                // Without usable TLS settings there is the socket at least.
+                // If the TLS settings are unusable, the socket remains.
                 routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
                 routes
             }
@@ -171,19 +170,19 @@ impl Plan {
         Ok(Plan { routes })
     }
 
-    /// At least one, in the order to try them.
+    /// At least one route, in the order to try them.
     pub(super) fn routes(&self) -> &[Route] {
         &self.routes
     }
 }
 
-/// True for what pmcd accepts as the name of a container.
+/// True if pmcd accepts the name of a container.
 fn is_container_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     (1..=MAX_CONTAINER_NAME).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// Who the user is, all of it.
+/// The credentials of a user. All parts must be known.
 fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Credentials, String> {
     let given = |value: Option<&String>| value.filter(|value| !value.is_empty()).cloned();
     let Some(name) = given(user.name.as_ref()) else {
@@ -217,7 +216,7 @@ fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Creden
     Ok(Credentials { user, password, method })
 }
 
-/// What all routes of a plan have in common.
+/// Everything that the routes of a plan have in common.
 struct Planner<'o> {
     options: &'o ConnectOptions,
     config: ConnectionConfig,
@@ -225,7 +224,7 @@ struct Planner<'o> {
 }
 
 impl Planner<'_> {
-    /// The system keeps others from a socket: there is no TLS.
+    /// A route over a unix socket. It has no TLS, because the system protects sockets.
     fn socket(&self, path: PathBuf, gives_way: Stage) -> Route {
         Route {
             target: self.target(escape::path(&path).into_owned()),
@@ -246,7 +245,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A route for each port of pmcd, as a proxy tries one only.
+    /// A route for each port of pmcd, because a proxy tries only one.
     fn proxied(
         &self,
         host: &str,
@@ -285,7 +284,7 @@ impl Planner<'_> {
     }
 }
 
-/// True for the names of this host within itself.
+/// True for names and addresses that mean this host.
 fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
@@ -299,17 +298,17 @@ fn shown(host: &str, ports: &[u16]) -> String {
 }
 
 impl Route {
-    /// Host and port of a pmcd behind a proxy. Its addresses have to be looked
-    /// up for [`Route::config`]; `None` where there is no proxy.
+    /// Host and port of a pmcd behind a proxy; `None` without a proxy. Its addresses
+    /// must be looked up for [`Route::config`].
     pub(super) fn forward(&self) -> Option<(&str, u16)> {
         self.forward.as_ref().map(|(host, port)| (host.as_str(), *port))
     }
 
     /// The configuration of the connection. `addresses` are those of
-    /// [`Route::forward`], if there is one.
+    /// [`Route::forward`], if there is a proxy.
     ///
     /// # Errors
-    /// None of them is one that a proxy understands.
+    /// A proxy understands none of the addresses.
     pub(super) fn config(
         &self,
         addresses: impl IntoIterator<Item = SocketAddr>,
@@ -334,8 +333,8 @@ impl Route {
         Ok(config)
     }
 
-    /// What it means that no connection came about, or that the host of
-    /// [`Route::forward`] was not found.
+    /// The failure if no connection could be made, or if the host of [`Route::forward`]
+    /// was not found.
     pub(super) fn unreachable(&self, error: io::Error) -> Failure {
         let help = match (&self.address, &self.forward) {
             (Address::Unix(_), _) => advice::no_socket(),
@@ -349,7 +348,7 @@ impl Route {
         }
     }
 
-    /// What it means that the handshake on a connection failed.
+    /// The failure if the handshake on a connection failed.
     pub(super) fn unusable(&self, error: LinkError) -> Failure {
         let silent = matches!(
             error,

@@ -1,8 +1,8 @@
-//! Requests for values as they are sent, once per process: like hosts are asked
+//! Encoded requests for values, stored once per process, because many hosts are asked
 //! for the same list again and again.
 //!
-//! Input: a list, and how exact its time stamps can be. Output: the requests.
-//! Nothing is sent here.
+//! Input: a list, and the precision of time stamps. Output: the requests. This module
+//! sends nothing.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use rustc_hash::FxHasher;
 use crate::pdu::Resolution;
 use crate::proto::FetchRequest;
 
-/// The requests for a list, kept for as long as a context fetches it.
+/// The requests for a list. They are kept as long as a context fetches it.
 #[derive(Debug)]
 pub(super) struct PreparedList {
     list: u64,
@@ -24,8 +24,8 @@ pub(super) struct PreparedList {
 }
 
 impl PreparedList {
-    /// The requests for a list: those of the previous fetch if it was for the
-    /// same, else those of another context, else new ones.
+    /// The requests for a list: those of the context's last fetch if it had the same
+    /// list, or those of another context, or else new ones.
     pub(super) fn renew<'p>(
         kept: &'p mut Option<Arc<PreparedList>>,
         list: &FetchList,
@@ -46,7 +46,8 @@ impl PreparedList {
 
     fn new(list: &FetchList, resolution: Resolution) -> PreparedList {
         let pmids: &[Pmid] = match list.pmids() {
-            // pmcd tells the time beside values only, were it those of no metric.
+            // pmcd sends its time only with values, so a list without metrics asks for
+            // a null metric.
             [] => &[Pmid::NULL],
             pmids => pmids,
         };

@@ -1,4 +1,4 @@
-//! Host specifications: which pmcd, and how to reach it.
+//! Host specifications: which pmcd to connect to, and how.
 //!
 //! ```text
 //! spec   = [ scheme ":" { "/" } ] rest        scheme = pcp | pcps | local | unix
@@ -9,11 +9,11 @@
 //! attributes = name [ "=" value ] { "&" name [ "=" value ] }                      up to a "/"
 //! ```
 //!
-//! `passfile=` is not PCP's: its value is a path, in which a "/" ends nothing.
+//! `passfile=` is our own. Its value is a path, which a "/" does not end.
 //!
 //! The forms are those of pmNewContext(3) and PCPIntro(1). Input: text. Output: a
-//! [`HostSpec`] or the place of the mistake; neither shows a password. Nothing is
-//! looked up or connected here. The context says what this client cannot do.
+//! [`HostSpec`], or the place of the mistake. Neither shows a password. Nothing is
+//! looked up or connected here. The context reports what this client does not support.
 
 mod parse;
 
@@ -25,51 +25,51 @@ use pmderive_core::source::SourceError;
 
 use crate::proto::Secret;
 
-/// Which pmcd, and how to reach it.
+/// A pmcd, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
-    /// What was given, without the password.
+    /// The text of the specification, without the password.
     text: String,
-    /// Where pmcd is.
+    /// The place of pmcd.
     pub target: Target,
-    /// Whether the connection has to be encrypted (`pcps:`, `secure=`).
+    /// Whether the connection must be encrypted (`pcps:`, `secure=`).
     pub encryption: Encryption,
-    /// The first proxy, if one is named.
+    /// The first proxy that is named, if any.
     pub proxy: Option<HostAndPorts>,
-    /// Container whose metrics are wanted, if one is named (`container=`).
+    /// The container whose metrics are wanted (`container=`).
     pub container: Option<String>,
-    /// Who the user is, if any attribute is about that.
+    /// The user, if any attribute is about that.
     pub user: Option<UserAttributes>,
-    /// True if compression is asked for (`compress`), which no pmcd has.
+    /// True if compression is asked for (`compress`). No pmcd supports it.
     pub compress: bool,
 }
 
-/// Whether connections over the network are encrypted by TLS.
+/// Whether connections over the network are encrypted with TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Encryption {
-    /// They are not.
+    /// Not encrypted.
     #[default]
     Off,
-    /// They are where pmcd can, without looking at who it is: that keeps
-    /// listeners out, but nobody who can redirect the connection.
+    /// Encrypted if pmcd can do it, without checking its identity. This keeps out
+    /// listeners, but nobody who can redirect the connection.
     Relaxed,
-    /// They are, and the certificate of pmcd has to be good.
+    /// Encrypted, and pmcd's certificate must be good.
     Required,
 }
 
-/// Who the user of a connection is, as far as the attributes say.
+/// The user of a connection, from the attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserAttributes {
     /// `user=` or `username=`.
     pub name: Option<String>,
-    /// `pass=` or `password=`, which everyone on this machine can see who looks
-    /// at its processes.
+    /// `pass=` or `password=`. Everybody on this machine who lists its processes can
+    /// see it.
     pub password: Option<Secret>,
     /// `passfile=`: a file with the password in its first line.
     pub password_file: Option<PathBuf>,
-    /// `method=` or `authmeth=`: mechanism of SASL.
+    /// `method=` or `authmeth=`: the SASL mechanism.
     pub method: Option<String>,
-    /// `realm=`: where the user is known, unless in pmcd's own realm.
+    /// `realm=`: where the user is known, if that is not pmcd's own realm.
     pub realm: Option<String>,
 }
 
@@ -78,39 +78,39 @@ pub struct UserAttributes {
 pub struct HostAndPorts {
     /// Name or address.
     pub name: String,
-    /// Ports to try in turn; empty for the usual ones.
+    /// Ports to try in turn; empty for the default ones.
     pub ports: Vec<u16>,
 }
 
-/// Where a pmcd is.
+/// The place of a pmcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// On this machine: its socket first, then `localhost`.
+    /// On this machine: over its socket, or else `localhost`.
     Local {
-        /// Path of the socket, unless the usual one.
+        /// Path of the socket, unless it is the default one.
         socket: Option<PathBuf>,
     },
-    /// On this machine, by its socket only.
+    /// On this machine, over its socket only.
     Unix {
-        /// Path of the socket, unless the usual one.
+        /// Path of the socket, unless it is the default one.
         socket: Option<PathBuf>,
     },
     /// On the network.
     Host(HostAndPorts),
 }
 
-/// A host specification that cannot be understood.
+/// A host specification that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// What was given, without the password.
+    /// The text of the specification, without the password.
     pub spec: String,
-    /// Offset of the fault in it, in bytes.
+    /// Offset of the mistake in `spec`, in bytes.
     pub offset: usize,
-    /// What is wrong there, in the words of libpcp where it has any.
+    /// The mistake, in libpcp's words where it has any.
     pub problem: &'static str,
 }
 
-/// Three lines: the specification, and the fault below its place.
+/// Shows the specification, and the mistake on a line below its place.
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = self.spec.get(..self.offset).unwrap_or(&self.spec);
@@ -130,9 +130,19 @@ impl From<SpecError> for SourceError {
 }
 
 impl HostSpec {
-    /// The pmcd of this machine, as `local:` means it.
+    /// The pmcd of this machine, like `local:`.
     pub fn local() -> HostSpec {
         HostSpec::new("local:", Target::Local { socket: None })
+    }
+
+    /// Name or address of what is connected to over the network: of the first proxy,
+    /// else of the host.
+    pub fn name_on_network(&self) -> Option<&str> {
+        match (&self.proxy, &self.target) {
+            (Some(proxy), _) => Some(&proxy.name),
+            (None, Target::Host(host)) => Some(&host.name),
+            (None, Target::Local { .. } | Target::Unix { .. }) => None,
+        }
     }
 
     fn new(text: &str, target: Target) -> HostSpec {
@@ -148,7 +158,7 @@ impl HostSpec {
     }
 }
 
-/// The text of a specification with `***` for the value of each password.
+/// The text of a specification, with `***` in place of each password.
 fn without_password(text: &str) -> String {
     let Some(start) = text.find('?') else { return text.to_owned() };
     let (before, attributes) = text.split_at(start + 1);
@@ -168,7 +178,7 @@ impl fmt::Display for HostSpec {
     }
 }
 
-/// Parses any text and checks that its places are within it.
+/// Parses any text. The place of a mistake must be within the text.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_host_spec(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -273,7 +283,7 @@ mod tests {
         assert_eq!(spec.user, None);
     }
 
-    /// Places and words are those that pminfo(1) shows.
+    /// The places and words are those of pminfo(1).
     #[test]
     fn mistakes_are_shown_below_their_place() {
         for (text, offset, problem) in [

@@ -1,25 +1,25 @@
-//! TLS as this machine is configured for it: PCP's `tls.conf`.
+//! This machine's configuration of TLS: PCP's `tls.conf`.
 //!
-//! The keys are those of PCP's own file, `key = value` with comments after `#`:
+//! The keys are PCP's own. Lines have the form `key = value`; `#` begins a comment:
 //!
 //! | key                    | here                                                        |
 //! |------------------------|-------------------------------------------------------------|
-//! | `tls-ca-cert-file`     | who vouches for pmcd, instead of the system's authorities   |
-//! | `tls-ca-cert-dir`      | the same, all certificates of a folder                      |
+//! | `tls-ca-cert-file`     | authorities that may sign pmcd's certificate, instead of    |
+//! |                        | the system's                                                |
+//! | `tls-ca-cert-dir`      | the same, as all certificates of a folder                   |
 //! | `tls-client-cert-file` | certificate of this client, with its chain                  |
 //! | `tls-client-key-file`  | its private key                                             |
-//! | `tls-verify-clients`   | `no` or `false`: any pmcd will do                           |
-//! | `tls-ciphers`          | which ciphers of TLS 1.2, where it names any of ours        |
-//! | `tls-ciphersuites`     | which of TLS 1.3                                            |
-//! | `tls-cert-file`        | pmcd's own certificate: this client's, too, where it has    |
-//! | `tls-key-file`         | no other and may read the key                               |
+//! | `tls-verify-clients`   | `no` or `false`: accepts any pmcd                           |
+//! | `tls-ciphers`          | allowed ciphers of TLS 1.2, if it names any of ours         |
+//! | `tls-ciphersuites`     | allowed ciphers of TLS 1.3                                  |
+//! | `tls-cert-file`        | pmcd's own certificate, which this client uses too if it    |
+//! | `tls-key-file`         | has no other and may read the key                           |
 //!
-//! libpcp looks at pmcd's certificate only where `tls-verify-clients` says so.
-//! This client always does unless told otherwise: encryption towards nobody
-//! knows whom keeps no secret. `PCP_ALLOW_SERVER_SELF_CERT` and
-//! `PCP_ALLOW_BAD_CERT_DOMAIN` of PCPIntro(1) relax it. The files are read when
-//! the first connection needs them, once for all connections that share the
-//! settings.
+//! libpcp checks pmcd's certificate only if `tls-verify-clients` says so. This client
+//! always checks it unless told otherwise, because encryption is useless if the peer is
+//! unknown. `PCP_ALLOW_SERVER_SELF_CERT` and `PCP_ALLOW_BAD_CERT_DOMAIN` of PCPIntro(1)
+//! relax the check. The files are read when the first connection needs them, once for
+//! all connections that share the settings.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,13 +35,13 @@ use rustls::{CipherSuite, ClientConfig};
 use super::certificates::{Leniency, PeerVerifier};
 use crate::proto::TlsClient;
 
-/// Largest file of certificates that is read, in bytes.
+/// Maximum number of bytes that are read of a file of certificates.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// Most files of a folder of certificates that are looked at.
+/// Maximum number of files that are read in a folder of certificates.
 const MAX_FOLDER_FILES: usize = 10_000;
 
-/// How TLS is to be done; cheap to clone.
+/// Settings of TLS. They are cheap to clone.
 #[derive(Clone, Default)]
 pub struct TlsSettings {
     conf: TlsConf,
@@ -49,10 +49,10 @@ pub struct TlsSettings {
     prepared: Arc<[OnceLock<Result<Prepared, String>>; 2]>,
 }
 
-/// Where the keys and values come from.
+/// The source of the keys and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum TlsConf {
-    /// There are none.
+    /// No file: all settings have their defaults.
     #[default]
     Nowhere,
     File(PathBuf),
@@ -83,12 +83,13 @@ impl PartialEq for TlsSettings {
 impl Eq for TlsSettings {}
 
 impl TlsSettings {
-    /// The settings of a `tls.conf`; a file that does not exist says nothing.
+    /// The settings of a `tls.conf`. If the file does not exist, all settings have
+    /// their defaults.
     pub fn from_file(path: impl Into<PathBuf>) -> TlsSettings {
         TlsSettings { conf: TlsConf::File(path.into()), ..TlsSettings::default() }
     }
 
-    /// Accepts certificates that nobody known vouches for
+    /// Accepts certificates that no known authority has signed
     /// (`PCP_ALLOW_SERVER_SELF_CERT`).
     #[must_use]
     pub fn allow_unknown_issuers(mut self) -> TlsSettings {
@@ -105,7 +106,7 @@ impl TlsSettings {
         self
     }
 
-    /// The file, for messages.
+    /// Path of the file, for messages.
     pub(super) fn file(&self) -> &Path {
         match &self.conf {
             TlsConf::Nowhere => Path::new("tls.conf"),
@@ -113,12 +114,13 @@ impl TlsSettings {
         }
     }
 
-    /// What a connection to `host` needs, which looks at who pmcd is if `verify`.
+    /// The TLS configuration for a connection to `host`. With `verify`, it checks
+    /// pmcd's certificate.
     ///
     /// # Errors
-    /// A file cannot be used, or the name of the host can be in no certificate.
+    /// A file cannot be used, or no certificate can contain the name of the host.
     pub(super) fn client(&self, host: &str, verify: bool) -> Result<TlsClient, String> {
-        // The scope of a link-local address is this machine's own affair.
+        // The scope of a link-local address is only known to this machine.
         let host = host.split('%').next().unwrap_or_default();
         let server = ServerName::try_from(host)
             .map_err(|_| format!("`{host}` is not the name of a host that a certificate can have"))?
@@ -156,18 +158,18 @@ impl TlsSettings {
                 (config.map_err(|error| format!("the certificate in {file}: {error}"))?, true)
             }
         };
-        // pmcd breaks off when a client wants to resume a session.
+        // pmcd ends the connection if a client wants to resume a session.
         config.resumption = Resumption::disabled();
         Ok(Prepared { config: Arc::new(config), has_certificate, is_verified })
     }
 
-    /// Certificate and key of this client, if it has any.
+    /// The client's certificate and key, if it has any.
     fn own_certificate(&self, keys: &Keys<'_>) -> Result<Option<OwnCertificate>, String> {
         match (keys.get("tls-client-cert-file"), keys.get("tls-client-key-file")) {
             (Some(certificate), Some(key)) => own_certificate(certificate, key).map(Some),
             (None, None) => {
                 let shared = keys.get("tls-cert-file").zip(keys.get("tls-key-file"));
-                // Usually pmcd alone may read its key.
+                // Usually, only pmcd may read its key.
                 Ok(shared.and_then(|(certificate, key)| own_certificate(certificate, key).ok()))
             }
             _ => Err(format!(
@@ -191,7 +193,7 @@ fn own_certificate(certificate: &str, key: &str) -> Result<OwnCertificate, Strin
 struct Keys<'t>(Vec<(&'t str, &'t str)>);
 
 impl<'t> Keys<'t> {
-    /// Lines of `key = value` or `key: value`; a value ends at a blank or `#`.
+    /// Parses lines of `key = value` or `key: value`. A value ends at a blank or `#`.
     fn parse(text: &'t str) -> Keys<'t> {
         let line = |line: &'t str| {
             let (key, value) = line.split_once(['=', ':'])?;
@@ -208,7 +210,7 @@ impl<'t> Keys<'t> {
     }
 }
 
-/// Who vouches for pmcd: those that the file names, else the system's.
+/// The authorities that the file names, or else the system's.
 fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> {
     let (file, folder) = (keys.get("tls-ca-cert-file"), keys.get("tls-ca-cert-dir"));
     let mut found = match file {
@@ -219,7 +221,8 @@ fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> 
         let entries = std::fs::read_dir(folder).map_err(|error| format!("{folder}: {error}"))?;
         for entry in entries.take(MAX_FOLDER_FILES) {
             let path = entry.map_err(|error| format!("{folder}: {error}"))?.path();
-            // Such folders hold the same certificates under several names, and other things.
+            // Such folders have the same certificates under several names, and other
+            // files.
             if path.is_file() {
                 found.extend(certificates(&path).unwrap_or_default());
             }
@@ -233,7 +236,7 @@ fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> 
     Ok(found)
 }
 
-/// The certificates of a file, at least one.
+/// The certificates of a file; at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let bytes = read(path)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
@@ -255,7 +258,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// OpenSSL's names of our ciphers of TLS 1.2; those of 1.3 are the standard's.
+/// OpenSSL's names of the supported ciphers. Those of TLS 1.3 are the standard names.
 const CIPHERS: &[(&str, CipherSuite)] = &[
     ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
     ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
@@ -268,9 +271,9 @@ const CIPHERS: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// The cryptography, without the ciphers that the file leaves out. All of ours
-/// are strong; a list in OpenSSL's language that names none of them by its
-/// whole name, such as `DEFAULT:!MEDIUM`, leaves them all.
+/// The cryptography, without the ciphers that the file excludes. All supported ciphers
+/// are strong. A list in OpenSSL's language that contains none of their full names,
+/// such as `DEFAULT:!MEDIUM`, keeps all.
 fn provider(keys: &Keys<'_>) -> Result<CryptoProvider, String> {
     let mut provider = rustls::crypto::ring::default_provider();
     for (key, is_tls13) in [("tls-ciphers", false), ("tls-ciphersuites", true)] {

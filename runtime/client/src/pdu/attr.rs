@@ -6,30 +6,30 @@
 //! | 12     | 4        | key    | 0: SASL, 15: name of the container           |
 //! | 16     | len - 16 | value  | bytes without terminator and without padding |
 //!
-//! SASL messages go both ways, straight after the client's credentials. Then
-//! the client may send the name of the container to look into, once; on
-//! success there is no reply to it.
+//! Both sides send SASL messages, directly after the client's credentials. Then the
+//! client may name the container to look into, once. There is no reply to that if it
+//! succeeds.
 
 use super::{DecodeError, Pdu, PduType, Reader, Writer};
 
-/// Key of a message of SASL.
+/// Key of a SASL message.
 pub const SASL_KEY: i32 = 0;
 
-/// Longest message of SASL.
+/// Maximum length of a SASL message in bytes.
 pub const MAX_SASL_BYTES: usize = 2047;
 
 /// Key of the container's name.
 pub const CONTAINER_KEY: i32 = 15;
 
-/// Longest name of a container that agents can take.
+/// Maximum length in bytes of a container's name that agents accept.
 pub const MAX_CONTAINER_NAME: usize = 4094;
 
 /// One attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attr<'a> {
-    /// Which one it is.
+    /// The kind of attribute, such as [`SASL_KEY`].
     pub key: i32,
-    /// Its value.
+    /// The value, in the form that its kind has.
     pub value: &'a [u8],
 }
 

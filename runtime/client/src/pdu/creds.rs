@@ -1,4 +1,4 @@
-//! How the client introduces itself: its first PDU, without a reply on success.
+//! The client's introduction: its first PDU. There is no reply to it if it succeeds.
 //!
 //! | offset | size  | field       | meaning                                        |
 //! |--------|-------|-------------|------------------------------------------------|
@@ -11,18 +11,18 @@ use super::{DecodeError, Features, Pdu, PduType, Reader, Writer};
 /// The credentials of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creds {
-    /// Usually one, made by [`Credential::version_2`].
+    /// Usually one credential, made by [`Credential::version_2`].
     pub credentials: Vec<Credential>,
 }
 
 /// One credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// 1: protocol version of the client.
+    /// The kind of credential; 1 is the protocol version.
     pub kind: u8,
-    /// Version of the protocol.
+    /// The client's version of the protocol.
     pub version: u8,
-    /// What the client asks for.
+    /// The features that the client asks for.
     pub flags: Features,
 }
 

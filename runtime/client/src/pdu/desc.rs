@@ -22,8 +22,7 @@
 //! | 12     | 4    | sem   | [`Semantics`]                                 |
 //! | 16     | 4    | units | [`Units`]                                     |
 //!
-//! A request for several that is in fact for one, and fails, is answered by an
-//! error.
+//! If a request for several has only one metric and fails, the answer is an error.
 
 use std::borrow::Cow;
 
@@ -31,7 +30,7 @@ use pmderive_core::model::{InDom, MetricDesc, Pmid, Semantics, Units, ValueType}
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
-/// Bytes of a descriptor.
+/// Size of a descriptor in bytes.
 const DESC_BYTES: usize = 20;
 
 fn read_desc(reader: &mut Reader<'_>) -> Result<MetricDesc, DecodeError> {

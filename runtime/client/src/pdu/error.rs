@@ -1,4 +1,5 @@
-//! A status, and the greeting that pmcd sends to every new connection in its form.
+//! A status, and the greeting, which pmcd sends to every new connection in the same
+//! form.
 //!
 //! | offset | size | field  | meaning                                                     |
 //! |--------|------|--------|-------------------------------------------------------------|
@@ -15,8 +16,8 @@
 //! | 8    | licensed | without consequence: 1              |
 //! | 16   | features | what pmcd can do, see [`Features`]  |
 //!
-//! In a greeting, PMAPI codes are in the space of protocol version 1: those at
-//! or below -1000 are 11345 above the codes of today.
+//! In a greeting, PMAPI codes are those of protocol version 1: codes at or below -1000
+//! are 11345 above today's codes.
 
 use pmderive_core::model::PmStatus;
 
@@ -25,8 +26,8 @@ use super::{DecodeError, HEADER_BYTES, Pdu, PduType, Problem, Reader, Writer};
 /// A status in answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorPdu {
-    /// Negative: the request failed with this PMAPI code. Positive: bits of
-    /// what changed, before the result of a fetch.
+    /// Negative: the request failed with this PMAPI code. Positive, before the result
+    /// of a fetch: bits that tell what changed.
     pub status: i32,
 }
 
@@ -48,10 +49,10 @@ impl<'a> Pdu<'a> for ErrorPdu {
 }
 
 impl ErrorPdu {
-    /// Most bytes of one.
+    /// Maximum size of the PDU in bytes.
     const MAX_BYTES: usize = HEADER_BYTES + 8;
 
-    /// Judges a length that a header announces.
+    /// Checks the length that a header announces.
     pub(crate) fn check_length(len: usize) -> Result<(), DecodeError> {
         match len.checked_sub(ErrorPdu::MAX_BYTES) {
             None | Some(0) => Ok(()),
@@ -65,18 +66,18 @@ impl ErrorPdu {
     }
 }
 
-/// What a pmcd can do, or what a client asks for.
+/// Features that a pmcd offers, or that a client asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub u16);
 
 impl Features {
     /// TLS is configured.
     pub const SECURE: Features = Features(0x0001);
-    /// Users can authenticate themselves by SASL.
+    /// Users can authenticate themselves with SASL.
     pub const AUTH: Features = Features(0x0004);
     /// User credentials are mandatory.
     pub const CREDS_REQUIRED: Features = Features(0x0008);
-    /// The switch to TLS is acknowledged.
+    /// pmcd acknowledges the switch to TLS.
     pub const SECURE_ACK: Features = Features(0x0010);
     /// The metrics of one container can be asked for.
     pub const CONTAINER: Features = Features(0x0040);
@@ -84,12 +85,12 @@ impl Features {
     pub const CERT_REQUIRED: Features = Features(0x0080);
     /// Labels can be asked for.
     pub const LABELS: Features = Features(0x0200);
-    /// Fetches with nanosecond stamps.
+    /// pmcd knows fetches with nanosecond stamps.
     pub const HIGHRES: Features = Features(0x0400);
-    /// Requests for several descriptors.
+    /// pmcd knows requests for several descriptors.
     pub const DESCS: Features = Features(0x0800);
 
-    /// True when every bit of `other` is set.
+    /// True if every bit of `other` is set.
     pub const fn has(self, other: Features) -> bool {
         self.0 & other.0 == other.0
     }
@@ -104,18 +105,18 @@ impl Features {
 /// The greeting of pmcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Why pmcd refuses the connection, if it does.
+    /// The reason if pmcd refuses the connection.
     pub refusal: Option<PmStatus>,
     /// Version of the protocol.
     pub version: u8,
-    /// What pmcd can do.
+    /// The features that pmcd offers.
     pub features: Features,
 }
 
-/// Greatest code of protocol version 1 that is not a system error.
+/// Largest code of protocol version 1 that is not a system error.
 const FIRST_OLD_CODE: i32 = -1000;
 
-/// Distance of the codes of protocol version 1 from those of today.
+/// Difference between the codes of protocol version 1 and those of today.
 const OLD_CODE_SHIFT: i32 = 11_345;
 
 impl<'a> Pdu<'a> for Hello {

@@ -25,20 +25,20 @@
 //! | 5      | 3           | len   | 4 + number of data bytes             |
 //! | 8      | len-4, padded | data | the value                           |
 //!
-//! Nothing is decoded here: what is checked is that a decoder will find every
-//! record and parameter within the block.
+//! Nothing is decoded here. The check ensures that a decoder will find every record and
+//! parameter within the block.
 
 use super::reader::{DecodeError, Problem, Reader};
 use super::result::least_data_bytes;
 
-/// Set in the flags of a record that stands for lost ones.
+/// Flag of a record that stands for lost records.
 const MISSED: u32 = 0x8000_0000;
 
-/// Bytes of a parameter without data.
+/// Size in bytes of a parameter without data.
 const PARAMETER_BYTES: usize = 8;
 
-/// Checks an array that takes all of `pdu` from `offset` on, where stamps have
-/// `stamp_bytes` bytes.
+/// Checks an array that takes the bytes of `pdu` from `offset` to the end. Time stamps
+/// have `stamp_bytes` bytes.
 pub(super) fn check(pdu: &[u8], offset: usize, stamp_bytes: usize) -> Result<(), DecodeError> {
     let mut reader = Reader::starting_at(pdu, offset, "event_array");
     let records = reader.count(stamp_bytes + 8, "nrecords")?;

@@ -28,7 +28,7 @@ pub enum Resolution {
 /// A request for values (`pmFetch(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch<'a> {
-    /// Which of the two requests this is.
+    /// Microsecond or nanosecond stamps; this decides the PDU type.
     pub resolution: Resolution,
     /// Number of the context on its connection.
     pub context: i32,
@@ -37,7 +37,7 @@ pub struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// Bytes of the request before its metrics.
+    /// Size in bytes of the request before its metrics.
     pub const FIXED_BYTES: usize = 28;
 }
 

@@ -1,4 +1,4 @@
-//! Framing: where a PDU ends and what it is.
+//! Framing: the length and type of a PDU.
 //!
 //! | offset | size | field | meaning                                          |
 //! |--------|------|-------|--------------------------------------------------|
@@ -6,31 +6,30 @@
 //! | 4      | 4    | type  | [`PduType`]                                      |
 //! | 8      | 4    | from  | sender's process or context: without consequence |
 //!
-//! PDUs follow each other without anything in between; a length need not be a
-//! multiple of four.
+//! PDUs follow each other without gaps. A length need not be a multiple of four.
 
 use super::PduType;
 use super::reader::{DecodeError, Problem, Reader};
 
-/// Bytes of a PDU's header.
+/// Size of a PDU's header in bytes.
 pub const HEADER_BYTES: usize = 12;
 
-/// The first twelve bytes of a PDU.
+/// The header of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the whole PDU, at least [`HEADER_BYTES`].
+    /// Size of the whole PDU in bytes, at least [`HEADER_BYTES`].
     pub len: usize,
-    /// Number of its type, perhaps one without a meaning to us.
+    /// Number of the type. It may be one that this client does not know.
     pub code: u32,
 }
 
 impl Header {
-    /// Reads the header of the PDU that `bytes` begins with. `None` while
-    /// there are fewer than [`HEADER_BYTES`].
+    /// Reads the header of the PDU at the start of `bytes`. `None` if there are fewer
+    /// than [`HEADER_BYTES`].
     ///
     /// # Errors
-    /// The length is below that of a header or above `limit`. A wrong length
-    /// is found from its four bytes alone, so that no one waits for the rest.
+    /// The length is smaller than a header or exceeds `limit`. Four bytes suffice to
+    /// find that, so nobody waits for the rest.
     pub fn peek(bytes: &[u8], limit: usize) -> Result<Option<Header>, DecodeError> {
         let Some(&[a, b, c, d]) = bytes.get(..4) else { return Ok(None) };
         let found = i64::from(i32::from_be_bytes([a, b, c, d]));
@@ -44,7 +43,8 @@ impl Header {
         Ok(Some(Header { len, code: u32::from_be_bytes([a, b, c, d]) }))
     }
 
-    /// Reads the header of a complete PDU and compares its length with that of the bytes.
+    /// Reads the header of a complete PDU and checks that its length is that of the
+    /// bytes.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
         let total = reader.remaining();
         let found = reader.i32("len")?;
@@ -73,7 +73,7 @@ impl Header {
     }
 }
 
-/// A size in memory as a number for messages.
+/// A size for a message.
 fn as_i64(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }

@@ -11,7 +11,7 @@
 //! | 28     | 4      | namelen | 0, or bytes of the name                  |
 //! | 32     | padded | name    | instance whose identifier is wanted      |
 //!
-//! Without instance and name all instances are meant. The answer:
+//! Without instance and name, the request is for all instances. The answer:
 //!
 //! | offset | size | field   | meaning                                            |
 //! |--------|------|---------|----------------------------------------------------|
@@ -29,14 +29,14 @@ use super::{DecodeError, Pdu, PduType, Reader, Writer};
 pub struct InstanceRequest<'a> {
     /// The domain.
     pub indom: InDom,
-    /// Instance whose name is wanted, or -1.
+    /// The instance whose name is wanted, or -1.
     pub instance: InstId,
-    /// Name of the instance that is wanted, or empty.
+    /// The name of the instance that is wanted, or empty.
     pub name: &'a [u8],
 }
 
 impl<'a> InstanceRequest<'a> {
-    /// All instances of a domain.
+    /// A request for all instances of a domain.
     pub const fn all(indom: InDom) -> InstanceRequest<'a> {
         InstanceRequest { indom, instance: -1, name: &[] }
     }
@@ -66,7 +66,7 @@ pub struct Instances<'a> {
     /// The domain.
     pub indom: InDom,
     count: usize,
-    /// Positioned at the first entry; all entries were read once without error.
+    /// At the first entry. All entries have been read once without error.
     entries: Reader<'a>,
 }
 
@@ -80,18 +80,18 @@ impl<'a> Instances<'a> {
         self.count
     }
 
-    /// True when there are none.
+    /// True if there are no instances.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The instances and their names, in the order delivered.
+    /// The instances with their names, in the order of the PDU.
     pub fn iter(&self) -> impl Iterator<Item = (InstId, &'a [u8])> + use<'a> {
         let mut entries = self.entries.clone();
         (0..self.count).map_while(move |_| read_entry(&mut entries).ok())
     }
 
-    /// Encodes an answer: to be sent by peers that we play ourselves.
+    /// Encodes an answer. The fake pmcd of the tests uses this.
     pub fn encode_list(indom: InDom, instances: &[(InstId, &[u8])], out: &mut Vec<u8>) {
         let mut writer = Writer::begin(out, PduType::Instances);
         writer.u32(indom.0);
@@ -104,7 +104,7 @@ impl<'a> Instances<'a> {
     }
 }
 
-/// Padding is not compared.
+/// Compares instances and names, but not padding.
 impl PartialEq for Instances<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.indom == other.indom && self.iter().eq(other.iter())

@@ -28,28 +28,28 @@
 //! | 4      | 2    | value    | offset of the value within the text             |
 //! | 6      | 2    | valuelen | its length                                      |
 //!
-//! The texts are not padded. Up to three bytes may follow the last one.
+//! The texts are not padded. Up to three bytes may follow the last text.
 
 use pmderive_core::model::{LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, label_text};
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
-/// Bytes of a set without its table and text.
+/// Size in bytes of a set without its table and text.
 const SET_BYTES: usize = 16;
 
-/// Bytes of one entry of a table.
+/// Size in bytes of a table entry.
 const PLACE_BYTES: usize = 8;
 
-/// Most labels that a set can have.
+/// Maximum number of labels in a set.
 const MAX_LABELS: usize = 254;
 
-/// Longest text of a set, in bytes.
+/// Maximum length of a set's text in bytes.
 const MAX_TEXT: usize = 65_534;
 
 /// Request for the labels of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelRequest {
-    /// Whose labels.
+    /// The level whose labels are wanted.
     pub level: LabelLevel,
 }
 
@@ -82,20 +82,20 @@ impl<'a> Pdu<'a> for LabelRequest {
 /// The labels of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// Whose labels.
+    /// The level that the labels are of.
     pub level: LabelLevel,
-    /// No set when there are no labels; one per instance on the level of
-    /// instances, else at most one.
+    /// Empty if there are no labels. The level of instances has one set per instance,
+    /// other levels at most one set.
     pub sets: Vec<LabelSet>,
 }
 
-/// The words of a set, without its table and text.
+/// The fields of a set before its table.
 struct SetHead {
     inst: i32,
-    /// Number of labels, or the status in place of them.
+    /// Number of labels, or the status that replaces it.
     labels: Result<usize, PmStatus>,
     json: i32,
-    /// Where the field `json` stands.
+    /// Offset of the field `json`.
     at_json: usize,
     json_len: usize,
 }
@@ -132,12 +132,12 @@ fn read_place(reader: &mut Reader<'_>) -> Result<LabelPlace, DecodeError> {
     })
 }
 
-/// The texts behind all sets.
+/// The texts of all sets.
 struct Texts<'a> {
     bytes: &'a [u8],
-    /// Where they begin.
+    /// Offset of the first text.
     start: usize,
-    /// How many of the bytes no set has used yet.
+    /// Number of bytes that no set has used yet.
     unused: usize,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Texts<'a> {
     /// The text of a set.
     fn take(&mut self, head: &SetHead) -> Result<&'a [u8], Problem> {
         let len = head.json_len;
-        // Sets without a text say nothing about its place.
+        // A set without a text has no valid offset.
         if len == 0 {
             return Ok(&[]);
         }
@@ -156,7 +156,7 @@ impl<'a> Texts<'a> {
             low: as_i64(self.start),
             high: as_i64(self.start + self.bytes.len()) - as_i64(len),
         })?;
-        // Texts that several sets share could make much out of a small PDU.
+        // If sets could share texts, a small PDU could expand to a lot of memory.
         let left = self.unused;
         self.unused = left.checked_sub(len).ok_or(Problem::Truncated { needed: len, left })?;
         Ok(text)
@@ -233,8 +233,8 @@ impl<'a> Pdu<'a> for Labels {
     }
 }
 
-/// Places of a set that pmcd sends have half words; longer ones, which only a
-/// set of this process's own making has, are written so that no peer takes them.
+/// Encodes a place. The fields have 16 or 8 bits; a larger number, which no pmcd sends,
+/// is written as the maximum, which peers refuse.
 fn write_place(writer: &mut Writer<'_>, place: &LabelPlace) {
     let half = |number: u32| u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
     writer.bytes(&half(place.name));
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use pmderive_core::model::Pmid;
 
-    /// A LABEL of item 1.2.3: words, then bytes.
+    /// A LABEL of metric 1.2.3, made of words, then bytes.
     fn labels(words: &[u32], texts: &[u8]) -> Result<Labels, String> {
         let mut pdu = Vec::new();
         let mut writer = Writer::begin(&mut pdu, PduType::Labels);
@@ -318,7 +318,7 @@ mod tests {
                 "label.name at byte 44: not within the text of its set",
             ),
             (vec![16, 0, 0], "label.end at byte 28: 7 bytes too many"),
-            // Two sets with one text.
+            // Two sets share a text.
             (
                 vec![16, 0, 2, 1, 0, 60, 7, 2, 0, 60, 7],
                 "label.json at byte 52: 7 bytes needed, 0 left",

@@ -1,13 +1,12 @@
-//! The messages (PDUs) that a PMAPI client and pmcd exchange, encoded and decoded.
+//! The messages (PDUs) that a PMAPI client and pmcd exchange, and their encoding.
 //!
-//! Input: the bytes of one complete PDU. Output: plain values that borrow from
-//! them; and the other way round. Every PDU begins with a [`Header`]; one file
-//! per exchange holds the layout of the rest. This module performs no IO and
-//! knows nothing of the order of messages, see [`crate::proto`] for that.
+//! Input: the bytes of one complete PDU. Output: plain values that borrow from them;
+//! and the other way round. Every PDU begins with a [`Header`]. One file per exchange
+//! has the layout of the rest. This module does no IO and does not know the order of
+//! messages; [`crate::proto`] does.
 //!
-//! All integers are big-endian, and texts are preceded by their length and
-//! padded to a multiple of four bytes. Padding is written as `~` and ignored
-//! when read.
+//! All integers are big-endian. Texts follow their length and are padded to a multiple
+//! of four bytes. Padding is written as `~`; its contents are ignored when read.
 
 mod attr;
 mod creds;
@@ -40,13 +39,13 @@ pub use result::{ResultFrame, encode_result};
 pub use text::{Text, TextRequest};
 pub use writer::Writer;
 
-/// Largest PDU that pmcd accepts from a client unless told otherwise
-/// (`-L` of pmcd(1)).
+/// Size of the largest PDU that pmcd accepts from a client by default (`-L` of
+/// pmcd(1)).
 pub const MAX_REQUEST_BYTES: usize = 65_536;
 
 macro_rules! types {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal,)*) => {
-        /// What a PDU is, by its number on the wire.
+        /// The type of a PDU, with its number on the wire.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum PduType {
@@ -59,7 +58,8 @@ macro_rules! types {
                 self as u32
             }
 
-            /// The type of a number on the wire; `None` for one this client does not know.
+            /// The type with a number on the wire; `None` if this client does not know
+            /// it.
             pub const fn from_code(code: u32) -> Option<PduType> {
                 match code {
                     $($code => Some(PduType::$name),)*
@@ -71,11 +71,11 @@ macro_rules! types {
 }
 
 types! {
-    /// A status; also pmcd's hello.
+    /// A status; also pmcd's greeting.
     Error = 0x7000,
     /// Values with microsecond stamps.
     Result = 0x7001,
-    /// Which instances later fetches return.
+    /// The instances that later fetches return.
     Profile = 0x7002,
     /// Request for values with microsecond stamps.
     Fetch = 0x7003,
@@ -117,26 +117,26 @@ types! {
     Descs = 0x7017,
 }
 
-/// One kind of message.
+/// A kind of message.
 pub trait Pdu<'a>: Sized {
     /// Name of the structure in the messages of [`DecodeError`].
     const NAME: &'static str;
 
-    /// The PDU types that carry it.
+    /// The PDU types that carry this message.
     const TYPES: &'static [PduType];
 
-    /// The type this value travels as, one of [`Pdu::TYPES`].
+    /// The PDU type of this value, one of [`Pdu::TYPES`].
     fn pdu_type(&self) -> PduType {
         Self::TYPES[0]
     }
 
-    /// Decodes what follows the header, to the last byte.
+    /// Decodes everything after the header.
     fn read(kind: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
-    /// Encodes what follows the header.
+    /// Encodes everything after the header.
     fn write(&self, writer: &mut Writer<'_>);
 
-    /// Decodes one whole PDU; its length must be that of `pdu`.
+    /// Decodes one whole PDU. Its length must be the length of `pdu`.
     fn decode(pdu: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(pdu, Self::NAME);
         let header = Header::read(&mut reader)?;
@@ -154,7 +154,7 @@ pub trait Pdu<'a>: Sized {
     }
 }
 
-/// Calls a macro with the structures of all PDUs but those of values, for tests.
+/// Calls a macro with the structures of all PDUs except results, for tests.
 #[cfg(any(test, feature = "fuzz"))]
 macro_rules! for_each_structure {
     ($do:ident) => {
@@ -166,8 +166,8 @@ macro_rules! for_each_structure {
     };
 }
 
-/// Decodes `data` as every kind of PDU and checks that whatever decodes means
-/// the same after it was encoded again.
+/// Decodes `data` as every kind of PDU. Whatever decodes must mean the same after it
+/// was encoded again.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_pdu(data: &[u8]) {
     macro_rules! check {

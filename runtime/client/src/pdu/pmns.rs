@@ -1,6 +1,6 @@
-//! The name space: names to identifiers and back, children, and traversal.
+//! The name space: names, identifiers, children of a node, and traversal.
 //!
-//! Names. A request for identifiers, or the answer to the three others:
+//! Names. This is a request for identifiers, or the answer to the three other requests:
 //!
 //! | offset | size | field     | meaning                                             |
 //! |--------|------|-----------|-----------------------------------------------------|
@@ -10,7 +10,7 @@
 //! | 20     | 4    | numnames  | number of names                                     |
 //! | 24     | ...  | entries   | status if numstatus is not 0, namelen, padded name  |
 //!
-//! Identifiers. A request for the names of one, or the answer to names:
+//! Identifiers. This is a request for the names of one metric, or the answer to names:
 //!
 //! | offset | size  | field  | meaning                                            |
 //! |--------|-------|--------|----------------------------------------------------|
@@ -28,7 +28,7 @@
 //! | 16     | 4      | namelen | bytes of the name, 0 for the root                |
 //! | 20     | padded | name    | the node                                         |
 //!
-//! A child's status is 0 for a leaf and 1 for a node with children of its own.
+//! A child's status is 0 for a leaf and 1 for a node that has children itself.
 
 use std::borrow::Cow;
 
@@ -36,22 +36,22 @@ use pmderive_core::model::Pmid;
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
-/// Names, still in their encoded form.
+/// A list of names, still encoded.
 #[derive(Clone, Debug)]
 pub struct PmnsNames<'a> {
     count: usize,
     with_status: bool,
     string_bytes: usize,
-    /// Positioned at the first entry; all entries were read once without error.
+    /// At the first entry. All entries have been read once without error.
     entries: Reader<'a>,
 }
 
-/// A name with its status, if the list has statuses.
+/// A name, with a status if the list has statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmnsName<'a> {
-    /// 0 for a leaf, 1 for a node with children.
+    /// 0 for a leaf, 1 for a node with children. `None` in a list without statuses.
     pub status: Option<i32>,
-    /// The name, or one component of it.
+    /// A full name, or one component in a list of children.
     pub name: &'a [u8],
 }
 
@@ -78,10 +78,10 @@ fn write_names<'a>(
 }
 
 impl<'a> PmnsNames<'a> {
-    /// Bytes of the PDU before its names.
+    /// Size in bytes of the PDU before its names.
     pub const FIXED_BYTES: usize = 24;
 
-    /// Bytes that one name without status takes.
+    /// Size in bytes of a name without status.
     pub const fn name_bytes(name: &str) -> usize {
         4 + name.len().next_multiple_of(4)
     }
@@ -91,17 +91,17 @@ impl<'a> PmnsNames<'a> {
         self.count
     }
 
-    /// True when there are none.
+    /// True if there are no names.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// True when every name has a status.
+    /// True if every name has a status.
     pub fn has_statuses(&self) -> bool {
         self.with_status
     }
 
-    /// The names, in the order delivered.
+    /// The names, in the order of the PDU.
     pub fn iter(&self) -> impl Iterator<Item = PmnsName<'a>> + use<'a> {
         let (mut entries, with_status) = (self.entries.clone(), self.with_status);
         (0..self.count).map_while(move |_| read_name(&mut entries, with_status).ok())
@@ -116,8 +116,8 @@ impl<'a> PmnsNames<'a> {
         writer.finish();
     }
 
-    /// Encodes a list of names that all have a status: to be sent by peers
-    /// that we play ourselves.
+    /// Encodes a list of names that all have a status. The fake pmcd of the tests uses
+    /// this.
     pub fn encode_children(names: &[PmnsName<'_>], out: &mut Vec<u8>) {
         let mut writer = Writer::begin(out, PduType::PmnsNames);
         let string_bytes = names.iter().map(|name| name.name.len() + 1).sum();
@@ -126,7 +126,7 @@ impl<'a> PmnsNames<'a> {
     }
 }
 
-/// Padding is not compared.
+/// Compares names and statuses, but not padding.
 impl PartialEq for PmnsNames<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.with_status == other.with_status && self.iter().eq(other.iter())
@@ -168,12 +168,13 @@ impl<'a> Pdu<'a> for PmnsNames<'a> {
     }
 }
 
-/// Identifiers.
+/// A list of identifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PmnsIds<'a> {
-    /// In an answer, the number of names found. Count yourself instead.
+    /// In an answer, the number of names found. Do not rely on it: count the
+    /// identifiers.
     pub status: i32,
-    /// The identifiers; [`Pmid::NULL`] for a name that was not found.
+    /// The identifiers. [`Pmid::NULL`] stands for a name that was not found.
     pub pmids: Cow<'a, [Pmid]>,
 }
 
@@ -205,7 +206,7 @@ impl<'a> Pdu<'a> for PmnsIds<'a> {
 pub struct PmnsChild<'a> {
     /// The node; empty for the root.
     pub name: &'a [u8],
-    /// 1 when the statuses of the children are wanted.
+    /// 1 if the statuses of the children are wanted, otherwise 0.
     pub subtype: i32,
 }
 

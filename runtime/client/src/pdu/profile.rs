@@ -1,4 +1,5 @@
-//! Which instances later fetches return; without a reply on success.
+//! The profile: the instances that later fetches return. There is no reply to it if it
+//! succeeds.
 //!
 //! | offset | size         | field   | meaning                                    |
 //! |--------|--------------|---------|--------------------------------------------|
@@ -19,24 +20,24 @@
 //! | 8      | 4    | numinst | number of instances listed                           |
 //! | 12     | 4    | pad     | 0                                                    |
 //!
-//! pmcd has no profile of its own: a context that never sent one cannot fetch.
+//! pmcd has no profile of its own, so a context must send one before it can fetch.
 
 use pmderive_core::model::{InstId, InstanceProfile, Selection};
 
 use super::{DecodeError, MAX_REQUEST_BYTES, Pdu, PduType, Problem, Reader, Writer};
 
-/// Instances that fetches of one context return (`pmAddProfile(3)`).
+/// The instances that fetches of one context return (`pmAddProfile(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Number of the context on its connection.
     pub context: i32,
-    /// What holds for domains without an entry.
+    /// The state of domains without an entry.
     pub state: ProfileState,
-    /// What holds for single domains.
+    /// The entries for single domains.
     pub entries: Vec<ProfileEntry>,
 }
 
-/// What holds for the instances that a profile does not list.
+/// The state of instances that a profile does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileState {
     /// They are returned.
@@ -48,21 +49,22 @@ pub enum ProfileState {
 /// A profile's entry for one instance domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileEntry {
-    /// The domain, as it is on the wire.
+    /// The domain as a number on the wire.
     pub indom: u32,
-    /// What holds for the instances that are not listed; the listed ones are the exceptions.
+    /// The state of instances that are not listed. The listed ones have the other
+    /// state.
     pub state: ProfileState,
-    /// The instances listed.
+    /// The listed instances.
     pub instances: Vec<InstId>,
 }
 
 impl Profile {
-    /// All instances of all domains.
+    /// The profile that includes all instances of all domains.
     pub const fn include_all(context: i32) -> Profile {
         Profile { context, state: ProfileState::Include, entries: Vec::new() }
     }
 
-    /// What a profile is for one context of a connection.
+    /// The PDU of a profile for one context of a connection.
     pub fn of(context: i32, profile: &InstanceProfile) -> Profile {
         let entries = profile.domains().map(|(indom, domain)| ProfileEntry {
             indom: indom.0,
@@ -72,7 +74,7 @@ impl Profile {
         Profile { context, state: profile.others().into(), entries: entries.collect() }
     }
 
-    /// True for a profile that pmcd takes in one request.
+    /// True if pmcd accepts the profile in one request.
     pub fn fits(profile: &InstanceProfile) -> bool {
         let entry = |domain: &pmderive_core::model::DomainProfile| {
             ENTRY_BYTES.saturating_add(domain.exceptions.len().saturating_mul(4))
@@ -91,10 +93,10 @@ impl From<Selection> for ProfileState {
     }
 }
 
-/// Bytes before the entries.
+/// Size in bytes before the entries.
 const FIXED_BYTES: usize = 28;
 
-/// Bytes of an entry.
+/// Size in bytes of an entry.
 const ENTRY_BYTES: usize = 16;
 
 fn read_state(reader: &mut Reader<'_>) -> Result<ProfileState, DecodeError> {

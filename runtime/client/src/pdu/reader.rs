@@ -1,68 +1,68 @@
-//! Reads fields out of received bytes and never beyond them.
+//! Reads fields from received bytes, and never beyond their end.
 //!
-//! Every read names the field it is for, so that an error says which field of
-//! which structure is wrong, and where. The reader knows no PDU.
+//! Every read names its field, so an error tells which field of which structure is
+//! wrong, and where. The reader knows no particular PDU.
 
 use std::fmt;
 
-/// Received bytes do not hold what they should.
+/// Received bytes do not form a valid structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// The structure that was being read.
     pub structure: &'static str,
-    /// Its field, under the name it has in the layout table of the structure.
+    /// The field, under its name in the layout table of the structure.
     pub field: &'static str,
-    /// Where the field starts, in bytes from the start of the PDU.
+    /// Offset of the field in the PDU.
     pub offset: usize,
-    /// What is wrong with it.
+    /// The problem with the field.
     pub problem: Problem,
 }
 
-/// What is wrong with a field.
+/// The problem with a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The field does not fit into what is left of the PDU.
+    /// The field does not fit into the rest of the PDU.
     Truncated {
-        /// Bytes the field takes.
+        /// Size of the field in bytes.
         needed: usize,
-        /// Bytes that are left.
+        /// Number of bytes left.
         left: usize,
     },
-    /// More entries are announced than the rest of the PDU can hold.
+    /// The rest of the PDU cannot hold as many entries as announced.
     TooMany {
         /// Number of entries announced.
         count: i64,
-        /// Bytes that are left.
+        /// Number of bytes left.
         left: usize,
     },
-    /// A number that cannot be in this place.
+    /// A number that is not allowed here.
     OutOfRange {
         /// The number.
         found: i64,
-        /// Least number allowed.
+        /// The smallest number allowed.
         low: i64,
-        /// Greatest number allowed.
+        /// The largest number allowed.
         high: i64,
     },
     /// A number that contradicts the request or another field.
     Mismatch {
         /// The number.
         found: i64,
-        /// What it should be.
+        /// The number that should be here.
         expected: i64,
     },
-    /// A PDU of another type than the one due.
+    /// The PDU has another type than expected.
     Type {
         /// Number of the type.
         found: u32,
     },
-    /// Bytes after the last field.
+    /// There are bytes after the last field.
     Trailing {
-        /// Number of such bytes.
+        /// Number of these bytes.
         bytes: usize,
     },
-    /// Anything else, in words.
+    /// Any other problem, in words.
     Other(&'static str),
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Position within the bytes of one structure.
+/// A position within the bytes of one structure.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -98,22 +98,22 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins at the first of `bytes`; `structure` is what errors call them.
+    /// Begins at the first of `bytes`. Errors contain the name `structure`.
     pub fn new(bytes: &'a [u8], structure: &'static str) -> Reader<'a> {
         Reader { bytes, offset: 0, structure }
     }
 
-    /// Begins at `offset` within `bytes`, or at their end if that is earlier.
+    /// Begins at `offset` in `bytes`, or at their end if that is earlier.
     pub fn starting_at(bytes: &'a [u8], offset: usize, structure: &'static str) -> Reader<'a> {
         Reader { bytes, offset: offset.min(bytes.len()), structure }
     }
 
-    /// Bytes not read yet.
+    /// Number of bytes that were not read yet.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.offset
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         self.array(field).map(i64::from_be_bytes)
     }
 
-    /// A number of entries of which each takes at least `entry` bytes further on.
+    /// A number of entries. Each entry takes at least `entry` bytes of the rest.
     pub fn count(&mut self, entry: usize, field: &'static str) -> Result<usize, DecodeError> {
         let start = self.offset;
         let found = self.i32(field)?;
@@ -176,20 +176,20 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A length, then as many bytes, then padding to a multiple of four.
+    /// A length, that many bytes, and padding to a multiple of four.
     pub fn text(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = self.count(1, field)?;
         self.padded(len, field)
     }
 
-    /// Bytes, then padding to a multiple of four.
+    /// `len` bytes, and padding to a multiple of four.
     pub fn padded(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let text = self.bytes(len, field)?;
         self.bytes(len.next_multiple_of(4) - len, field)?;
         Ok(text)
     }
 
-    /// The end: nothing may be left.
+    /// Fails if there are bytes left.
     pub fn finish(&self) -> Result<(), DecodeError> {
         match self.remaining() {
             0 => Ok(()),

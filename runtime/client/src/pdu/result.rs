@@ -8,14 +8,13 @@
 //! | 20     | 4    | numpmid | value sets   |   | 24     | 8    | nsec    | nanoseconds    |
 //! | 24     | ...  | sets    |              |   | 32     | ...  | sets    |                |
 //!
-//! The layout of value sets and blocks is that of [`pmderive_core::result`]; positions
-//! of blocks count words from the start of the PDU. The blocks follow the last
-//! set without gaps, each padded to a multiple of four bytes, in the order of
-//! the values that refer to them, and the last one ends the PDU.
+//! Value sets and blocks are encoded as in [`pmderive_core::result`]. Positions of
+//! blocks count words from the start of the PDU. The blocks follow the last set without
+//! gaps, in the order of the values that refer to them. Each is padded to a multiple of
+//! four bytes. The last block ends the PDU.
 //!
-//! The values stay where they are: decoding a result checks it from end to end
-//! and tells where its sets are, so that the PDU can become a part of a
-//! [`pmderive_core::result::ResultBatch`] as it is.
+//! Values are not copied. Decoding checks the whole result and finds its sets, so the
+//! PDU itself can become a part of a [`pmderive_core::result::ResultBatch`].
 
 use pmderive_core::model::{Pmid, Timestamp};
 use pmderive_core::result::{ResultPart, Wire};
@@ -24,10 +23,10 @@ use super::event_array;
 use super::header::Header;
 use super::{DecodeError, PduType, Problem, Reader, Resolution, Writer};
 
-/// What stands around the value sets of a result.
+/// The fields of a result, without the value sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultFrame {
-    /// When pmcd took the values.
+    /// The time at which pmcd took the values.
     pub timestamp: Timestamp,
     /// Offset of the first value set in the PDU.
     pub first_set: usize,
@@ -37,19 +36,20 @@ pub struct ResultFrame {
 
 const NAME: &str = "result";
 
-/// Fewest bytes of a value set: metric and number of values.
+/// Minimum size in bytes of a value set: metric and number of values.
 const SET_BYTES: usize = 8;
 
-/// Bytes of one value in a set: instance and value, or position of a block.
+/// Size in bytes of one value in a set: the instance, and the value or a block's
+/// position.
 const LANE_BYTES: usize = 8;
 
 impl ResultFrame {
-    /// Checks a whole RESULT or HIGHRES_RESULT. `requested` are the metrics
-    /// that were asked for, if it is an answer.
+    /// Checks a whole RESULT or HIGHRES_RESULT. For an answer, `requested` are the
+    /// metrics that were asked for.
     ///
     /// # Errors
-    /// The sets are not those of `requested`, in order; or a set or block
-    /// does not lie where it has to, or does not hold what its header says.
+    /// The sets are not those of `requested` in the same order; a set or block is not
+    /// in its place, or contradicts its header.
     pub fn decode(
         pdu: &[u8],
         resolution: Resolution,
@@ -87,7 +87,7 @@ impl ResultFrame {
         Ok(ResultFrame { timestamp, first_set, set_count })
     }
 
-    /// The part of a batch that a PDU with this frame is.
+    /// Makes a PDU with this frame a part of a batch.
     pub fn into_part(self, pdu: Vec<u8>) -> ResultPart {
         let ResultFrame { timestamp, first_set, set_count } = self;
         let mut part = ResultPart::default();
@@ -113,7 +113,7 @@ fn read_set_count(
     }
 }
 
-/// Reads past a value set; true when its values are in blocks.
+/// Skips a value set. True if its values are in blocks.
 fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, DecodeError> {
     let offset = reader.offset();
     let pmid = reader.u32("pmid")?;
@@ -145,8 +145,8 @@ fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, De
     Ok(format != 0)
 }
 
-/// Checks that the values of sets with blocks refer to the blocks after
-/// `sets_end` one after another, and that these fill the PDU.
+/// Checks that values refer to the blocks after `sets_end` in order, and that the
+/// blocks fill the rest of the PDU.
 fn check_blocks(
     pdu: &[u8],
     first_set: usize,
@@ -205,10 +205,10 @@ fn check_block(pdu: &[u8], blocks: &mut Reader<'_>) -> Result<(), DecodeError> {
 const EVENT: u8 = 9;
 const HIGHRES_EVENT: u8 = 10;
 
-/// Fewest data bytes of a value with a type code.
+/// Minimum number of data bytes of a value with a type code.
 pub(super) const fn least_data_bytes(kind: u8) -> u32 {
     match kind {
-        // 32, U32 and FLOAT; the number of records of an event array.
+        // 32, U32, FLOAT, and event arrays, which begin with their number of records.
         0 | 1 | 4 | EVENT | HIGHRES_EVENT => 4,
         // 64, U64 and DOUBLE.
         2 | 3 | 5 => 8,
@@ -216,15 +216,15 @@ pub(super) const fn least_data_bytes(kind: u8) -> u32 {
     }
 }
 
-/// Encodes a part as a RESULT or HIGHRES_RESULT, appended to `out`. A block
-/// that does not lie within the part is written as an empty aggregate.
+/// Appends a part to `out` as a RESULT or HIGHRES_RESULT. A block that does not lie
+/// within the part becomes an empty aggregate.
 pub fn encode_result(part: &ResultPart, resolution: Resolution, out: &mut Vec<u8>) {
     let seconds = part.timestamp.sec;
     let nanoseconds = part.timestamp.nsec;
     let mut writer = match resolution {
         Resolution::Micro => {
             let mut writer = Writer::begin(out, PduType::Result);
-            // Past 2038 this form of the stamp has no right value.
+            // The 32-bit stamp has no valid value after 2038.
             writer.i32(i32::try_from(seconds).unwrap_or(i32::MAX));
             writer.u32(nanoseconds / 1000);
             writer.count(part.set_count());
@@ -244,8 +244,8 @@ pub fn encode_result(part: &ResultPart, resolution: Resolution, out: &mut Vec<u8
     writer.finish();
 }
 
-/// Checks that a result that decodes can be walked to its end, and that it
-/// means the same after it was encoded again.
+/// A result that decodes must be readable to its end, and must mean the same after it
+/// was encoded again.
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) fn fuzz_result(data: &[u8]) {
     use pmderive_core::model::RawValueRef;
@@ -268,7 +268,7 @@ pub(super) fn fuzz_result(data: &[u8]) {
                 assert_eq!(value, same);
             }
         }
-        // In columns, and encoded from there.
+        // The same values in columns, and encoded from columns.
         let mut columns = ResultPart::default();
         let mut writer = ResultWriter::new(&mut columns, part.timestamp);
         part.sets().for_each(|set| writer.copy(&set));

@@ -1,10 +1,10 @@
-//! All codecs against real exchanges with pmcd and against damaged ones.
+//! Tests all codecs with recorded exchanges with pmcd, intact and damaged.
 
 use pmderive_core::model::Pmid;
 
 use super::*;
 
-/// One line of a capture.
+/// A PDU from a file of recorded exchanges.
 struct Captured {
     file: String,
     pdu: Vec<u8>,
@@ -30,7 +30,7 @@ fn captures() -> Vec<Captured> {
     captured
 }
 
-/// Decodes a PDU by its type and encodes it again.
+/// Decodes a PDU according to its type and encodes it again.
 fn recode(pdu: &[u8]) -> Result<Vec<u8>, DecodeError> {
     fn again<'a, P: Pdu<'a>>(pdu: &'a [u8]) -> Result<Vec<u8>, DecodeError> {
         let mut out = Vec::new();
@@ -62,7 +62,7 @@ fn recode(pdu: &[u8]) -> Result<Vec<u8>, DecodeError> {
     panic!("no structure of type {kind:?}");
 }
 
-/// The two formats of values in blocks mean the same, and one of them is written.
+/// Writes both formats of values in blocks as one, because they mean the same.
 fn forget_static_blocks(pdu: &mut [u8]) {
     for resolution in [Resolution::Micro, Resolution::Nano] {
         let Ok(frame) = ResultFrame::decode(pdu, resolution, None) else { continue };
@@ -84,7 +84,7 @@ fn forget_static_blocks(pdu: &mut [u8]) {
 fn captures_are_encoded_as_they_were_sent() {
     for Captured { file, mut pdu } in captures() {
         let again = recode(&pdu).unwrap_or_else(|error| panic!("{file}: {error}\n{pdu:02x?}"));
-        // The sender's identity is of no consequence and always written as zero.
+        // The sender's identity has no consequence and is always written as zero.
         pdu[8..12].fill(0);
         forget_static_blocks(&mut pdu);
         assert_eq!(again, pdu, "{file}");
@@ -108,8 +108,8 @@ fn captures_cut_short_anywhere_are_refused() {
         let kind = PduType::from_code(code);
         for len in HEADER_BYTES..pdu.len() {
             let cut = resized(&pdu, len);
-            // A shorter greeting is an error, a shorter attribute another attribute,
-            // and the padding of a text is anything.
+            // A shorter greeting is a status, a shorter attribute is another attribute,
+            // and the padding of a text may be anything.
             let may_decode = match kind {
                 Some(PduType::Error) => len == 16,
                 Some(PduType::Attr) => len >= 16,
@@ -146,7 +146,7 @@ fn damaged_captures_are_refused_or_mean_something() {
     }
 }
 
-/// Words of a HIGHRES_RESULT of metrics 1 and 2 with the sets and blocks given.
+/// A HIGHRES_RESULT of two sets; the words are the sets and blocks.
 fn nano_result(words: &[u32]) -> Vec<u8> {
     let mut pdu = Vec::new();
     let mut writer = Writer::begin(&mut pdu, PduType::HighresResult);
@@ -214,7 +214,7 @@ fn results_that_do_not_fit_are_refused_with_the_field_and_its_place() {
             one_block(15, 0x0900_0020, &[1, 0, 0, 0, 1, 7, 0x0200_0008]),
             "event_array.len at byte 88: 8 is not between 12 and 16777215",
         ),
-        // A missed record has no parameters, whatever their number says.
+        // A record of lost records has no parameters, whatever its number says.
         (
             one_block(15, 0x0900_001c, &[1, 0, 0, 0x8000_0000, 9, 0]),
             "event_array.end at byte 84: 4 bytes too many",

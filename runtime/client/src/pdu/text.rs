@@ -7,7 +7,7 @@
 //! | 16     | 4      |        | type: 1 one line, 2 full; 4 metric, 8 domain | buflen            |
 //! | 20     | padded |        |                                            | text                |
 //!
-//! Servers on little-endian machines return `ident` with its bytes swapped.
+//! Servers on little-endian machines return `ident` with swapped bytes.
 
 use pmderive_core::model::{InDom, Pmid, TextKind, TextSubject};
 
@@ -16,9 +16,9 @@ use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 /// Request for help text (`pmLookupText(3)`, `pmLookupInDomText(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextRequest {
-    /// What it is about.
+    /// The metric or instance domain.
     pub subject: TextSubject,
-    /// How much is wanted.
+    /// One line, or the long text.
     pub kind: TextKind,
 }
 
@@ -59,9 +59,9 @@ impl<'a> Pdu<'a> for TextRequest {
 /// Help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// As received; not to be relied on.
+    /// As received; do not rely on it.
     pub ident: u32,
-    /// Usually UTF-8, with newlines, perhaps empty.
+    /// Usually UTF-8, possibly with newlines or empty.
     pub text: &'a [u8],
 }
 
@@ -73,7 +73,7 @@ impl<'a> Pdu<'a> for Text<'a> {
         let ident = reader.u32("ident")?;
         let len = reader.count(1, "buflen")?;
         let text = reader.bytes(len, "text")?;
-        // Servers differ in how much they send after the text.
+        // Servers send different numbers of bytes after the text.
         reader.bytes(reader.remaining(), "padding")?;
         Ok(Text { ident, text })
     }

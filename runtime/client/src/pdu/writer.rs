@@ -1,12 +1,12 @@
 //! Appends one PDU to a buffer.
 //!
-//! The header's length is settled at the end. What is written comes from this
-//! process, so nothing here fails: a count or length beyond 31 bits is written
-//! as the largest number, which every peer refuses.
+//! The length in the header is written last. The values come from this process, so
+//! nothing here fails: a count or length beyond 31 bits is written as the largest
+//! number, which every peer refuses.
 
 use super::PduType;
 
-/// A PDU under construction at the end of a buffer.
+/// A PDU that is being written at the end of a buffer.
 #[derive(Debug)]
 pub struct Writer<'o> {
     out: &'o mut Vec<u8>,
@@ -24,7 +24,7 @@ impl<'o> Writer<'o> {
         writer
     }
 
-    /// Settles the length of the PDU.
+    /// Completes the PDU by writing its length.
     pub fn finish(self) {
         let total = wire_count(self.written());
         self.out[self.start..self.start + 4].copy_from_slice(&total.to_be_bytes());
@@ -45,7 +45,7 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(&word.to_be_bytes());
     }
 
-    /// A number of entries or bytes.
+    /// A number of entries or bytes. Numbers beyond 31 bits become the largest one.
     pub fn count(&mut self, count: usize) {
         self.i32(wire_count(count));
     }
@@ -55,19 +55,19 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Bytes of the PDU so far.
+    /// Number of bytes of the PDU so far.
     pub fn written(&self) -> usize {
         self.out.len() - self.start
     }
 
-    /// The bytes, then padding to a multiple of four.
+    /// The bytes, and padding to a multiple of four.
     pub fn padded(&mut self, bytes: &[u8]) {
         self.bytes(bytes);
         let padding = bytes.len().next_multiple_of(4) - bytes.len();
         self.bytes(&b"~~~"[..padding]);
     }
 
-    /// A length, then the bytes, then padding to a multiple of four.
+    /// The length, the bytes, and padding to a multiple of four.
     pub fn text(&mut self, text: &[u8]) {
         self.count(text.len());
         self.padded(text);

@@ -1,6 +1,6 @@
-//! What a connection has to know before its first byte.
+//! The configuration of a connection.
 //!
-//! Whoever makes connections fills this in. Nothing is read from files or from the
+//! The maker of the connection fills this in. Nothing is read from files or the
 //! environment here, and `Debug` shows no secrets.
 
 use std::fmt;
@@ -8,21 +8,21 @@ use std::net::Ipv4Addr;
 
 use super::tls::TlsClient;
 
-/// How a connection is to be made.
+/// How to make a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
-    /// Where pmcd runs.
+    /// How the connection reaches pmcd.
     pub peer: Peer,
-    /// The pmcd that a proxy at the other end of the stream is to connect us to;
-    /// `None` where pmcd itself is there.
+    /// The pmcd to which the proxy at the other end of the stream must connect. `None`
+    /// if pmcd itself is at the other end.
     pub forward: Option<Forward>,
-    /// Whether the connection is to be encrypted.
+    /// Whether the connection is encrypted.
     pub security: Security,
-    /// Who the user is, if pmcd is to know.
+    /// User and password, if pmcd needs to know the user.
     pub credentials: Option<Credentials>,
-    /// Container whose metrics are wanted, if any.
+    /// The container whose metrics are wanted, if any.
     pub container: Option<String>,
-    /// Longest reply that is accepted, in bytes.
+    /// Maximum length of a reply in bytes.
     pub max_reply_bytes: usize,
 }
 
@@ -39,22 +39,21 @@ impl Default for ConnectionConfig {
     }
 }
 
-/// How pmcd tells who the client is.
+/// How the connection reaches pmcd. This decides how pmcd identifies the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Over a unix socket, where the system vouches for the client.
+    /// Over a unix socket: the system tells pmcd who the client is.
     SameHost,
-    /// Over the network, without leaving this host: pmcd asks for no
-    /// certificate of the client.
+    /// Over the network, but on this host: pmcd demands no certificate of the client.
     Loopback,
     /// Over the network.
     Remote,
 }
 
-/// A pmcd as seen from a proxy.
+/// A pmcd that is reached through a proxy.
 ///
-/// Its address is given in numbers: pmproxy(1) takes any name and any address
-/// of version 6 for its own host, without a word.
+/// The address must be numeric: pmproxy(1) silently uses its own host for names and for
+/// IPv6 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// Address of pmcd's host.
@@ -72,41 +71,41 @@ impl fmt::Display for Forward {
 /// Whether a connection is encrypted.
 #[derive(Clone, Debug, Default)]
 pub enum Security {
-    /// It is not.
+    /// Not encrypted.
     #[default]
     Off,
-    /// It is if pmcd can.
+    /// Encrypted if pmcd can do it.
     Relaxed(TlsClient),
-    /// It is, or there is no connection.
+    /// Encrypted, or the connection fails.
     Required(TlsClient),
 }
 
-/// Who the user is, and how to prove it.
+/// A user, and the proof of identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Name of the user, with `@REALM` unless the realm is pmcd's own.
+    /// Name of the user, with `@REALM` unless it is pmcd's default realm.
     pub user: String,
     /// The password.
     pub password: Secret,
-    /// The mechanism of SASL to use; `None` for the best that pmcd offers and
-    /// that does not give the password to an eavesdropper.
+    /// The SASL mechanism to use. `None` chooses the best one that pmcd offers and that
+    /// does not show the password to eavesdroppers.
     pub method: Option<Method>,
 }
 
-/// A mechanism of SASL, by its registered name.
+/// A SASL mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `SCRAM-SHA-256`: both ends prove that they know the password, and
-    /// neither shows it.
+    /// `SCRAM-SHA-256`: both sides prove that they know the password without sending
+    /// it.
     ScramSha256,
     /// `PLAIN`: the password itself is sent.
     Plain,
-    /// `LOGIN`: the same, in an older form.
+    /// `LOGIN`: an older form that also sends the password itself.
     Login,
 }
 
 impl Method {
-    /// Those that this client knows, the better one first.
+    /// The mechanisms that this client knows, the best one first.
     pub const ALL: [Method; 3] = [Method::ScramSha256, Method::Plain, Method::Login];
 
     /// The registered name.
@@ -118,29 +117,29 @@ impl Method {
         }
     }
 
-    /// True if eavesdroppers would see the password.
+    /// True if an eavesdropper would see the password.
     pub const fn shows_password(self) -> bool {
         !matches!(self, Method::ScramSha256)
     }
 
-    /// The mechanism of a name, in letters of any case; `None` for one that
-    /// this client does not know.
+    /// The mechanism with a name, in upper or lower case. `None` if this client does
+    /// not know it.
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// A text that nobody is to see.
+/// A text that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text.
+    /// The secret text.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }

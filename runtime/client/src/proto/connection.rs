@@ -1,9 +1,9 @@
-//! State of one connection to pmcd: requests under way, replies due.
+//! State of one connection to pmcd: requests under way and replies due.
 //!
-//! Bytes received go into [`Connection::inbox`], events come out of
-//! [`Connection::poll`], bytes to send stand in [`Connection::outgoing`].
-//! Nothing here waits: "not enough bytes yet" is `Ok(None)`. After an error the
-//! connection stays broken, as no later byte can be attributed to a request.
+//! Received bytes go into [`Connection::inbox`], events come out of
+//! [`Connection::poll`], and [`Connection::outgoing`] are the bytes to send. Nothing
+//! here waits: if more bytes are needed, the answer is `Ok(None)`. After an error the
+//! connection stays broken, because no later byte can be assigned to a request.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,26 +20,26 @@ use super::sasl::Sasl;
 use super::tls::TlsChannel;
 use crate::pdu::{ErrorPdu, Features, Header, Pdu, PduType, PmnsNames, Profile, ResultFrame};
 
-/// What arrived.
+/// What has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done, requests may be made.
+    /// The handshake is complete, and requests may be made.
     Ready,
-    /// Something changed; belongs to the fetch whose reply comes next.
+    /// Something changed. This belongs to the fetch whose reply comes next.
     Changed(StateChange),
-    /// The reply to the oldest request under way, see [`Connection::reply`].
+    /// The reply to the oldest request under way; see [`Connection::reply`].
     Reply,
     /// The oldest request under way failed with this status.
     Failed(PmStatus),
 }
 
-/// Most notices of changes before one result.
+/// Maximum number of notices of changes before one result.
 const MAX_NOTICES: u32 = 16;
 
-/// Bytes of room that a read finds while the size of the reply is not known.
+/// Room in bytes for a read while the size of the reply is unknown.
 const READ_BYTES: usize = 16 << 10;
 
-/// Most bytes that are reserved at once on the word of a header alone.
+/// Maximum number of bytes that are reserved at once because a header announces them.
 const GROWTH_BYTES: usize = 64 << 10;
 
 /// The client's end of a connection.
@@ -49,24 +49,24 @@ pub struct Connection {
     pub(super) phase: Phase,
     pub(super) features: Features,
     pub(super) inbox: Vec<u8>,
-    /// The PDU delivered last; what follows it in the inbox is yet to be looked at.
+    /// The PDU that was delivered last. The bytes after it were not looked at yet.
     pub(super) latest: Range<usize>,
-    /// The request it answers.
+    /// The request that `latest` answers.
     answered: Option<Expected>,
     pub(super) outbox: Vec<u8>,
     sent: usize,
     pub(super) expected: VecDeque<Expected>,
     notices: u32,
-    /// The request that tells pmcd which instances to deliver.
+    /// The encoded request that tells pmcd which instances to deliver.
     profile: Vec<u8>,
     profile_sent: bool,
-    /// What encrypts the rest, once it has begun.
+    /// Encryption, once it has begun.
     pub(super) tls: Option<TlsChannel>,
     pub(super) sasl: Option<Box<Sasl>>,
 }
 
 impl Connection {
-    /// A connection that was just made.
+    /// A new connection, before its first byte.
     pub fn new(config: ConnectionConfig) -> Connection {
         let mut profile = Vec::new();
         Profile::include_all(0).encode(&mut profile);
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// What pmcd can do; nothing before [`Event::Ready`].
+    /// The features that pmcd offers; none before its greeting.
     pub fn features(&self) -> Features {
         self.features
     }
@@ -102,17 +102,17 @@ impl Connection {
         self.expected.len()
     }
 
-    /// True once the greeting has arrived and for as long as nothing went wrong.
+    /// True from [`Event::Ready`] on, until an error occurs.
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// Bytes to send.
+    /// The bytes to send.
     pub fn outgoing(&self) -> &[u8] {
         &self.outbox[self.sent..]
     }
 
-    /// Notes that the first `count` of the [`Connection::outgoing`] bytes were sent.
+    /// Notes that the first `count` bytes of [`Connection::outgoing`] were sent.
     pub fn sent(&mut self, count: usize) {
         self.sent = (self.sent + count).min(self.outbox.len());
         if self.sent == self.outbox.len() {
@@ -121,10 +121,10 @@ impl Connection {
         }
     }
 
-    /// Where received bytes are to be appended, with room for some. The reply
-    /// delivered last is gone afterwards.
+    /// The buffer to which received bytes must be appended; it has room for some. The
+    /// reply that was delivered last is gone afterwards.
     ///
-    /// The room grows with what has arrived, whatever a header announces.
+    /// The room depends on what has arrived, not on what a header announces.
     pub fn inbox(&mut self) -> &mut Vec<u8> {
         self.inbox.drain(..self.latest.end);
         self.latest = 0..0;
@@ -143,8 +143,9 @@ impl Connection {
         inbox
     }
 
-    /// From the next fetch on pmcd delivers the instances of a profile, which
-    /// must fit into one request ([`Profile::fits`]). At first it delivers all.
+    /// Makes pmcd deliver the instances of a profile from the next fetch on. The
+    /// profile must fit into one request ([`Profile::fits`]). Without this call, pmcd
+    /// delivers all instances.
     pub fn set_profile(&mut self, profile: &InstanceProfile) {
         let mut encoded = Vec::new();
         Profile::of(0, profile).encode(&mut encoded);
@@ -154,17 +155,16 @@ impl Connection {
         }
     }
 
-    /// Queues a request. Requests may be queued before earlier ones are
-    /// answered. The first fetch, and the first one after the profile has
-    /// changed, takes the profile along.
+    /// Queues a request. Earlier requests need not be answered yet. The first fetch,
+    /// and the first one after a change of the profile, also sends the profile.
     ///
     /// # Errors
-    /// The handshake is not done, or something went wrong.
+    /// The handshake is not complete, or an error occurred before.
     pub fn request(&mut self, request: Request<'_>) -> Result<(), ProtocolError> {
         if self.phase != Phase::Ready {
             return Err(ProtocolError::NotReady);
         }
-        // It would be taken for the reply.
+        // Bytes that came unasked would be taken for the reply.
         self.refuse_unsolicited().inspect_err(|_| self.phase = Phase::Broken)?;
         let with_profile = matches!(request, Request::Fetch(_)) && !self.profile_sent;
         let profile = if with_profile { self.profile.clone() } else { Vec::new() };
@@ -180,11 +180,11 @@ impl Connection {
         Ok(())
     }
 
-    /// The next event, if it has arrived completely. The reply delivered
+    /// The next event, if it has arrived completely. The reply that was delivered
     /// before is gone afterwards.
     ///
     /// # Errors
-    /// The peer does not keep to the protocol or refuses the connection.
+    /// The peer violates the protocol or refuses the connection.
     pub fn poll(&mut self) -> Result<Option<Event>, ProtocolError> {
         let event = self.decrypt().and_then(|()| self.next_event());
         if event.is_err() {
@@ -193,7 +193,7 @@ impl Connection {
         event
     }
 
-    /// What the end of the stream means at this point.
+    /// The error that the end of the stream means at this point.
     pub fn closed(&mut self) -> ProtocolError {
         let phase = std::mem::replace(&mut self.phase, Phase::Broken);
         self.closed_during(phase)
@@ -202,7 +202,7 @@ impl Connection {
     /// Decodes the reply that [`Event::Reply`] announced.
     ///
     /// # Errors
-    /// It is malformed or does not fit the request.
+    /// The reply is malformed or does not fit the request.
     pub fn reply(&mut self) -> Result<Reply<'_>, ProtocolError> {
         let Some(expected) = &self.answered else { return Err(ProtocolError::NotReady) };
         let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
@@ -215,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// Moves the values of [`Reply::Result`] into a part, whose buffer becomes
-    /// the inbox in exchange.
+    /// Moves the values of [`Reply::Result`] into a part. The part's old buffer becomes
+    /// the inbox.
     pub fn take_result(&mut self, frame: ResultFrame, part: &mut ResultPart) {
         let Range { start, end } = self.latest.clone();
         part.timestamp = frame.timestamp;
@@ -232,8 +232,8 @@ impl Connection {
         wire.block_origin = i64::try_from(start).unwrap_or(i64::MAX);
     }
 
-    /// Receives into a buffer of someone else's from now on, and sends from
-    /// another one, unless bytes wait in the connection's own.
+    /// Uses the lent buffers to receive and send from now on, unless there are bytes in
+    /// the connection's own buffers.
     pub(crate) fn lend_buffers(&mut self, buffers: &mut Spare) {
         if self.inbox.is_empty() {
             std::mem::swap(&mut self.inbox, &mut buffers.inbox);
@@ -243,9 +243,9 @@ impl Connection {
         }
     }
 
-    /// Gives the buffers away, with nothing in them, unless bytes wait there:
-    /// idle connections are many, and those in use are few. The reply delivered
-    /// last is gone afterwards.
+    /// Returns the buffers, emptied, unless bytes wait in them. Most connections are
+    /// idle, so few buffers are in use. The reply that was delivered last is gone
+    /// afterwards.
     pub(crate) fn return_buffers(&mut self, buffers: &mut Spare) {
         if self.unread().is_empty() {
             self.inbox.clear();
@@ -258,20 +258,20 @@ impl Connection {
         }
     }
 
-    /// Lets go of all buffers with nothing in them, as after many questions at
-    /// once. What a fetch needs besides the buffers that are lent to it is
-    /// small; it is made anew by the next one and kept from then on.
-    pub fn rest(&mut self) {
+    /// Frees all empty buffers, for example after many questions at once. A fetch needs
+    /// only little besides lent buffers; the next one allocates it again and it is
+    /// kept.
+    pub fn release_buffers(&mut self) {
         self.return_buffers(&mut Spare::default());
         if self.expected.is_empty() {
             self.expected = VecDeque::new();
         }
         if let Some(tls) = &mut self.tls {
-            tls.rest();
+            tls.release_buffers();
         }
     }
 
-    /// Appends what `encode` writes to the bytes to send, encrypted if that has begun.
+    /// Appends what `encode` writes to the bytes to send, encrypted once TLS has begun.
     pub(super) fn queue<T>(
         &mut self,
         encode: impl FnOnce(&mut Vec<u8>) -> T,
@@ -289,7 +289,7 @@ impl Connection {
         }
     }
 
-    /// What was received and not yet looked at.
+    /// The bytes that were received but not looked at yet.
     pub(super) fn unread(&self) -> &[u8] {
         self.inbox.get(self.latest.end..).unwrap_or_default()
     }
@@ -312,7 +312,7 @@ impl Connection {
         self.answer().map(Some)
     }
 
-    /// Nothing may have arrived while no reply is due.
+    /// Fails if bytes have arrived while no reply is due.
     fn refuse_unsolicited(&self) -> Result<(), ProtocolError> {
         match self.unread().len() {
             bytes if bytes > 0 && self.expected.is_empty() => {
@@ -322,8 +322,8 @@ impl Connection {
         }
     }
 
-    /// Looks at the header of the next PDU, so that no one waits for the
-    /// megabytes of a reply that is not the one due.
+    /// Fails if the header of the next PDU is not that of the reply due, so that nobody
+    /// waits for megabytes of a wrong reply.
     fn refuse_other_replies(&self) -> Result<(), ProtocolError> {
         let Some(header) = Header::peek(self.unread(), self.config.max_reply_bytes)? else {
             return Ok(());
@@ -338,8 +338,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Goes on to the next PDU if it has arrived completely, and tells the
-    /// number of its type.
+    /// Moves to the next PDU if it has arrived completely. Returns the number of its
+    /// type.
     pub(super) fn next_pdu(&mut self, limit: usize) -> Result<Option<u32>, ProtocolError> {
         self.latest.start = self.latest.end;
         let unread = self.unread();
@@ -351,7 +351,7 @@ impl Connection {
         Ok(Some(header.code))
     }
 
-    /// The PDU that [`Connection::next_pdu`] went on to.
+    /// The PDU that [`Connection::next_pdu`] moved to.
     pub(super) fn latest_pdu(&self) -> &[u8] {
         self.inbox.get(self.latest.clone()).unwrap_or_default()
     }
@@ -378,7 +378,7 @@ impl Connection {
         }
         self.notices = 0;
         match self.expected.pop_front() {
-            // If this answers the profile, the reply to the fetch is yet to come.
+            // If this answers the profile, the reply to the fetch is still to come.
             Some(Expected::Result { after_profile: true, .. }) => {
                 Err(ProtocolError::ProfileOrFetch(PmStatus(status)))
             }

@@ -1,4 +1,4 @@
-//! The connection against recorded and made-up peers.
+//! Tests the connection with recorded and invented peers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::proto::FetchRequest;
 use crate::proto::fuzz::{events_of, fuzz_stream};
 use crate::proto::{AuthenticationError, Peer};
 
-/// A capture: whether the client sent it, and the PDU.
+/// A recorded exchange: for each PDU, whether the client sent it, and its bytes.
 fn capture(name: &str) -> Vec<(bool, Vec<u8>)> {
     let path = format!("{}/../tests/data/pdu/{name}.hex", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("capture");
@@ -36,7 +36,7 @@ fn error(status: i32) -> Vec<u8> {
     pdu
 }
 
-/// A connection after the greeting, its credentials sent.
+/// A connection after the handshake, with its credentials sent.
 fn ready(config: ConnectionConfig) -> Connection {
     let mut connection = Connection::new(config);
     connection.inbox().extend_from_slice(&hello(0x0e44));
@@ -131,7 +131,7 @@ fn greetings_that_cannot_be_answered() {
     );
     assert_eq!(outcome(&hello(0x0ec4), Peer::Remote), Err(ProtocolError::CertificateRequired));
     assert_eq!(outcome(&hello(0x0ec4), Peer::SameHost), Ok(Some(Event::Ready)));
-    // Credentials of the system are announced, and verified.
+    // Credentials from the system are announced, and verified.
     assert_eq!(outcome(&hello(0x0e4c), Peer::SameHost), Ok(None));
     assert_eq!(outcome(&hello(0x0e44)[..19], Peer::Remote), Ok(None));
 }
@@ -171,7 +171,7 @@ fn a_recorded_change_of_state_comes_before_its_result() {
     assert_eq!(counts.len(), 6);
     assert_eq!(counts[1], [Err(PmStatus(-32)), Ok(1)]);
     assert_eq!(counts[2], [Ok(1), Ok(1)]);
-    // The profile goes along with the first fetch only.
+    // The profile is sent with the first fetch only.
     let expected = [&recorded[0].1, &recorded[1].1].map(|pdu| without_sender(pdu.clone())).concat();
     assert_eq!(sent[0], expected);
     assert_eq!(sent[1], without_sender(recorded[1].1.clone()));
@@ -365,7 +365,8 @@ fn damaged_streams_give_the_same_events_in_any_pieces() {
     stream.extend(&capture("instances-lookups")[1].1);
     stream.extend(error(0));
     let whole = events_of(&stream[8..], Peer::Remote, &[usize::MAX]);
-    // Ready; two results, one after a notice, with three sets; a failure, and eleven replies more.
+    // Ready; two results with three sets in all, one of them after a notice; a failure,
+    // and eleven more replies.
     assert_eq!(whole.iter().filter(|event| *event == "Reply").count(), 13, "{whole:#?}");
     fuzz_stream(&stream);
     for len in 0..stream.len() {
@@ -406,7 +407,7 @@ fn fetching_in_turn_uses_the_same_buffers_again() {
     }
     buffers.sort_unstable();
     buffers.dedup();
-    // One is filled while the other is read.
+    // One buffer is filled while the other is read.
     assert_eq!(buffers.len(), 2);
 }
 
@@ -421,7 +422,7 @@ fn an_idle_connection_has_no_buffer() {
     for round in 0..10 {
         connection.lend_buffers(&mut spare);
         connection.request(Request::Fetch(&request)).expect("ready");
-        // What is still to be sent stays.
+        // Bytes that are still to be sent stay.
         connection.return_buffers(&mut spare);
         assert_eq!(spare.outbox.capacity(), 0);
         connection.lend_buffers(&mut spare);
@@ -429,7 +430,7 @@ fn an_idle_connection_has_no_buffer() {
         let (first, rest) = result.split_at(result.len() / 2);
         for piece in [first, rest] {
             connection.inbox().extend_from_slice(piece);
-            // What waits to be completed stays.
+            // An incomplete reply stays.
             let mut other = Spare::default();
             connection.return_buffers(&mut other);
             assert_eq!(other.inbox.capacity(), 0);
@@ -449,16 +450,16 @@ fn an_idle_connection_has_no_buffer() {
     assert!(buffers.len() <= 2, "{}", buffers.len());
 }
 
-/// Many questions at once leave nothing behind; what is still to be sent or
-/// received stays.
+/// Many questions at once leave no buffers behind. Bytes that are still to be sent or
+/// received stay.
 #[test]
-fn a_connection_at_rest_has_no_buffers() {
+fn a_connection_that_released_its_buffers_has_none() {
     let mut connection = ready(ConnectionConfig::default());
     let names = ["a.metric"; 100];
     for name in &names {
         connection.request(Request::LookupNames(std::slice::from_ref(name))).expect("ready");
     }
-    connection.rest();
+    connection.release_buffers();
     assert_eq!(connection.pending(), names.len());
     assert!(!connection.outgoing().is_empty());
     drain(&mut connection);
@@ -466,10 +467,10 @@ fn a_connection_at_rest_has_no_buffers() {
     PmnsIds { status: 1, pmids: (&[Pmid(7)][..]).into() }.encode(&mut reply);
     for _ in names {
         connection.inbox().extend_from_slice(&reply);
-        connection.rest();
+        connection.release_buffers();
         assert_eq!(connection.poll(), Ok(Some(Event::Reply)));
     }
-    connection.rest();
+    connection.release_buffers();
     assert_eq!(connection.inbox.capacity() + connection.outbox.capacity(), 0);
     assert_eq!(connection.expected.capacity(), 0);
 }

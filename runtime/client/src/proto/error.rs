@@ -1,4 +1,4 @@
-//! Why a connection to pmcd cannot go on.
+//! The errors that end a connection to pmcd.
 
 use pmderive_core::model::PmStatus;
 
@@ -6,23 +6,23 @@ use super::sasl::AuthenticationError;
 use super::tls::CertificateProblem;
 use crate::pdu::{DecodeError, PduType};
 
-/// The conversation failed; the connection is of no further use.
+/// The conversation failed, and the connection cannot be used any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// A PDU does not hold what it should.
+    /// A PDU is malformed.
     #[error("malformed reply: {0}")]
     Decode(#[from] DecodeError),
     /// The first bytes are not the greeting of a pmcd.
     #[error("the peer is not a pmcd: instead of a greeting it sent {received}")]
     NotPmcd {
-        /// What came, in readable form.
+        /// The received bytes, in readable form.
         received: String,
     },
     /// The first bytes are not those of a pmproxy.
     #[error("the peer is not a pmproxy: instead of `pmproxy-server 1` it sent {received}")]
     NotPmproxy {
-        /// What came, in readable form.
+        /// The received bytes, in readable form.
         received: String,
     },
     /// The proxy closed the connection instead of making one to pmcd.
@@ -31,36 +31,35 @@ pub enum ProtocolError {
         /// Address and port of pmcd.
         pmcd: String,
     },
-    /// pmcd greeted with a protocol version that has no common ground with ours.
+    /// pmcd greeted with a protocol version that is too old for this client.
     #[error("pmcd speaks protocol version {version}, version 2 or later is needed")]
     Version {
-        /// The version it named.
+        /// The version in the greeting.
         version: u8,
     },
-    /// pmcd accepts no connection from here.
+    /// pmcd accepts no connection from this host.
     #[error("pmcd refused the connection: {0}")]
     Refused(PmStatus),
-    /// pmcd does not accept what the client asked for with its credentials.
+    /// pmcd rejects what the client asked for with its credentials.
     #[error("pmcd rejected the credentials or the container: {0}")]
     Rejected(PmStatus),
-    /// pmcd does not accept the profile, or not the fetch that followed it;
-    /// from outside these look the same, and how many replies are yet to come
-    /// is not known.
+    /// pmcd rejects the profile, or the fetch after it. The client cannot tell which,
+    /// so the number of replies still to come is unknown.
     #[error("pmcd rejected the profile or the fetch after it: {0}")]
     ProfileOrFetch(PmStatus),
-    /// pmcd demands or lacks something that this connection cannot do without.
+    /// pmcd demands or lacks something that this connection needs.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// pmcd has a certificate that is no proof of who it is.
+    /// pmcd's certificate does not prove its identity.
     #[error("the certificate of pmcd is not accepted: {0}")]
     Certificate(CertificateProblem),
-    /// pmcd wants a certificate of the client, and there is none.
+    /// pmcd demands a certificate, and the client has none.
     #[error("pmcd demands a certificate of the client")]
     CertificateRequired,
-    /// pmcd does not accept the certificate of the client, or misses one.
+    /// pmcd does not accept the client's certificate, or the lack of one.
     #[error("pmcd does not accept the certificate of this client: {0}")]
     ClientCertificate(String),
-    /// pmcd does not begin TLS, although it said that it can.
+    /// pmcd does not begin TLS, although it offered that.
     #[error("pmcd refuses TLS: {0}")]
     TlsRefused(PmStatus),
     /// Encryption failed.
@@ -69,30 +68,30 @@ pub enum ProtocolError {
     /// The user was not authenticated.
     #[error("authentication failed: {0}")]
     Authentication(AuthenticationError),
-    /// A reply of another type than the one due.
+    /// A reply has another type than the one due.
     #[error("a reply of type {found:#x} where {due:?} is due")]
     UnexpectedReply {
-        /// Number of its type.
+        /// Number of the type found.
         found: u32,
         /// The type due.
         due: PduType,
     },
-    /// An error without a code, or a notice where none can be.
+    /// A status that is not an error where a reply is due.
     #[error("status {status} where a reply is due")]
     UnexpectedStatus {
         /// The status.
         status: i32,
     },
-    /// More notices than any fetch can have.
+    /// There are more notices of changes than any fetch can have.
     #[error("more than {limit} notices of changes before one result")]
     TooManyNotices {
-        /// How many are accepted.
+        /// The maximum number.
         limit: u32,
     },
-    /// Bytes arrived although nothing was asked.
+    /// Bytes arrived although no reply was due.
     #[error("{bytes} bytes that answer no request")]
     Unsolicited {
-        /// How many.
+        /// Number of these bytes.
         bytes: usize,
     },
     /// The peer closed the connection.
@@ -102,16 +101,16 @@ pub enum ProtocolError {
         Some(bytes) => format!("pmcd closed the connection after {bytes} bytes of a reply"),
     })]
     Closed {
-        /// Bytes received of an unfinished PDU; `None` before the greeting.
+        /// Number of received bytes of an unfinished PDU; `None` before the greeting.
         received: Option<usize>,
     },
-    /// The peer closed the connection between the greeting and the first request.
+    /// The peer closed the connection after the greeting and before the first request.
     #[error("the peer closed the connection {stage}")]
     ClosedInHandshake {
-        /// What was under way.
+        /// The step that was under way.
         stage: &'static str,
     },
-    /// A request before the greeting or after an error.
+    /// A request was made before the handshake was complete, or after an error.
     #[error("the connection is not ready for requests")]
     NotReady,
 }

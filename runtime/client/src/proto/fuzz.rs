@@ -1,4 +1,4 @@
-//! Streams of any bytes against the whole life of a connection.
+//! Fuzz targets that feed arbitrary bytes to a connection during all of its life.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,10 +8,10 @@ use super::error::ProtocolError;
 use super::request::{Reply, Request};
 use super::tls::TlsClient;
 
-/// Feeds a stream of bytes to a connection with a request of every kind under
-/// way, in pieces whose sizes the first bytes choose, and checks that the
-/// events are those of the whole stream in one piece. The first byte also
-/// chooses whether pmcd is on this host, which lets it demand credentials.
+/// Feeds a stream of bytes to a connection with a request of every kind under way. The
+/// first bytes choose the sizes of the pieces. The events must be the same as for the
+/// whole stream in one piece. The first byte also chooses whether pmcd is on this host,
+/// where it may demand credentials.
 #[doc(hidden)]
 pub fn fuzz_stream(data: &[u8]) {
     let (sizes, stream) = data.split_at(data.len().min(8));
@@ -24,7 +24,7 @@ pub fn fuzz_stream(data: &[u8]) {
     assert_eq!(events_of(stream, peer, &sizes), whole);
 }
 
-/// What a connection makes of a stream that arrives in pieces of `sizes`, in turn.
+/// The events of a stream that arrives in pieces of `sizes`, in turn.
 pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
     use super::request::FetchRequest;
     use super::store::StoreRequest;
@@ -62,7 +62,7 @@ pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<Strin
     let mut rest = stream;
     let mut sizes = sizes.iter().cycle();
     loop {
-        // Nothing that comes before the requests could be a reply to them.
+        // Bytes that come before the requests cannot be replies to them.
         let size = if connection.is_ready() { sizes.next().map_or(1, |size| *size) } else { 1 };
         let (piece, after) = rest.split_at(rest.len().min(size));
         rest = after;
@@ -71,9 +71,9 @@ pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<Strin
             let event = match connection.poll() {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
-                // How much had arrived when the surplus was found differs.
+                // The number of surplus bytes depends on the pieces.
                 Err(ProtocolError::Unsolicited { .. }) => return events,
-                // More of the wrong greeting is shown if more had arrived.
+                // The shown part of a wrong greeting depends on the pieces.
                 Err(ProtocolError::NotPmcd { .. }) => return events,
                 Err(error) => {
                     events.push(error.to_string());
@@ -117,11 +117,11 @@ pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<Strin
     }
 }
 
-/// Feeds a stream of bytes to a connection before it is ready. The first byte
-/// chooses what the client wants, the next three the sizes of the pieces.
+/// Feeds a stream of bytes to a connection before it is ready. The first byte chooses
+/// what the client wants, the next three the sizes of the pieces.
 ///
-/// Whatever the peer says, who demands TLS or a proof of the password is not
-/// taken in; the password is not shown, what is sent has bounds, and the
+/// Whatever the peer sends, a client that demands TLS or a proof of the password does
+/// not become ready, the password is not shown, and the bytes sent are bounded. The
 /// pieces make no difference.
 #[doc(hidden)]
 pub fn fuzz_handshake(data: &[u8]) {
@@ -129,7 +129,7 @@ pub fn fuzz_handshake(data: &[u8]) {
     let sizes: Vec<usize> = head[1..].iter().map(|size| usize::from(*size) % 40 + 1).collect();
     let whole = outcome_of(stream, head[0], &[usize::MAX]);
     let pieces = outcome_of(stream, head[0], &sizes);
-    // How much had come when something was found wrong decides on its name.
+    // The pieces decide which of several problems is found first.
     assert_eq!(pieces.is_ok(), whole.is_ok(), "{pieces:?} {whole:?}");
     let unforgeable = wishes(head[0]);
     if matches!(unforgeable.security, Security::Required(_))
@@ -141,7 +141,7 @@ pub fn fuzz_handshake(data: &[u8]) {
 
 const FUZZ_PASSWORD: &str = "correct horse";
 
-/// What a client wants, from the bits of a number.
+/// The wishes of a client, from the bits of a number.
 fn wishes(bits: u8) -> ConnectionConfig {
     let method = match bits >> 3 & 3 {
         0 => None,
@@ -186,7 +186,7 @@ fn fuzz_tls() -> TlsClient {
     }
 }
 
-/// Whether a connection becomes ready; an error in words.
+/// Whether a connection becomes ready, or its error in words.
 fn outcome_of(stream: &[u8], bits: u8, sizes: &[usize]) -> Result<bool, String> {
     let config = wishes(bits);
     let shows_password =
@@ -202,7 +202,7 @@ fn outcome_of(stream: &[u8], bits: u8, sizes: &[usize]) -> Result<bool, String> 
         let told = |text: &[u8]| {
             text.windows(FUZZ_PASSWORD.len()).any(|part| part == FUZZ_PASSWORD.as_bytes())
         };
-        // What the peer says itself may be shown.
+        // Text that the peer has sent itself may be shown.
         let hidden = |text: &[u8]| told(stream) || !told(text);
         assert!(shows_password || hidden(outgoing), "the password is sent");
         connection.sent(outgoing.len());

@@ -1,12 +1,12 @@
-//! What comes before the first request: [`Connection`]'s way to being ready.
+//! The handshake: everything before a [`Connection`] is ready for requests.
 //!
 //! ```text
 //! Proxy ─► Greeting ─► TlsAllowed ─► Securing ─► Mechanisms ─► Authenticating ─► Verifying ─► Ready
 //! ```
 //!
-//! Everything but the greeting is left out where it is not wanted. pmcd
-//! acknowledges neither credentials nor the end of an authentication nor the
-//! name of a container; where there was any of it, a cheap request proves that
+//! Only the greeting is mandatory; all other steps are skipped if they are not wanted.
+//! pmcd acknowledges neither credentials, nor the end of an authentication, nor the
+//! name of a container. If the client sent any of these, a cheap request proves that
 //! all is well.
 
 use pmderive_core::model::PmStatus;
@@ -23,34 +23,34 @@ use crate::pdu::{
     MAX_SASL_BYTES, Pdu, PduType, SASL_KEY,
 };
 
-/// Where the handshake stands.
+/// The state of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The word of the proxy is due.
+    /// The proxy's answer is due.
     Proxy,
     /// The greeting is due.
     Greeting,
-    /// pmcd's word is due that TLS may begin.
+    /// pmcd's permission to begin TLS is due.
     TlsAllowed,
     /// TLS has begun.
     Securing,
-    /// The list of mechanisms of SASL is due.
+    /// The list of SASL mechanisms is due.
     Mechanisms,
-    /// The next message of SASL is due.
+    /// The next SASL message is due.
     Authenticating,
-    /// The reply to a cheap request is due, which tells whether what was
-    /// asked for was granted.
+    /// The reply to a cheap request is due. It tells whether pmcd granted what was
+    /// asked for.
     Verifying,
     Ready,
     Broken,
 }
 
-/// Longest PDU before the first reply.
+/// Maximum size of a PDU before the first reply.
 const MAX_PDU_BYTES: usize = HEADER_BYTES + 4 + MAX_SASL_BYTES;
 
 impl Connection {
-    /// Goes on as far as the bytes received allow: to [`Event::Ready`], or
-    /// without an event to [`Phase::Verifying`].
+    /// Goes on as far as the received bytes allow: to [`Event::Ready`], or without an
+    /// event to [`Phase::Verifying`].
     pub(super) fn shake_hands(&mut self) -> Result<Option<Event>, ProtocolError> {
         loop {
             let went_on = match self.phase {
@@ -107,7 +107,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// What to ask of a pmcd with these features.
+    /// The features to ask for, given the offered ones.
     fn wishes(&self, offered: Features) -> Result<Features, ProtocolError> {
         let config = &self.config;
         let mut flags = Features::default();
@@ -152,7 +152,7 @@ impl Connection {
         Ok(flags)
     }
 
-    /// What secures the connection, if anything may.
+    /// The TLS of the configuration, if it allows TLS.
     fn tls_client(&self) -> Option<&TlsClient> {
         match &self.config.security {
             Security::Required(tls) | Security::Relaxed(tls) => Some(tls),
@@ -174,7 +174,7 @@ impl Connection {
     }
 
     fn begin_tls(&mut self) -> Result<(), ProtocolError> {
-        // Whatever came before encryption began can be from anybody.
+        // Bytes that came before encryption began can be from anybody.
         if !self.unread().is_empty() {
             return Err(ProtocolError::Unsolicited { bytes: self.unread().len() });
         }
@@ -192,7 +192,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Says who the user is, or goes on to what follows that.
+    /// Waits for the SASL mechanisms if there is a user, otherwise goes on to the next
+    /// step.
     fn introduce(&mut self) -> Result<(), ProtocolError> {
         if self.config.credentials.is_some() {
             self.phase = Phase::Mechanisms;
@@ -201,7 +202,7 @@ impl Connection {
         self.verify()
     }
 
-    /// The next message of SASL, if it has arrived completely.
+    /// The next SASL message, if it has arrived completely.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
         let Some(code) = self.next_pdu(MAX_PDU_BYTES)? else { return Ok(None) };
         if code == PduType::Error.code() {
@@ -224,7 +225,7 @@ impl Connection {
 
     fn begin_authentication(&mut self) -> Result<bool, ProtocolError> {
         let Some(offered) = self.next_message()? else { return Ok(false) };
-        // Not needed any longer: it need not be kept.
+        // The credentials are not needed any more, so they are not kept.
         let Some(credentials) = self.config.credentials.take() else {
             return Err(ProtocolError::NotReady);
         };
@@ -255,8 +256,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Names the container, if one is wanted, and asks something cheap: if
-    /// anything up to here is not granted, an error comes before the reply.
+    /// Names the container, if one is wanted, and sends a cheap request. If pmcd has
+    /// rejected anything, an error comes before the reply.
     fn verify(&mut self) -> Result<(), ProtocolError> {
         let container = self.config.container.clone();
         let expected = self.queue(|out| {
@@ -270,7 +271,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What a status means that comes before the first reply.
+    /// The error for a status that comes before the first reply.
     pub(super) fn rejected(&self, status: i32) -> ProtocolError {
         if is_sasl_status(status) {
             return AuthenticationError::Refused { status }.into();
@@ -278,7 +279,7 @@ impl Connection {
         ProtocolError::Rejected(PmStatus(status))
     }
 
-    /// What the end of the stream means in a phase.
+    /// The error that the end of the stream means in a phase.
     pub(super) fn closed_during(&self, phase: Phase) -> ProtocolError {
         let stage = match (phase, self.config.forward) {
             (Phase::Ready | Phase::Broken, _) => {
@@ -297,7 +298,7 @@ impl Connection {
     }
 }
 
-/// Tells from the first bytes whether a peer can be a pmcd.
+/// Fails if the first bytes show that the peer is not a pmcd.
 fn check_greeting(received: &[u8]) -> Result<(), ProtocolError> {
     const GREETING: [u8; 8] = [0, 0, 0, 20, 0, 0, 0x70, 0];
     if GREETING.iter().zip(received).all(|(due, found)| due == found) {

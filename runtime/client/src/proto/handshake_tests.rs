@@ -1,4 +1,4 @@
-//! Handshakes with peers that are good, wrong, or cut off.
+//! Tests handshakes with peers that are good, wrong, or cut off.
 
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ fn a_connection_cut_anywhere_is_never_ready() {
         };
         assert!(expected, "cut after {cut}: {error}");
     }
-    // From the 53rd byte on nothing can be altered unnoticed, but for one byte
-    // of each record: TLS takes any minor version there.
+    // From the 53rd byte on, every altered byte is noticed, except for one byte of each
+    // record, where TLS accepts any minor version.
     let mut unnoticed = 0;
     for at in (53..total - 200).step_by(13) {
         let Err(error) = run(usize::MAX, Some(at)) else {
@@ -127,7 +127,8 @@ fn tls_is_only_begun_and_trusted_as_wanted() {
         outcome(required(), peer(ALL, refusing)),
         Err(ProtocolError::TlsRefused(PmStatus(-12_391)))
     );
-    // What somebody puts between the go-ahead and the encryption is not taken for pmcd's.
+    // Bytes that somebody inserts between the permission and the encryption must not be
+    // taken for pmcd's.
     let injecting = Faults { injected: vec![0; 5], ..Faults::default() };
     assert_eq!(
         outcome(required(), peer(ALL, injecting)),
@@ -143,7 +144,7 @@ fn heard(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
-/// What becomes of an authentication without TLS.
+/// The outcome of an authentication without TLS.
 fn authenticate(
     password: &str,
     method: Option<Method>,
@@ -163,7 +164,7 @@ fn authenticate(
 fn passwords_are_not_given_to_eavesdroppers() {
     let peer = || TestPeer::new(ALL, Faults::default());
     let plain = || peer().with_mechanisms("PLAIN LOGIN");
-    let words = "pmcd takes the password in the clear only, and the connection does not hide it";
+    let words = "pmcd accepts the password only unencrypted, and the connection does not hide it";
     assert_eq!(authenticate(PASSWORD, None, plain()), Err(words.to_owned()));
     let sent = authenticate(PASSWORD, Some(Method::Plain), plain()).expect("wanted");
     assert_eq!(sent, ["creds 0x0004", "PLAIN\\x00\\x00fred\\x00pencil", "children"]);
@@ -186,8 +187,8 @@ fn passwords_are_not_given_to_eavesdroppers() {
     );
 }
 
-/// In `LOGIN` pmcd asks for one after the other. It is used if it is asked for,
-/// and by itself only where nobody can listen.
+/// In `LOGIN`, pmcd asks for user and password one after the other. It is used if the
+/// user asks for it; by itself, the client uses it only where nobody can listen.
 #[test]
 fn user_and_password_are_told_one_by_one() {
     let sasl = vec![None, Some(b"User Name\0".to_vec()), Some(b"Password\0".to_vec())];
@@ -197,7 +198,7 @@ fn user_and_password_are_told_one_by_one() {
     };
     let sent = authenticate(PASSWORD, Some(Method::Login), peer()).expect("wanted");
     assert_eq!(sent, ["creds 0x0004", "LOGIN\\x00", "fred", "pencil", "children"]);
-    let words = "pmcd takes the password in the clear only, and the connection does not hide it";
+    let words = "pmcd accepts the password only unencrypted, and the connection does not hide it";
     assert_eq!(authenticate(PASSWORD, None, peer()), Err(words.to_owned()));
     let credentials = user(PASSWORD, None);
     let same = ConnectionConfig { credentials, peer: Peer::SameHost, ..Default::default() };
@@ -232,11 +233,11 @@ fn authentications_that_fail_say_why() {
         ),
         (
             authenticate(PASSWORD, None, scripted(&[Some(b"GSSAPI \xff")])),
-            "pmcd offers \"GSSAPI \\xff\", and SCRAM-SHA-256, PLAIN or LOGIN is needed",
+            "pmcd offers \"GSSAPI \\xff\", but SCRAM-SHA-256, PLAIN or LOGIN is needed",
         ),
         (
             authenticate(PASSWORD, plain, scripted(&[Some(b"SCRAM-SHA-256")])),
-            "pmcd offers \"SCRAM-SHA-256\", and PLAIN is needed",
+            "pmcd offers \"SCRAM-SHA-256\", but PLAIN is needed",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[None, None, Some(b"v=AAAA")])),
@@ -244,25 +245,25 @@ fn authentications_that_fail_say_why() {
         ),
         (
             authenticate(PASSWORD, None, scripted(&[None, None, Some(b"")])),
-            "pmcd's part of the authentication makes no sense: part 1 is not of the form x=value",
+            "pmcd sent an invalid message of the authentication: part 1 is not of the form x=value",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[None, Some(b"r=abc,s=AAAA,i=4096")])),
-            "pmcd's part of the authentication makes no sense: internal mechanism error: \
+            "pmcd sent an invalid message of the authentication: internal mechanism error: \
              SCRAM protocol error: returned server nonce is invalid",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[None, Some(b"r=abc,,i=4096")])),
-            "pmcd's part of the authentication makes no sense: part 2 is not of the form x=value",
+            "pmcd sent an invalid message of the authentication: part 2 is not of the form x=value",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[None, Some(b"r=abc,s=AAAA,i=many")])),
-            "pmcd's part of the authentication makes no sense: \
+            "pmcd sent an invalid message of the authentication: \
              the number of rounds is not a number",
         ),
         (
             authenticate(PASSWORD, None, hashing(u32::MAX)),
-            "pmcd asks for 4294967295 rounds of hashing, at most 1000000 are done",
+            "pmcd asks for 4294967295 rounds of hashing; at most 1000000 are allowed",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[Some(&long)])),

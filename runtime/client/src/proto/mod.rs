@@ -1,9 +1,9 @@
 //! The client's side of the conversation with pmcd, without sockets and clock.
 //!
-//! [`Connection`] takes the bytes that arrive and says what they mean, and takes
-//! requests and says which bytes to send. Replies carry no request number, so it
-//! keeps a queue of the replies that are due. The caller decides how long to wait
-//! for them, see [`crate::transport`].
+//! [`Connection`] accepts received bytes and returns events. It accepts requests and
+//! returns the bytes to send. Replies carry no request number, so it keeps a queue of
+//! the replies that are due. The caller decides how long to wait for them (see
+//! [`crate::transport`]).
 
 //!
 //! ```text

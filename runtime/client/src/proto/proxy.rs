@@ -1,19 +1,19 @@
-//! The few words with a pmproxy(1) before it becomes a pipe to pmcd.
+//! The exchange with a pmproxy(1) before it becomes a pipe to pmcd.
 //!
-//! The client says `pmproxy-client 1`, the proxy `pmproxy-server 1`, the client
-//! the address and port of pmcd, a line each. The proxy does not answer that:
-//! the next bytes are pmcd's, or the end of the stream.
+//! Each message is a line. The client sends `pmproxy-client 1`, the proxy
+//! `pmproxy-server 1`, and the client the address and port of pmcd. The proxy does not
+//! answer that: the next bytes are pmcd's, or the stream ends.
 
 use super::config::Forward;
 use super::error::ProtocolError;
 
-/// How the client begins.
+/// The client's first line.
 pub(super) const OPENING: &[u8] = b"pmproxy-client 1\n";
 
 const ANSWER: &[u8] = b"pmproxy-server 1\n";
 
-/// Length of the proxy's answer at the start of what was `received`; `None`
-/// while it is incomplete. Tells from the first bytes if it is another.
+/// Length of the proxy's answer at the start of `received`; `None` while it is
+/// incomplete. The first wrong byte is an error.
 pub(super) fn answer(received: &[u8]) -> Result<Option<usize>, ProtocolError> {
     if ANSWER.iter().zip(received).any(|(due, found)| due != found) {
         let shown = &received[..received.len().min(32)];

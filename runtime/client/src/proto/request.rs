@@ -1,7 +1,7 @@
-//! What can be asked of pmcd, and what it answers.
+//! Requests to pmcd, and its replies.
 //!
-//! Requests borrow what they ask about; replies borrow from the bytes received
-//! where they may be large.
+//! Requests borrow what they ask about. Replies borrow from the received bytes where
+//! they may be large.
 
 use std::sync::Arc;
 
@@ -13,44 +13,45 @@ use crate::pdu::{
     PduType, PmnsChild, PmnsIds, PmnsNames, PmnsTraverse, Resolution, ResultFrame, TextRequest,
 };
 
-/// One request; each has one reply, or a status instead.
+/// One request. Its answer is one reply, or a status.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
-    /// Identifiers of names. Together they must fit into one PDU of
-    /// [`MAX_REQUEST_BYTES`]. Answered by [`Reply::Ids`]; one name that is not
-    /// found is answered by its status.
+    /// Identifiers of names. All names must fit into one PDU of [`MAX_REQUEST_BYTES`].
+    /// Answered by [`Reply::Ids`]. If only one name was asked for and it is not found,
+    /// the answer is its status.
     LookupNames(&'a [&'a str]),
-    /// Descriptor of one metric, answered by [`Reply::Desc`].
+    /// The descriptor of one metric. Answered by [`Reply::Desc`].
     LookupDesc(Pmid),
-    /// Descriptors of several metrics, answered by [`Reply::Descs`]; one that
-    /// is not found is answered by its status. Only for a pmcd with
-    /// [`crate::pdu::Features::DESCS`].
+    /// Descriptors of several metrics. Answered by [`Reply::Descs`]. If only one metric
+    /// was asked for and it is not found, the answer is its status. Only for a pmcd
+    /// with [`crate::pdu::Features::DESCS`].
     LookupDescs(&'a [Pmid]),
-    /// All instances of a domain, answered by [`Reply::Instances`].
+    /// All instances of a domain. Answered by [`Reply::Instances`].
     InstanceDomain(InDom),
-    /// The instance that the agent finds for a name, which is not empty;
-    /// answered by [`Reply::Instance`].
+    /// The instance that the agent finds for a name, which must not be empty. Answered
+    /// by [`Reply::Instance`].
     LookupInstance(InDom, &'a str),
-    /// Name of an instance, which is not -1; answered by [`Reply::InstanceName`].
+    /// The name of an instance, which must not be -1. Answered by
+    /// [`Reply::InstanceName`].
     InstanceName(InDom, InstId),
-    /// All metric names at or below a node, answered by [`Reply::Names`].
+    /// All metric names at or below a node. Answered by [`Reply::Names`].
     Traverse(&'a str),
-    /// Children of a node, answered by [`Reply::Names`] with statuses.
+    /// The children of a node. Answered by [`Reply::Names`] with statuses.
     Children(&'a str),
-    /// All names of a metric, answered by [`Reply::Names`].
+    /// All names of a metric. Answered by [`Reply::Names`].
     NamesOf(Pmid),
-    /// Help text, answered by [`Reply::Text`].
+    /// A help text. Answered by [`Reply::Text`].
     HelpText(TextRequest),
-    /// Labels, answered by [`Reply::Labels`]. Only for a pmcd with
+    /// The labels of a level. Answered by [`Reply::Labels`]. Only for a pmcd with
     /// [`crate::pdu::Features::LABELS`].
     Labels(LabelLevel),
-    /// Values, answered by [`Reply::Result`].
+    /// The values of metrics. Answered by [`Reply::Result`].
     Fetch(&'a Arc<FetchRequest>),
-    /// Other values for metrics, answered by [`Reply::Stored`].
+    /// New values for metrics. Answered by [`Reply::Stored`].
     Store(&'a StoreRequest),
 }
 
-/// A request for values, encoded once and sent often.
+/// A request for values, which is encoded once and sent often.
 #[derive(Debug)]
 pub struct FetchRequest {
     pub(super) pdu: Vec<u8>,
@@ -59,31 +60,31 @@ pub struct FetchRequest {
 }
 
 impl FetchRequest {
-    /// The most metrics that pmcd accepts in one request.
+    /// Maximum number of metrics that pmcd accepts in one request.
     pub const MAX_PMIDS: usize = (MAX_REQUEST_BYTES - Fetch::FIXED_BYTES) / 4;
 
-    /// Encodes the request for context 0 of a connection. `pmids` are at least
-    /// one and at most [`FetchRequest::MAX_PMIDS`].
+    /// Encodes the request for context 0 of a connection. `pmids` must have at least
+    /// one and at most [`FetchRequest::MAX_PMIDS`] metrics.
     pub fn new(pmids: &[Pmid], resolution: Resolution) -> FetchRequest {
         let mut pdu = Vec::new();
         Fetch { resolution, context: 0, pmids: pmids.into() }.encode(&mut pdu);
         FetchRequest { pdu, pmids: pmids.into(), resolution }
     }
 
-    /// Which of the two requests this is.
+    /// Microsecond or nanosecond stamps.
     pub fn resolution(&self) -> Resolution {
         self.resolution
     }
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Debug, PartialEq)]
 pub enum Reply<'a> {
     /// One identifier per name; [`Pmid::NULL`] for a name that was not found.
     Ids(Vec<Pmid>),
-    /// The descriptor asked for.
+    /// A descriptor.
     Desc(MetricDesc),
-    /// One descriptor per metric; `None` for one that was not found.
+    /// One descriptor per metric; `None` for a metric that was not found.
     Descs(Vec<Option<MetricDesc>>),
     /// Instances.
     Instances(Instances<'a>),
@@ -97,13 +98,13 @@ pub enum Reply<'a> {
     Text(&'a [u8]),
     /// Labels.
     Labels(Vec<LabelSet>),
-    /// Values; [`super::Connection::take_result`] gives them.
+    /// The values; [`super::Connection::take_result`] returns them.
     Result(ResultFrame),
     /// The values are stored.
     Stored,
 }
 
-/// A reply that is due, with what is needed to judge it.
+/// A reply that is due, with the data to check it.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
     Ids(usize),
@@ -141,7 +142,7 @@ impl Expected {
                 Resolution::Micro => PduType::Result,
                 Resolution::Nano => PduType::HighresResult,
             },
-            // Success has no PDU of its own.
+            // Success has no PDU of its own: it is a status of 0.
             Expected::Stored => PduType::Error,
         }
     }
@@ -177,8 +178,8 @@ impl Expected {
                 Ok(Reply::Descs(descs))
             }
             Expected::Instances(indom) => {
-                // The domain in the reply is what the agent left there: for some
-                // of its own domains pmcd sends whatever was in memory.
+                // The domain in the reply is unreliable: for some of its own domains,
+                // pmcd sends whatever was in memory.
                 let mut instances = Instances::decode(pdu)?;
                 instances.indom = *indom;
                 Ok(Reply::Instances(instances))
@@ -208,14 +209,14 @@ impl Expected {
     }
 }
 
-/// The one instance of an answer about one.
+/// The only instance of a reply.
 fn single(pdu: &[u8]) -> Result<(InstId, &[u8]), crate::pdu::DecodeError> {
     let instances = Instances::decode(pdu)?;
     same("instance", "numinst", 16, instances.len(), 1)?;
     Ok(instances.iter().next().unwrap_or((-1, &[])))
 }
 
-/// Compares a number of a reply with that of its request.
+/// Fails unless a number in a reply is the one that the request implies.
 fn same<T: TryInto<i64> + PartialEq>(
     structure: &'static str,
     field: &'static str,
@@ -232,7 +233,7 @@ fn same<T: TryInto<i64> + PartialEq>(
 }
 
 impl Request<'_> {
-    /// Appends the request's PDU and tells which reply is due.
+    /// Appends the request's PDU, and returns the reply that is due.
     pub(super) fn encode(self, out: &mut Vec<u8>) -> Expected {
         match self {
             Request::LookupNames(names) => {

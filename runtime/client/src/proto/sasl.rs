@@ -1,9 +1,9 @@
 //! Authentication: the client's side of an exchange of SASL messages.
 //!
-//! Input: the messages of pmcd. Output: those of the client. When the exchange is
-//! over, pmcd's silence means success. The mechanisms are `rsasl`'s. This
-//! module decides which mechanism is used, how much work and how many messages a
-//! peer can ask for, and what its refusals mean in words.
+//! Input: the messages of pmcd. Output: those of the client. pmcd is silent after a
+//! successful exchange. `rsasl` implements the mechanisms. This module chooses a
+//! mechanism, limits the work and the number of messages that a peer can demand, and
+//! translates its refusals into words.
 
 use std::fmt;
 
@@ -15,65 +15,66 @@ use super::config::{Credentials, Method};
 use super::error::ProtocolError;
 use crate::pdu::MAX_SASL_BYTES;
 
-/// Most rounds of hashing that a peer can demand of us: more than anyone
-/// recommends, and done within a second or two.
+/// Maximum number of hashing rounds that a peer can demand. This is more than anybody
+/// recommends, and takes a second or two.
 const MAX_ITERATIONS: u32 = 1_000_000;
 
-/// Most messages of pmcd after its list of mechanisms; SCRAM has two.
+/// Maximum number of pmcd's messages after its list of mechanisms. SCRAM needs two.
 const MAX_CHALLENGES: u32 = 8;
 
-/// PMAPI codes below this one are SASL's, which are negative themselves.
+/// PMAPI codes below this one stand for SASL codes, which are negative themselves.
 const SASL_BASE: i32 = -21_344;
 
-/// Why nobody could be authenticated.
+/// The reasons why an authentication failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthenticationError {
-    /// pmcd wants to know who the user is, and nobody told.
+    /// pmcd demands to know the user, and the client has no credentials.
     #[error("pmcd demands to know who the user is")]
     CredentialsRequired,
-    /// pmcd does not offer the mechanism that was asked for, or none that
-    /// this client knows.
-    #[error("pmcd offers {offered}, and {wanted} is needed")]
+    /// pmcd does not offer the mechanism that was asked for, or none that this client
+    /// knows.
+    #[error("pmcd offers {offered}, but {wanted} is needed")]
     NoMechanism {
-        /// What pmcd offers.
+        /// The mechanisms that pmcd offers.
         offered: String,
-        /// What would do.
+        /// The mechanisms that would do.
         wanted: &'static str,
     },
     /// The only common mechanism would show the password to eavesdroppers.
-    #[error("pmcd takes the password in the clear only, and the connection does not hide it")]
+    #[error("pmcd accepts the password only unencrypted, and the connection does not hide it")]
     PasswordInTheClear,
     /// pmcd refuses the user.
     #[error("{} (status {status})", refusal(*.status))]
     Refused {
-        /// The status of pmcd.
+        /// pmcd's status.
         status: i32,
     },
-    /// pmcd does not know the password itself: it may be somebody else.
+    /// The peer could not prove that it knows the password, so it may not be the right
+    /// pmcd.
     #[error("the peer could not prove that it knows the password: it may not be the right pmcd")]
     PeerNotProven,
-    /// What pmcd says makes no sense.
-    #[error("pmcd's part of the authentication makes no sense: {0}")]
+    /// A message of pmcd is invalid.
+    #[error("pmcd sent an invalid message of the authentication: {0}")]
     Malformed(String),
-    /// pmcd asks for more work than anybody needs.
-    #[error("pmcd asks for {iterations} rounds of hashing, at most {MAX_ITERATIONS} are done")]
+    /// pmcd demands too much work.
+    #[error("pmcd asks for {iterations} rounds of hashing; at most {MAX_ITERATIONS} are allowed")]
     TooMuchWork {
-        /// What it asked for.
+        /// The number of rounds that it demands.
         iterations: u64,
     },
-    /// pmcd does not come to an end.
-    #[error("pmcd has asked {MAX_CHALLENGES} questions and still does not come to an end")]
+    /// pmcd sends too many messages.
+    #[error("pmcd has asked more than {MAX_CHALLENGES} questions")]
     Endless,
     /// User and password do not fit into a message.
     #[error("the names of user and realm and the password are too long together")]
     TooLong,
-    /// User or password hold what no mechanism can carry.
+    /// User or password contain something that no mechanism can transmit.
     #[error("the name of the user or the password cannot be used: {0}")]
     Unusable(String),
 }
 
-/// Codes of SASL in words.
+/// SASL codes in words.
 const REFUSALS: &[(i32, &str)] = &[
     (-1, "authentication failed"),
     (-2, "pmcd has no memory for the authentication"),
@@ -98,7 +99,7 @@ const REFUSALS: &[(i32, &str)] = &[
     (-28, "the user has no password"),
 ];
 
-/// What a status of pmcd during the authentication means.
+/// The meaning of a status of pmcd during the authentication.
 fn refusal(status: i32) -> String {
     let code = status.wrapping_sub(SASL_BASE);
     match REFUSALS.iter().find(|(known, _)| *known == code) {
@@ -108,7 +109,7 @@ fn refusal(status: i32) -> String {
     }
 }
 
-/// An exchange under way.
+/// An exchange that is under way.
 pub(super) struct Sasl {
     session: Session,
     method: Method,
@@ -126,9 +127,8 @@ impl fmt::Debug for Sasl {
 }
 
 impl Sasl {
-    /// Chooses among the mechanisms that pmcd `offered` and appends the first
-    /// message to `out`. `hides_passwords` if nobody but the right pmcd can
-    /// read what is sent.
+    /// Chooses among the mechanisms that pmcd `offered`, and appends the first message
+    /// to `out`. `hides_passwords` says that only the right pmcd can read what is sent.
     pub(super) fn begin(
         offered: &[u8],
         credentials: &Credentials,
@@ -149,7 +149,7 @@ impl Sasl {
         let mut sasl = Sasl { session, method, challenges: 0, is_finished: false };
         out.extend_from_slice(method.name().as_bytes());
         out.push(0);
-        // In LOGIN pmcd speaks first.
+        // In LOGIN, pmcd speaks first.
         if sasl.session.are_we_first() {
             sasl.step(None, out).map_err(|error| match error {
                 AuthenticationError::Malformed(problem) => unusable(&problem),
@@ -159,12 +159,12 @@ impl Sasl {
         if out.len() > MAX_SASL_BYTES { Err(AuthenticationError::TooLong) } else { Ok(sasl) }
     }
 
-    /// True when the client has said and heard all it needs.
+    /// True if the client needs neither to send nor to receive more.
     pub(super) fn is_finished(&self) -> bool {
         self.is_finished
     }
 
-    /// Answers a message of pmcd: the answer, which may be empty, goes to `out`.
+    /// Answers a message of pmcd. The answer goes to `out`; it may be empty.
     pub(super) fn answer(
         &mut self,
         challenge: &[u8],
@@ -199,8 +199,8 @@ impl Sasl {
     }
 }
 
-/// The mechanism to use: the one that was asked for, else the best offered
-/// that keeps the password from eavesdroppers.
+/// The mechanism to use: the one that was asked for, or the best one offered that hides
+/// the password from eavesdroppers.
 fn choose(
     offered: &[u8],
     wanted: Option<Method>,
@@ -229,9 +229,9 @@ fn choose(
     }
 }
 
-/// Judges a message of SCRAM before the mechanism sees it, which expects
-/// well-formed messages and does as much work as these demand (RFC 5802: `key=value`
-/// pairs between commas, keys of one letter).
+/// Checks a message of SCRAM before the mechanism gets it. The mechanism expects
+/// well-formed messages and does as much work as these demand. RFC 5802 prescribes
+/// `key=value` pairs between commas, with keys of one letter.
 fn check_scram(message: &[u8]) -> Result<(), AuthenticationError> {
     for (position, pair) in message.split(|byte| *byte == b',').enumerate() {
         let [key, b'=', value @ ..] = pair else {
@@ -253,7 +253,7 @@ fn check_scram(message: &[u8]) -> Result<(), AuthenticationError> {
     Ok(())
 }
 
-/// True for a status that tells of a failed authentication.
+/// True for a status of a failed authentication.
 pub(super) fn is_sasl_status(status: i32) -> bool {
     (SASL_BASE - 100..SASL_BASE).contains(&status)
 }

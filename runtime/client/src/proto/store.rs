@@ -1,27 +1,27 @@
 //! The request to change values.
 //!
-//! It is a result as a fetch delivers it, sent the other way: values of
-//! metrics of type 32 and U32 in place, all others in blocks.
+//! It has the form of a fetch's result: values of metrics of type 32 and U32 are in
+//! place, all others in blocks.
 
 use pmderive_core::model::{PmStatus, RawValue, Timestamp};
 use pmderive_core::result::{MetricValues, ResultPart, ResultWriter};
 
 use crate::pdu::{MAX_REQUEST_BYTES, Resolution, encode_result};
 
-/// A request to change values (pmStore(3)), encoded.
+/// An encoded request to change values (`pmStore(3)`).
 #[derive(Debug)]
 pub struct StoreRequest {
     pdu: Vec<u8>,
 }
 
 impl StoreRequest {
-    /// Encodes the request. All values of a metric are either in place or in
+    /// Encodes the request. The values of a metric are either all in place or all in
     /// blocks.
     ///
     /// # Errors
-    /// `PM_ERR_TOOSMALL` without any metric; `PM_ERR_BADSTORE` for a metric
-    /// that failed, has no values, or values of both kinds; `PM_ERR_TOOBIG`
-    /// for what pmcd does not take in one request.
+    /// `PM_ERR_TOOSMALL` if there is no metric; `PM_ERR_BADSTORE` for a metric that has
+    /// failed, has no values, or has values of both kinds; `PM_ERR_TOOBIG` if pmcd does
+    /// not accept that much in one request.
     pub fn new(values: &[MetricValues]) -> Result<StoreRequest, PmStatus> {
         if values.is_empty() {
             return Err(PmStatus::TOOSMALL);
@@ -42,7 +42,8 @@ impl StoreRequest {
                     RawValue::InPlace(word) => writer.in_place(one.instance, *word),
                     RawValue::Block { code, bytes: data } => {
                         bytes = bytes.saturating_add(data.len());
-                        // No value longer than a request gets as far as its block's length.
+                        // This also ensures that no value is too long for the length
+                        // field of its block.
                         if bytes > MAX_REQUEST_BYTES {
                             return Err(PmStatus::TOOBIG);
                         }
@@ -59,7 +60,7 @@ impl StoreRequest {
         Ok(StoreRequest { pdu })
     }
 
-    /// The request's PDU.
+    /// The encoded PDU.
     pub(super) fn pdu(&self) -> &[u8] {
         &self.pdu
     }

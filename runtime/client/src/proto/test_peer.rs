@@ -1,4 +1,5 @@
-//! A pmcd for tests of handshakes: bytes in, bytes out, and wrong where it is told to be.
+//! A pmcd for tests of handshakes: bytes in, bytes out. It makes the mistakes that a
+//! test asks for.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::pdu::{
     SASL_KEY,
 };
 
-/// A certificate for `localhost` and its key, made once.
+/// A certificate for `localhost` and its key.
 pub(super) struct Identity {
     pub(super) certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -61,18 +62,18 @@ impl Identity {
     }
 }
 
-/// What the peer does otherwise than a good pmcd.
+/// The peer's deviations from a good pmcd.
 #[derive(Default)]
 pub(super) struct Faults {
-    /// Takes the place of the status that allows TLS.
+    /// Replaces the status that allows TLS.
     pub(super) tls_status: i32,
-    /// Follows that status at once, in the clear.
+    /// Follows that status directly, unencrypted.
     pub(super) injected: Vec<u8>,
-    /// Take the places of the messages of SASL, from the list of mechanisms on.
+    /// Replace SASL messages, beginning with the list of mechanisms.
     pub(super) sasl: Vec<Option<Vec<u8>>>,
-    /// Comes instead of what would follow the last message of SASL.
+    /// Replaces whatever would follow the last SASL message.
     pub(super) verdict: i32,
-    /// Number of rounds of hashing; 0 for the usual.
+    /// Number of hashing rounds; 0 for the usual number.
     pub(super) iterations: u32,
 }
 
@@ -87,13 +88,13 @@ pub(super) struct TestPeer {
     proxy: bool,
     tls: Option<ServerConnection>,
     input: Vec<u8>,
-    /// What the client is to receive.
+    /// Bytes that the client has yet to receive.
     pub(super) output: Vec<u8>,
     flags: Option<Features>,
-    /// Messages of SASL sent so far.
+    /// Number of SASL messages sent so far.
     said: usize,
     first: Vec<u8>,
-    /// The lines and PDUs of the client in words.
+    /// The client's lines and PDUs, in words.
     pub(super) heard: Vec<String>,
 }
 
@@ -133,7 +134,7 @@ impl TestPeer {
         self
     }
 
-    /// Takes bytes of the client and answers them.
+    /// Receives bytes of the client and answers them.
     pub(super) fn receive(&mut self, bytes: &[u8]) {
         match &mut self.tls {
             None => self.input.extend_from_slice(bytes),
@@ -229,7 +230,7 @@ impl TestPeer {
         }
     }
 
-    /// Sends a message of SASL, or what takes its place.
+    /// Sends a SASL message, or its replacement.
     fn say(&mut self, message: Vec<u8>) {
         let other = self.faults.sasl.get_mut(self.said).and_then(Option::take);
         self.said += 1;
@@ -306,9 +307,9 @@ impl TestPeer {
     }
 }
 
-/// Brings a connection and a peer together, in pieces of `piece` bytes, until
-/// the client is ready or gives up. `cut` is where the peer's bytes end;
-/// `garbled` a byte of them that arrives otherwise.
+/// Lets a connection and a peer exchange bytes, in pieces of `piece` bytes, until the
+/// client is ready or gives up. The peer's bytes end at `cut`. The byte at `garbled`
+/// arrives changed.
 pub(super) fn converse(
     connection: &mut Connection,
     peer: &mut TestPeer,

@@ -1,9 +1,8 @@
 //! TLS around the conversation, still without sockets and clock.
 //!
-//! Bytes received are kept in [`TlsChannel::received`] until
-//! [`TlsChannel::open`] turns them into the peer's plain bytes;
-//! [`TlsChannel::seal`] turns plain bytes into those to send. The
-//! [`TlsClient`], which is made outside, says whether a certificate is good.
+//! [`TlsChannel::received`] holds received bytes until [`TlsChannel::open`] decrypts
+//! them. [`TlsChannel::seal`] encrypts the bytes to send. The [`TlsClient`] decides
+//! whether a certificate is good; it is made elsewhere.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -18,13 +17,13 @@ use crate::pdu::Header;
 /// What the client needs for TLS with one host.
 #[derive(Clone)]
 pub struct TlsClient {
-    /// Which certificates and ciphers are good.
+    /// The accepted certificates and ciphers.
     pub config: Arc<ClientConfig>,
-    /// Name or address of the host, which its certificate has to bear.
+    /// Name or address of the host. The certificate must contain it.
     pub server: ServerName<'static>,
     /// True if `config` has a certificate of the client.
     pub has_certificate: bool,
-    /// True if `config` accepts no certificate but those of the host.
+    /// True if `config` accepts only certificates of this host.
     pub is_verified: bool,
 }
 
@@ -38,11 +37,11 @@ impl fmt::Debug for TlsClient {
     }
 }
 
-/// What is wrong with the certificate of pmcd.
+/// The problem with pmcd's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertificateProblem {
-    /// No authority that the client trusts vouches for it.
+    /// No authority that the client trusts has signed it.
     #[error("no authority that this client trusts vouches for it")]
     UnknownIssuer,
     /// It is for other hosts.
@@ -53,23 +52,25 @@ pub enum CertificateProblem {
         /// The names in the certificate.
         presented: Vec<String>,
     },
-    /// Its time is over.
+    /// It has expired.
     #[error("it has expired")]
     Expired,
-    /// Its time has not come.
+    /// It is not valid yet.
     #[error("it is not valid yet: is the clock of this machine right?")]
     NotYetValid,
-    /// A certificate in its chain has signed another one, which only an
-    /// authority may.
-    #[error("it, or a certificate in its chain, is signed by one that is no authority's")]
+    /// A certificate in its chain has signed another one, although it does not belong
+    /// to an authority.
+    #[error(
+        "it, or a certificate in its chain, was signed with a certificate that is not an authority's"
+    )]
     NotAnAuthority,
-    /// Something else.
+    /// Any other problem, in words.
     #[error("{0}")]
     Other(String),
 }
 
 impl CertificateProblem {
-    /// What the libraries say, in words for users.
+    /// Translates the TLS library's error into words for users.
     pub(crate) fn of(error: &CertificateError) -> CertificateProblem {
         use CertificateError as Error;
         let other = |text: &str| CertificateProblem::Other(text.to_owned());
@@ -119,7 +120,7 @@ fn wrong_name(expected: &str, presented: &[String]) -> String {
     if presented.is_empty() {
         return format!("it names no host, {expected} was expected");
     }
-    // They come as `DnsName("web1")`.
+    // The library gives them as `DnsName("web1")`.
     let bare = |name: &String| {
         let inner = name.split_once('(').map_or(name.as_str(), |(_, inner)| inner);
         inner.trim_end_matches(')').trim_matches('"').to_owned()
@@ -131,9 +132,9 @@ fn wrong_name(expected: &str, presented: &[String]) -> String {
 /// One end of an encrypted stream.
 pub(super) struct TlsChannel {
     connection: Box<ClientConnection>,
-    /// Bytes received that are still encrypted.
+    /// Received bytes that are still encrypted.
     pub(super) received: Vec<u8>,
-    /// Plain bytes on their way to [`TlsChannel::seal`].
+    /// Plain bytes that [`TlsChannel::seal`] will encrypt.
     scratch: Vec<u8>,
 }
 
@@ -145,7 +146,7 @@ impl fmt::Debug for TlsChannel {
 }
 
 impl TlsChannel {
-    /// Begins the handshake: its first bytes go to `out`.
+    /// Begins the handshake. Its first bytes go to `out`.
     pub(super) fn begin(
         client: &TlsClient,
         out: &mut Vec<u8>,
@@ -153,7 +154,7 @@ impl TlsChannel {
         let mut connection =
             ClientConnection::new(Arc::clone(&client.config), client.server.clone())
                 .map_err(tls_error)?;
-        // What is written is taken out at once.
+        // Written bytes are taken out at once, so the buffer needs no limit.
         connection.set_buffer_limit(None);
         let mut channel = TlsChannel {
             connection: Box::new(connection),
@@ -169,8 +170,8 @@ impl TlsChannel {
         self.connection.is_handshaking()
     }
 
-    /// Decrypts what was received and appends it to `plain`; what TLS itself
-    /// has to answer goes to `out`, alerts included.
+    /// Decrypts the received bytes and appends them to `plain`. TLS's own messages,
+    /// alerts included, go to `out`.
     pub(super) fn open(
         &mut self,
         plain: &mut Vec<u8>,
@@ -179,7 +180,7 @@ impl TlsChannel {
         let mut rest = self.received.as_slice();
         let mut outcome = Ok(());
         while !rest.is_empty() && outcome.is_ok() {
-            // Takes a few kilobytes at a time, and fails only on what is too much.
+            // This reads a few kilobytes at a time, and fails only if that is too much.
             if self.connection.read_tls(&mut rest).map_err(tls_failure)? == 0 {
                 break;
             }
@@ -195,11 +196,11 @@ impl TlsChannel {
         outcome.map_err(tls_error)
     }
 
-    /// Encrypts the PDUs that `encode` appends to its argument, into `out`.
+    /// Encrypts the PDUs that `encode` writes, and appends them to `out`.
     ///
-    /// Each has a record of its own: pmcd waits for its socket to have
-    /// something to read, and does not know of a PDU that came with the one
-    /// before and is in the hands of its TLS library already.
+    /// Each PDU gets a record of its own. pmcd waits until its socket has something to
+    /// read; it does not notice a second PDU of the same record, which is in its TLS
+    /// library already.
     pub(super) fn seal<T>(
         &mut self,
         out: &mut Vec<u8>,
@@ -218,8 +219,8 @@ impl TlsChannel {
         Ok(encoded)
     }
 
-    /// Lets go of buffers with nothing in them.
-    pub(super) fn rest(&mut self) {
+    /// Frees empty buffers.
+    pub(super) fn release_buffers(&mut self) {
         self.scratch = Vec::new();
         if self.received.is_empty() {
             self.received = Vec::new();
@@ -238,7 +239,7 @@ fn tls_failure(error: std::io::Error) -> ProtocolError {
     ProtocolError::Tls(error.to_string())
 }
 
-/// What pmcd has against the certificate of this client.
+/// The reason why pmcd does not accept the client's certificate.
 fn refusal(alert: AlertDescription) -> &'static str {
     match alert {
         AlertDescription::CertificateRequired => "there is none",

@@ -1,4 +1,4 @@
-//! A connected stream socket that waits by means of tokio.
+//! A connected stream socket that waits with tokio.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -18,19 +18,19 @@ use super::socket::{readiness_now, receive_now};
 use super::tcp::{begin, outcome, unknown_host};
 use super::{Deadline, Readiness, Transport};
 
-/// A connected stream socket for tasks of a tokio runtime with I/O and time.
+/// A connected stream socket, for tasks of a tokio runtime with I/O and time enabled.
 #[derive(Debug)]
 pub enum AsyncSocket {
-    /// Over the network.
+    /// A socket over the network.
     Tcp(TcpStream),
-    /// On this machine.
+    /// A socket on this machine.
     Unix(UnixStream),
 }
 
 impl AsyncSocket {
-    /// `None` once the deadline has passed. That need not mean that the socket
-    /// is not ready: where other tasks have kept the thread busy, tokio may know
-    /// the time already, and not yet what has arrived.
+    /// Waits until the socket is ready; `None` once the deadline has passed. The socket
+    /// may be ready even then: if other tasks kept the thread busy, tokio may see the
+    /// time before it sees what has arrived.
     async fn ready(&self, interest: Interest, deadline: Deadline) -> io::Result<Option<Ready>> {
         let ready = async {
             match self {
@@ -61,7 +61,7 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Waits for an attempt to connect, but not for ever.
+/// Waits for an attempt to connect, with a time limit.
 async fn within<T>(
     limit: Option<Duration>,
     attempt: impl Future<Output = io::Result<T>>,
@@ -71,7 +71,7 @@ async fn within<T>(
     if let Ok(outcome) = timeout(limit, attempt.as_mut()).await {
         return outcome;
     }
-    // It may have succeeded while other tasks kept the thread busy.
+    // The attempt may have succeeded while other tasks kept the thread busy.
     yield_now().await;
     let late = poll_fn(|context| match attempt.as_mut().poll(context) {
         Poll::Ready(outcome) => Poll::Ready(outcome),
@@ -102,7 +102,7 @@ impl Transport for AsyncSocket {
         Err(last)
     }
 
-    /// A thread that tokio keeps for what blocks looks the name up.
+    /// Looks up the name in a thread that tokio keeps for blocking calls.
     async fn lookup(
         host: &str,
         port: u16,
@@ -148,7 +148,7 @@ impl Transport for AsyncSocket {
         Ok(Readiness { receive, send: ready.is_writable() })
     }
 
-    /// Tests may stop it and set it forward.
+    /// Tests may stop this clock and advance it.
     fn now() -> Instant {
         tokio::time::Instant::now().into_std()
     }

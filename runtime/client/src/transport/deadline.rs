@@ -1,16 +1,16 @@
-//! When something has to be done at the latest.
+//! The latest time for something to happen.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A point in time, or none.
+/// A point in time, or never.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// `limit` from `now`; without a limit, never.
+    /// The deadline `limit` after `now`; without a limit, never.
     pub fn after(now: Instant, limit: Option<Duration>) -> Deadline {
-        // A limit beyond what the clock can express is none.
+        // If the clock cannot express the deadline, there is none.
         Deadline(limit.and_then(|limit| now.checked_add(limit)))
     }
 
@@ -19,10 +19,10 @@ impl Deadline {
         self.0
     }
 
-    /// Time that is left as of `now`, more than zero; `None` for any time.
+    /// Time left at `now`, more than zero; `None` for no limit.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] when none is left.
+    /// [`io::ErrorKind::TimedOut`] if no time is left.
     pub fn remaining(self, now: Instant) -> io::Result<Option<Duration>> {
         let Some(end) = self.0 else { return Ok(None) };
         match end.saturating_duration_since(now) {

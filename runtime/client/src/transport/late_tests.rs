@@ -1,5 +1,5 @@
-//! What has arrived is no time-out, however late somebody looks: with deadlines
-//! that have passed, and a clock that stands still but for the tests.
+//! What has arrived is not a time-out, however late it is read. These tests use
+//! deadlines that have passed, and a clock that only they advance.
 
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, Write};
@@ -16,9 +16,9 @@ use super::{AsyncSocket, Deadline, Readiness, Socket, Transport};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Reads and waits with a deadline that has passed: with a reply there,
-/// without, and at the end of the stream. What goes into `filler` goes out of
-/// the socket.
+/// Reads and waits with a deadline that has passed: with a reply in the socket, without
+/// one, and at the end of the stream. `filler` is a second handle of the socket, to
+/// fill its output.
 async fn look_late<T: Transport>(mut socket: T, filler: UnixStream, mut peer: UnixStream) {
     let passed = Deadline::after(T::now(), Some(Duration::ZERO));
     let mut inbox = Vec::with_capacity(4);
@@ -59,7 +59,7 @@ async fn a_task() {
     look_late(AsyncSocket::Unix(ours.try_into().expect("a runtime")), filler, peer).await;
 }
 
-/// The connection is there at once; the task looks after the time-out.
+/// The connection is made at once, but the task looks only after the time-out.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -73,7 +73,7 @@ async fn a_connection_that_is_there() {
     }
 }
 
-/// The peer refuses before the task looks whether it is connected.
+/// The peer resets the connection before the task checks whether it was made.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_was_reset() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -1,10 +1,11 @@
 //! Byte streams to a peer, with a deadline for everything that waits.
 //!
 //! Input: addresses. Output: a [`Transport`]. [`crate::proto`] knows what the bytes
-//! mean. Sending never waits for the peer to read, so that requests can be
-//! pipelined without the two ends blocking each other.
-//! [`Socket`] waits in the calling thread, [`AsyncSocket`] lets the thread do
-//! other things meanwhile; what is built on them is written once for both.
+//! mean.
+//!
+//! Sending never waits for the peer to read, so requests can be pipelined without a
+//! deadlock. [`Socket`] waits in the calling thread. [`AsyncSocket`] lets the thread do
+//! other things meanwhile. Code on top of them is written once for both.
 
 mod asynchronous;
 mod deadline;
@@ -28,8 +29,8 @@ pub use unix::connect_unix;
 
 /// A stream of bytes in both directions.
 ///
-/// The futures of one that blocks are ready when they are polled first, see
-/// [`ready`].
+/// If a transport blocks, its futures are ready when they are first polled (see
+/// [`ready`]).
 pub trait Transport: Send + Sized {
     /// Connects to the socket at `path`.
     fn connect_unix(
@@ -37,7 +38,7 @@ pub trait Transport: Send + Sized {
         timeout: Option<Duration>,
     ) -> impl Future<Output = io::Result<Self>> + Send;
 
-    /// Connects to the first of `ports` that answers on any address of `host`;
+    /// Connects to the first of `ports` that answers on any address of `host`.
     /// `timeout` is for each attempt.
     fn connect_tcp(
         host: &str,
@@ -45,8 +46,8 @@ pub trait Transport: Send + Sized {
         timeout: Option<Duration>,
     ) -> impl Future<Output = io::Result<Self>> + Send;
 
-    /// Addresses of a host; without any, [`io::ErrorKind::HostUnreachable`].
-    /// A transport that knows no names need not have it.
+    /// The addresses of a host; [`io::ErrorKind::HostUnreachable`] if it has none.
+    /// Transports without names need not implement this.
     fn lookup(
         host: &str,
         port: u16,
@@ -56,29 +57,32 @@ pub trait Transport: Send + Sized {
         async { Err(io::ErrorKind::Unsupported.into()) }
     }
 
-    /// Sends as many of `bytes` as the system takes at once; 0 when it takes
-    /// none at the moment.
+    /// Sends as many of `bytes` as the system accepts at once; 0 if it accepts none at
+    /// the moment.
     ///
     /// # Errors
-    /// The connection broke.
+    /// The connection is broken.
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Waits for bytes and appends them to `inbox`, as many as are there and
-    /// its spare capacity holds. 0 at the end of the stream.
-    /// [`io::ErrorKind::TimedOut`] when the deadline has passed and nothing is
-    /// there: what has arrived is no time-out, however late it is read.
+    /// Waits for bytes and appends them to `inbox`, as many as are there and fit into
+    /// its spare capacity. Returns 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if the deadline has passed and nothing is there.
+    /// What has arrived is read even after the deadline.
     fn receive(
         &mut self,
         inbox: &mut Vec<u8>,
         deadline: Deadline,
     ) -> impl Future<Output = io::Result<usize>> + Send;
 
-    /// Waits until bytes can be sent or received, and tells which.
-    /// [`io::ErrorKind::TimedOut`] when the deadline has passed and neither is
-    /// possible.
+    /// Waits until bytes can be sent or received, and returns which.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] if the deadline has passed and neither is possible.
     fn wait(&mut self, deadline: Deadline) -> impl Future<Output = io::Result<Readiness>> + Send;
 
-    /// The clock that deadlines are measured by.
+    /// The clock for deadlines.
     fn now() -> Instant {
         Instant::now()
     }
@@ -87,17 +91,17 @@ pub trait Transport: Send + Sized {
 /// What can be done without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// Bytes, the end of the stream or an error can be received.
+    /// Bytes, the end of the stream, or an error can be received.
     pub receive: bool,
     /// Bytes can be sent.
     pub send: bool,
 }
 
-/// The outcome of a future in which nothing waits but a [`Transport`] that
-/// blocks: it is ready when it is polled first.
+/// The output of a future that waits only for a blocking [`Transport`]. Such a future
+/// is ready when it is first polled.
 ///
 /// # Panics
-/// The future is not ready.
+/// If the future is not ready.
 pub fn ready<F: Future>(future: F) -> F::Output {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {

@@ -1,4 +1,4 @@
-//! A connected stream socket, of whatever family, that blocks.
+//! A connected stream socket of any family that blocks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,25 +18,26 @@ use super::{Deadline, Readiness, Transport, connect_tcp, connect_unix};
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive time-out that the system has for the socket; `None` for none.
+    /// The receive time-out that the system has for the socket; `None` for no limit.
     armed: Option<Duration>,
 }
 
-/// How much later than its deadline a wait may end. A longer slack saves the
-/// system call that arms the time-out for the exact rest.
+/// A wait may end this much later than its deadline. The tolerance saves the system
+/// call that sets the time-out to the exact rest.
 const SLACK: Duration = Duration::from_millis(50);
 
 impl Socket {
-    /// Takes a socket that is connected and has no receive time-out.
+    /// Takes over a connected socket without a receive time-out.
     pub fn new(fd: OwnedFd) -> Socket {
         Socket { fd, armed: None }
     }
 
-    /// Makes the system end a receive when `left` is over, within [`SLACK`].
+    /// Makes the system end a receive after `left`, within [`SLACK`].
     fn arm(&mut self, left: Option<Duration>) -> io::Result<()> {
         let fits = match (self.armed, left) {
             (None, None) => true,
-            // Too early an end is found and repaired by the caller's loop.
+            // If the system ends a receive too early, the caller's loop notices and
+            // repeats it.
             (Some(armed), Some(left)) => {
                 armed <= left.saturating_add(SLACK) && left <= armed.saturating_mul(2)
             }
@@ -63,7 +64,7 @@ impl Transport for Socket {
         connect_tcp(host, ports, timeout)
     }
 
-    /// The resolver has time-outs of its own.
+    /// The time-out is not used, because the resolver has its own.
     async fn lookup(host: &str, port: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
         lookup(host, port)
     }
@@ -107,10 +108,10 @@ impl Transport for Socket {
     }
 }
 
-/// Appends what is in a socket to `inbox`, as its spare capacity holds.
+/// Appends the bytes in a socket to `inbox`, as many as fit into its spare capacity.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] when nothing is there.
+/// [`io::ErrorKind::TimedOut`] if there are none.
 pub(super) fn receive_now(socket: impl AsFd, inbox: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         let room = rustix::buffer::spare_capacity(inbox);
@@ -126,13 +127,13 @@ pub(super) fn receive_now(socket: impl AsFd, inbox: &mut Vec<u8>) -> io::Result<
 /// What can be done with a socket without waiting.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] when that is nothing.
+/// [`io::ErrorKind::TimedOut`] if nothing can be done.
 pub(super) fn readiness_now(socket: impl AsFd) -> io::Result<Readiness> {
     let found = readiness(socket, Some(Duration::ZERO))?;
     found.ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
-/// Waits for at most a time; `None` if it has passed or a signal came.
+/// Waits for at most `limit`; `None` if that has passed or a signal came.
 fn readiness(socket: impl AsFd, limit: Option<Duration>) -> io::Result<Option<Readiness>> {
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
     let mut fds = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];

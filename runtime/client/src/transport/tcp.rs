@@ -1,4 +1,4 @@
-//! Connections over TCP, version 4 or 6 of IP.
+//! TCP connections over IPv4 or IPv6.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -11,12 +11,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, sock
 
 use super::{Deadline, Socket};
 
-/// Connects to the first of `ports` that answers on any address of `host`: a
-/// name, or an address in numbers.
+/// Connects to the first of `ports` that answers on any address of `host`, which is a
+/// name or a numeric address. `timeout` is for each attempt.
 ///
 /// # Errors
-/// [`io::ErrorKind::HostUnreachable`] when the name has no address; else what
-/// the last attempt said. `timeout` is for each attempt.
+/// [`io::ErrorKind::HostUnreachable`] if the name has no address; otherwise the error
+/// of the last attempt.
 pub fn connect_tcp(host: &str, ports: &[u16], timeout: Option<Duration>) -> io::Result<Socket> {
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
     for port in ports {
@@ -30,13 +30,13 @@ pub fn connect_tcp(host: &str, ports: &[u16], timeout: Option<Duration>) -> io::
     Err(last)
 }
 
-/// Begins to connect. The socket does not block; once it can be written to,
-/// [`outcome`] is known.
+/// Begins to connect. The socket does not block. Once it is writable, [`outcome`] tells
+/// the result.
 pub(super) fn begin(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    // A request waits for its reply: it must not wait for more bytes first.
+    // A request must not wait for more bytes, because its reply is awaited.
     sockopt::set_tcp_nodelay(&fd, true)?;
     match connect(&fd, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(fd)),
@@ -44,11 +44,11 @@ pub(super) fn begin(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// What came of an attempt that is over.
+/// The result of an attempt that is over.
 ///
-/// A connection that was made and has been reset since is none that failed:
-/// what the peer said before is there to be read. pmcd resets connections
-/// (`SO_LINGER` of no time) as soon as it has said why it refuses them.
+/// A connection that was made and has since been reset counts as a success, because the
+/// peer's last words can still be read. pmcd resets a connection (`SO_LINGER` without
+/// time) directly after it has said why it refuses the connection.
 pub(super) fn outcome(stream: impl AsFd) -> io::Result<()> {
     match sockopt::socket_error(stream)? {
         Ok(()) | Err(Errno::CONNRESET | Errno::PIPE) => Ok(()),
@@ -73,17 +73,17 @@ fn finish(stream: TcpStream, timeout: Option<Duration>) -> io::Result<Socket> {
     Ok(Socket::new(OwnedFd::from(stream)))
 }
 
-/// Addresses of a host.
+/// The addresses of a host.
 ///
 /// # Errors
-/// [`io::ErrorKind::HostUnreachable`] when it has none.
+/// [`io::ErrorKind::HostUnreachable`] if it has none.
 pub(super) fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let found = (host, port).to_socket_addrs().map(Iterator::collect);
     found.map_err(|error| unknown_host(&error))
 }
 
-/// What it means that the name of a host could not be looked up: the resolver
-/// has no kind of error for that.
+/// The error for the name of a host that could not be looked up. The resolver has no
+/// kind of its own for that.
 pub(super) fn unknown_host(error: &io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::HostUnreachable, error.to_string())
 }
@@ -108,7 +108,7 @@ pub(super) mod tests {
         assert_eq!(inbox, b"no more clients");
     }
 
-    /// Takes a connection, says something, and resets it.
+    /// Accepts a connection, says something, and resets it.
     pub(in super::super) fn reset_after(listener: &TcpListener, words: &[u8]) {
         let (mut peer, _) = listener.accept().expect("a client");
         peer.write_all(words).expect("room");

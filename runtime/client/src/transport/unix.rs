@@ -12,13 +12,13 @@ use super::Socket;
 /// Connects to the socket at `path`.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] without such a socket,
-/// [`io::ErrorKind::ConnectionRefused`] when no one listens there.
+/// [`io::ErrorKind::NotFound`] if there is no such socket,
+/// [`io::ErrorKind::ConnectionRefused`] if nobody listens there.
 pub fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<Socket> {
     let address = SocketAddrUnix::new(path)?;
     let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The time-out of sends is also that of the wait for a place in the queue
-    // of the listener.
+    // The time-out for sending also limits the wait for a place in the listener's
+    // queue.
     set_socket_timeout(&fd, Timeout::Send, timeout)?;
     match connect(&fd, &address) {
         Ok(()) => Ok(Socket::new(fd)),

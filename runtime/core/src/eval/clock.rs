@@ -1,5 +1,5 @@
-//! Time stamps of what was fetched: slots of a split fetch have the stamp of
-//! their part.
+//! Time stamps of fetched values. If a fetch was split, each slot has the stamp
+//! of its part.
 
 use crate::model::Timestamp;
 use crate::program::{HistoryId, InputSlot, Program};
@@ -15,18 +15,19 @@ pub struct Clock<'c> {
 }
 
 impl<'c> Clock<'c> {
-    /// The time of a fetch that was made for a program.
+    /// The time of a fetch for a program.
     pub fn new(program: &'c Program, batch: &'c ResultBatch) -> Clock<'c> {
         let is_split = batch.parts().len() > 1;
         Clock { program, batch, timestamp: batch.timestamp(), is_split }
     }
 
-    /// Time stamp of a history's operand.
+    /// Time stamp of the operand of a history.
     pub fn now(&self, history: HistoryId) -> Timestamp {
         self.of(&self.program.histories[history.index()].inputs)
     }
 
-    /// Time stamp of the first of some inputs, or of the fetch.
+    /// Time stamp of the first of some inputs. Without inputs, that of the
+    /// fetch.
     pub fn of(&self, inputs: &[InputSlot]) -> Timestamp {
         match inputs {
             [slot, ..] if self.is_split => stamp_of(self.batch, slot.index()),
@@ -35,7 +36,7 @@ impl<'c> Clock<'c> {
     }
 }
 
-/// Time stamp of the part that a slot is in.
+/// Time stamp of the part with a slot.
 fn stamp_of(batch: &ResultBatch, slot: usize) -> Timestamp {
     let mut before = 0;
     for part in batch.parts() {

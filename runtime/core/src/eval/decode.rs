@@ -1,10 +1,10 @@
-//! From value sets to lanes.
+//! Decodes value sets into lanes.
 //!
-//! The fast way ([`decode_column`]) checks that a value set is what the layout
-//! expects while it writes the column, which is a copy where the value set has
-//! one; the slow way ([`survey`]) finds out what a value set is like, so that a
-//! layout can be made for it. Where the source says that nothing but numbers
-//! differs, nothing is checked either ([`Copied`]).
+//! The fast way ([`decode_column`]) writes a column and at the same time checks
+//! that the value set has the form that the layout expects. If the value set is
+//! a column already, this is a copy. The slow way ([`survey`]) determines the
+//! form of a value set, so that a layout can be made for it. If the source says
+//! that only numbers changed, nothing is checked ([`Copied`]).
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::model::{InstId, PmStatus, RawValueRef, ValueType};
 use crate::program::{Input, InputSlot, Reason, Status, scalar_of};
 use crate::result::{Columns, Content, Form, LayoutId, ValueSet};
 
-/// The columns that were as expected last, all of them numbers, and the stamp
-/// of the frame then: others of their layout are as well.
+/// The layout of the columns that were last as expected and all numbers, and
+/// the stamp that the frame had then. Other columns of the same layout are as
+/// expected too.
 #[derive(Debug, Default)]
 pub struct Copied(Option<(LayoutId, u64)>);
 
 impl Copied {
     /// Copies the columns of a program's inputs into a frame with that stamp.
-    /// False if it is not known that they are as the inputs expect.
+    /// Returns false if it is not known that the columns are as expected.
     pub fn copy(
         &self,
         columns: &Columns,
@@ -38,7 +39,7 @@ impl Copied {
             }
             let column = &mut arena[input.offset as usize..];
             match *lanes {
-                // Most metrics have one value.
+                // Most metrics have a single value.
                 [a, b, c, d, e, f, g, h] => column[..8].copy_from_slice(&[a, b, c, d, e, f, g, h]),
                 [a, b, c, d] => column[..4].copy_from_slice(&[a, b, c, d]),
                 _ => column[..lanes.len()].copy_from_slice(lanes),
@@ -47,12 +48,12 @@ impl Copied {
         true
     }
 
-    /// Takes note of columns that were decoded into a frame as expected, which are
-    /// those of a program's inputs.
+    /// Remembers columns that were decoded into a frame as expected. They must
+    /// be those of a program's inputs.
     pub fn learn(&mut self, columns: &Columns, inputs: &[Expected], specs: &[Input], stamp: u64) {
         let is_copied = |((input, spec), lanes): ((&Expected, &Input), &[u8])| {
-            // What has more lanes than its column is decoded one by one, and so is
-            // what is no number.
+            // A value set with more lanes than its column has is decoded one by
+            // one, and so is a value that is no number.
             let count = usize::try_from(input.raw_count).unwrap_or(0);
             let is_whole = input.section != SectionId::SINGLES || count <= 1;
             let are_numbers = scalar_of(spec.value_type).is_some()
@@ -65,7 +66,7 @@ impl Copied {
     }
 }
 
-/// What a value set holds, apart from the values.
+/// The form of a value set, without the values.
 #[derive(Debug, PartialEq)]
 pub struct Survey {
     /// Whether there are values.
@@ -74,8 +75,8 @@ pub struct Survey {
     pub raw_count: i32,
     /// Instances of the values.
     pub ids: Arc<[InstId]>,
-    /// False when a value could not be decoded, so that `status` says more
-    /// than the value set's count does.
+    /// False if a value could not be decoded. Then `status` says more than the
+    /// value set's count does.
     pub sound: bool,
 }
 
@@ -84,12 +85,12 @@ pub struct Survey {
 pub struct Surveys(Vec<(InputSlot, Survey)>);
 
 impl Surveys {
-    /// Adds that of an input behind all before.
+    /// Adds the survey of an input. Inputs come in ascending order.
     pub fn push(&mut self, slot: InputSlot, survey: Survey) {
         self.0.push((slot, survey));
     }
 
-    /// That of an input, if there is one.
+    /// The survey of an input, if there is one.
     pub fn get(&self, slot: InputSlot) -> Option<&Survey> {
         let at = self.0.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
         Some(&self.0[at].1)
@@ -101,7 +102,7 @@ impl Surveys {
     }
 }
 
-/// The count word of a value set.
+/// The count word of a value set: the number of values, or a status.
 pub fn raw_count(set: &ValueSet<'_>) -> i32 {
     match set.count {
         Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
@@ -109,8 +110,8 @@ pub fn raw_count(set: &ValueSet<'_>) -> i32 {
     }
 }
 
-/// Finds out what a value set of a metric of type `value_type` is like. Its
-/// instances are one of the lists that are `known` where these are the same.
+/// Determines the form of a value set of a metric of type `value_type`. If its
+/// instances equal one of the lists in `known`, the survey shares that list.
 pub fn survey<'l>(
     set: &ValueSet<'_>,
     value_type: ValueType,
@@ -143,12 +144,12 @@ pub fn survey<'l>(
     Survey { status: Status::Values, raw_count, ids, sound: true }
 }
 
-/// True if the lanes of a delivered column are those of a column of a type. Which
-/// numbers of that size they are their writer may have seen in another way than
-/// the metric's descriptor; that is what counts.
+/// True if the lanes of a delivered column can be lanes of type `value_type`.
+/// Only their size matters: the writer may have taken the numbers for another
+/// type of that size, but the metric's descriptor decides.
 fn is_column_of(form: Form, value_type: ValueType) -> bool {
     match value_type {
-        // Single precision stands in place in old archives.
+        // Old archives have single-precision values in place.
         ValueType::I32 | ValueType::U32 | ValueType::F32 => {
             matches!(form, Form::Words | Form::Numbers(_)) && form.width() == 4
         }
@@ -165,7 +166,7 @@ enum Decoded<'a> {
     Bytes(&'a [u8]),
 }
 
-/// `room` is for a number that is wanted as bytes.
+/// Decodes a value. `room` is for a number that is wanted as bytes.
 fn decoded<'a>(
     value: Option<RawValueRef<'a>>,
     room: &'a mut [u8; 8],
@@ -174,7 +175,7 @@ fn decoded<'a>(
     let data = match value.ok_or(PmStatus::LOGREC)?.encoded(room) {
         Err(word) => {
             return match value_type {
-                // Single precision stands in place in old archives.
+                // Old archives have single-precision values in place.
                 ValueType::I32 | ValueType::U32 | ValueType::F32 => {
                     Ok(Decoded::Bits(u64::from(word)))
                 }
@@ -195,7 +196,7 @@ fn decoded<'a>(
             let data: [u8; 8] = data.try_into().map_err(|_| PmStatus::CONV)?;
             Ok(Decoded::Bits(u64::from_be_bytes(data)))
         }
-        // Old archives pad texts with more than one NUL.
+        // Old archives pad texts with several NULs.
         ValueType::String => {
             Ok(Decoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
         }
@@ -204,7 +205,7 @@ fn decoded<'a>(
     }
 }
 
-/// Position of bytes in an arena, as the bits of a lane.
+/// The place of bytes in an arena, as the bits of a lane.
 pub fn pack_range(start: usize, len: usize) -> u64 {
     (start as u64) << 32 | len as u64 & 0xffff_ffff
 }
@@ -215,9 +216,9 @@ pub fn unpack_range(bits: u64) -> std::ops::Range<usize> {
     start..start + (bits & 0xffff_ffff) as usize
 }
 
-/// Decodes the lanes of a value set whose first instances must be `ids`, into
-/// the column at `column`; bytes go to `blobs`. False when the value set is not
-/// as expected; then the column is unspecified.
+/// Decodes the lanes of a value set into the column at `column`. Its first
+/// instances must be `ids`. Bytes go to `blobs`. Returns false if the value set
+/// is not as expected; then the column is unspecified.
 pub fn decode_column(
     set: &ValueSet<'_>,
     value_type: ValueType,
@@ -239,7 +240,8 @@ pub fn decode_column(
             if wire.len() < ids.len() {
                 return false;
             }
-            // Mostly that tells whether an instance has come or gone.
+            // The first instance usually shows whether an instance has come or
+            // gone.
             if wire.lanes().next().map(|lane| lane.instance) != ids.first().copied() {
                 return false;
             }
@@ -268,7 +270,7 @@ pub fn decode_column(
     decode_any(set, value_type, ids, column, blobs)
 }
 
-/// The same, value by value.
+/// Like [`decode_column`], value by value.
 fn decode_any(
     set: &ValueSet<'_>,
     value_type: ValueType,

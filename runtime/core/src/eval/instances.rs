@@ -1,10 +1,10 @@
-//! Which instances a node has, and whether it has values at all, by what is
-//! known of its operands.
+//! The rules for a node's instances, and for whether it has values at all,
+//! given its operands.
 //!
-//! The rules stand here once. The layout applies them to the sets of instances
-//! that were delivered, before any value is looked at; the general path applies
-//! them to the instances that its values have. Where values decide, a rule names
-//! the instances that may have one.
+//! The rules stand only here. The layout applies them to the delivered sets of
+//! instances, before it looks at values. The general path applies them to the
+//! instances of its values. If values decide, a rule gives the instances that
+//! may have a value.
 
 use super::layout::Domain;
 use crate::model::{InstId, PmStatus};
@@ -13,54 +13,55 @@ use crate::program::{
     Status,
 };
 
-/// What the rules need to know of an operand.
+/// The facts about an operand that the rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
     /// Whether it has values.
     pub status: Status,
-    /// True if it has them for instances.
+    /// True if the operand has an instance domain.
     pub is_set: bool,
 }
 
 /// The instances that a node can have.
 #[derive(Clone, Copy, Debug)]
 pub enum Instances<'p> {
-    /// Those that came with a metric, if it has values.
+    /// The instances that came with a metric, if it has values.
     Delivered(InputSlot),
-    /// All that a domain has at the fetch.
+    /// All instances of a domain at the fetch.
     OfDomain(FetchedDomain),
-    /// None: it has a single value.
+    /// The node has a single value.
     Single,
-    /// Those of another node.
+    /// The instances of another node.
     Of(NodeId),
-    /// Those of the first set that the second has as well, in the order of the
-    /// first.
+    /// The instances of the first set that are also in the second, in the order
+    /// of the first.
     Common(NodeId, NodeId),
-    /// Those of a node that have a previous value.
+    /// The instances of a node with a previous value.
     Before(NodeId, HistoryId),
-    /// The one of a set that has this name.
+    /// The instance of a set with this name.
     Named(NodeId, NamedDomain, &'p str),
-    /// Those of a set whose names a pattern takes; see [`Op::Matching`].
+    /// The instances of a set whose names a pattern accepts; see
+    /// [`Op::Matching`].
     Matching {
         /// The set.
         operand: NodeId,
-        /// Its domain.
+        /// The set's domain.
         domain: NamedDomain,
-        /// What it looks for.
+        /// The pattern.
         pattern: PatternId,
-        /// Takes those that do not match instead.
+        /// True to take the instances that do not match.
         negated: bool,
     },
 }
 
-/// No instance is left of operands that have values.
+/// The status if the operands have values but no instance is left.
 pub const MISSING: Status = Status::Empty(Reason::InstanceMissing);
 
 impl<'p> Instances<'p> {
-    /// The instances of an operation, by what is known of its operands.
+    /// The instances of an operation, given its operands.
     ///
     /// # Errors
-    /// The status of one that has no values.
+    /// The status of an operand without values.
     pub fn of(
         program: &'p Program,
         op: &'p Op,
@@ -130,16 +131,16 @@ impl<'p> Instances<'p> {
     }
 }
 
-/// True for a branch of [`Op::Choose`] that has no values and takes those of the
-/// other one away where it is chosen.
+/// True for a branch of [`Op::Choose`] that has no values and removes those of
+/// the other branch where it is chosen.
 pub fn takes_away(program: &Program, branch: NodeId) -> bool {
     matches!(program.nodes[branch.index()].op, Op::NoValue)
 }
 
-/// The instances that a domain has at the fetch.
+/// The instances of a domain at the fetch.
 ///
 /// # Errors
-/// The status that was delivered instead.
+/// The status that was delivered in place of the domain.
 pub fn of_domain(
     fetched: &[Domain],
     domain: FetchedDomain,
@@ -150,13 +151,13 @@ pub fn of_domain(
     }
 }
 
-/// The instance that has a name.
+/// The instance with a name.
 pub fn named(names: &[Domain], domain: NamedDomain, name: &str) -> Option<InstId> {
     names[domain.index()].as_ref().ok()?.lookup(name)
 }
 
-/// What a node has instead of values, if an operand has none: a failure counts
-/// before a lack of values, and among failures the first one.
+/// Checks that all operands have values. Otherwise the error is the first
+/// failure or, without a failure, the first status without values.
 fn all_present<const N: usize>(statuses: [Status; N]) -> Result<(), Status> {
     let failed = statuses.iter().find(|status| matches!(status, Status::Failed(_)));
     let without = || statuses.iter().find(|status| **status != Status::Values);

@@ -1,13 +1,13 @@
-//! Sets of instances and how the lanes of one set are found in another.
+//! Sets of instances, and the places of one set's lanes in another.
 //!
-//! Works on identifiers only; knows neither values nor names.
+//! This module works on identifiers only. It knows neither values nor names.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::model::InstId;
 
-/// Lanes that are copied together: `len` lanes from position `from` of the
-/// source to position `to` of the destination.
+/// Adjacent lanes that are copied together: `len` lanes from position `from` of
+/// the source to position `to` of the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// First source lane.
@@ -18,23 +18,23 @@ pub struct Run {
     pub len: u32,
 }
 
-/// Finds positions of instances in a list, fast when they are asked for in
-/// about the order of the list, and without allocating unless the list is
-/// long, does not ascend and lacks an instance.
+/// Finds positions of instances in a list. It is fast if they are asked for in
+/// roughly the list's order. It allocates only if the list is long, does not
+/// ascend and lacks an instance.
 pub struct Finder<'a> {
     ids: &'a [InstId],
     next: usize,
     search: Search,
 }
 
-/// How an instance is found that is not where it is expected.
+/// The search for an instance that is not at the expected position.
 enum Search {
     Undecided,
     /// The list is short.
     Scan,
     /// The list ascends.
     Halve,
-    /// Forward while that succeeds.
+    /// Forward, as long as that succeeds.
     Ahead,
     Index(HashMap<InstId, usize>),
 }
@@ -43,15 +43,15 @@ enum Search {
 const SHORT: usize = 16;
 
 impl<'a> Finder<'a> {
-    /// A finder in `ids`. Of repeated instances that one is found which comes
-    /// next after what was found last, or else the first.
+    /// A finder in `ids`. Of repeated instances it finds the next one after the
+    /// last hit, or else the first.
     pub fn new(ids: &'a [InstId]) -> Finder<'a> {
         Finder { ids, next: 0, search: Search::Undecided }
     }
 
-    /// Position of `id`, if it is there.
+    /// Position of `id`, if the list has it.
     pub fn find(&mut self, id: InstId) -> Option<usize> {
-        // One instance that left costs a step of one.
+        // Looks two positions ahead: an instance that left costs only one step.
         for ahead in 0..2 {
             if self.ids.get(self.next + ahead) == Some(&id) {
                 self.next += ahead + 1;
@@ -87,8 +87,8 @@ impl<'a> Finder<'a> {
         Some(position)
     }
 
-    /// Position of the first of `wanted`, and how many of them stand there one
-    /// behind the other: as many calls of [`Finder::find`] in one.
+    /// Position of the first of `wanted`, and the number of further ones that
+    /// follow it there. Replaces as many calls of [`Finder::find`].
     fn find_run(&mut self, wanted: &[InstId]) -> Option<(usize, usize)> {
         let from = self.find(*wanted.first()?)?;
         let len = 1 + alike(&self.ids[self.next..], &wanted[1..]);
@@ -97,18 +97,18 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Lanes that are compared at once: many, so that long lists of which little
-/// differs take no longer than to read them.
+/// Number of lanes that are compared at once. It is large, so that long lists
+/// with few differences take no longer than reading them.
 const BLOCK: usize = 64;
 
-/// How many instances two lists begin with alike.
+/// Length of the common beginning of two lists.
 fn alike(a: &[InstId], b: &[InstId]) -> usize {
     let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
     let whole = BLOCK * blocks.take_while(|(a, b)| a == b).count();
     whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
 }
 
-/// True when each instance is greater than the one before.
+/// True if each instance is greater than the one before.
 fn ascends(ids: &[InstId]) -> bool {
     let Some((_, later)) = ids.split_first() else { return true };
     let ascends = |(a, b): (&[InstId], &[InstId])| {
@@ -117,14 +117,14 @@ fn ascends(ids: &[InstId]) -> bool {
     ids[..later.len()].chunks(BLOCK).zip(later.chunks(BLOCK)).all(ascends)
 }
 
-/// True for the same instances in the same order.
+/// True if both lists have the same instances in the same order.
 pub fn are_same(a: &[InstId], b: &[InstId]) -> bool {
-    // Mostly they are even the same list.
+    // Usually they are the same list.
     std::ptr::eq(a, b) || a == b
 }
 
-/// The runs that bring lanes of `source` into the order of `wanted`; `None`
-/// when an instance of `wanted` is not in `source`.
+/// The runs that bring lanes of `source` into the order of `wanted`. `None` if
+/// `source` lacks an instance of `wanted`.
 pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let mut finder = Finder::new(source);
@@ -137,7 +137,7 @@ pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
     Some(runs)
 }
 
-/// True when an instance is in the list more than once.
+/// True if an instance is in the list more than once.
 pub fn has_repeats(ids: &[InstId]) -> bool {
     // Most lists ascend.
     if ascends(ids) {
@@ -147,7 +147,7 @@ pub fn has_repeats(ids: &[InstId]) -> bool {
     !ids.iter().all(|id| seen.insert(*id))
 }
 
-/// The instances of `left` that `right` has as well, in the order of `left`.
+/// The instances of `left` that are also in `right`, in the order of `left`.
 pub fn intersection(left: &[InstId], right: &[InstId]) -> Vec<InstId> {
     let mut finder = Finder::new(right);
     let mut both = Vec::with_capacity(left.len().min(right.len()));
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(align(&[7, 7], &[7, 7, 7]), Some(vec![run(0, 0, 2), run(0, 2, 1)]));
     }
 
-    /// Runs are those of looking for each instance by itself, wherever lists
-    /// differ and whatever they name twice.
+    /// The runs are the same as for looking up each instance alone, for lists
+    /// that differ in any way and repeat any instance.
     #[test]
     fn long_lists_are_compared_as_short_ones() {
         let ascending: Vec<InstId> = (0..300).collect();
@@ -237,7 +237,8 @@ mod tests {
         let mixed: Vec<InstId> = (0..100).map(|id| id * 37 % 101).collect();
         for list in [short, ascending, mixed] {
             let expected = |id: InstId| list.iter().position(|have| *have == id);
-            // In the list's order with gaps, in another order, and some that are not there.
+            // In the list's order with gaps, in another order, and some that
+            // the list lacks.
             let forward: Vec<InstId> = list.iter().copied().step_by(7).collect();
             let wild = (-3..300).map(|step| step * 53 % 211);
             for wanted in [forward, wild.collect()] {

@@ -1,10 +1,10 @@
-//! Evaluates a program: once per fetch, without input and output.
+//! Evaluates a program once per fetch, without input and output.
 //!
-//! The caller has the connection. It fetches what [`Evaluator::requests`] says and
-//! hands it to [`Evaluator::evaluate`], which gives values or asks about instances
-//! ([`Pending::asked`]). [`Evaluator::fetch`] does all of that over a source that
-//! blocks, and `AsyncHostContext::evaluate` of the client over a host whose calls
-//! are futures.
+//! The caller owns the connection. It fetches [`Evaluator::requests`] and
+//! passes the result to [`Evaluator::evaluate`], which returns values or asks
+//! about instances ([`Pending::asked`]). [`Evaluator::fetch`] does all that for
+//! a blocking source, and `AsyncHostContext::evaluate` of the client for a host
+//! whose calls are futures.
 //!
 //! ```text
 //!               filters' domains
@@ -18,11 +18,11 @@
 //!                                 general path, node by node
 //! ```
 //!
-//! Operations that no kernel has (ranked instances, windows of time, texts) take
-//! the general path too. It begins with the columns that they need.
+//! Operations without a kernel (ranked instances, windows of time, texts) take
+//! the general path too. It starts from the columns that they need.
 //!
-//! An [`Evaluator`] belongs to one context. [`Buffers`] belong to one thread, which
-//! evaluates for any number of contexts, one after the other.
+//! An [`Evaluator`] belongs to one context. [`Buffers`] belong to one thread,
+//! which evaluates for any number of contexts, one after the other.
 
 mod clock;
 mod decode;

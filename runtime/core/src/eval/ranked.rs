@@ -1,12 +1,12 @@
-//! Which lanes have the greatest or least values.
+//! Selects the lanes with the greatest or least values.
 
 use crate::kernel::Scalar;
 use crate::kernel::ops::LaneBits;
 
-/// Calls `take` with the position of each of the `k` lanes whose values are
-/// the greatest (`top`) or least, in ascending order. Of equal values the
-/// earlier lanes count first; NaN comes after all numbers, either way. `keys`
-/// is a buffer.
+/// Calls `take` with the positions of at most `k` lanes, in ascending order:
+/// those with the greatest (`top`) or least values. Among equal values, earlier
+/// lanes come first. NaN comes after all numbers either way. `keys` is a
+/// buffer.
 pub fn ranked(
     scalar: Scalar,
     lanes: &[u64],
@@ -20,7 +20,7 @@ pub fn ranked(
     let key = |bits: &u64| rank(scalar, *bits, top);
     keys.clear();
     keys.extend(lanes.iter().map(key));
-    // The least key that is taken, and how often it is.
+    // The least key that is taken, and the number of lanes to take with it.
     let (better, worst, _) = keys.select_nth_unstable_by(last, |a, b| b.cmp(a));
     let worst = *worst;
     let mut equals = k - better.iter().filter(|key| **key > worst).count();
@@ -35,12 +35,12 @@ pub fn ranked(
     }
 }
 
-/// A number that is greater the earlier a lane is taken; zero for NaN.
+/// A key that is greater for lanes that are taken earlier; zero for NaN.
 fn rank(scalar: Scalar, bits: u64, top: bool) -> u64 {
     const SIGN: u64 = 1 << 63;
     let signed = |value: i64| value as u64 ^ SIGN;
     let float = |value: f64| {
-        // Zeros are equal whatever their sign is.
+        // Zeros are equal, whatever their signs.
         let bits = (value + 0.0).to_bits();
         if bits & SIGN == 0 { bits | SIGN } else { !bits }
     };

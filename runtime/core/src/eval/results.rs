@@ -1,5 +1,5 @@
-//! The outcome of one evaluation, as a view: nothing is copied or built until
-//! it is asked for.
+//! The outcome of one evaluation, as a view: it copies and builds nothing until
+//! asked.
 
 use super::decode::unpack_range;
 use super::general::NodeValue;
@@ -13,8 +13,8 @@ use crate::result::ResultBatch;
 /// The instance of a single value.
 const SINGLE: InstId = -1;
 
-/// Values of all metrics of an evaluator after one fetch. Valid until the
-/// workspace is used again.
+/// Values of all derived metrics of an evaluator after one fetch. They are
+/// valid until the buffers are used again.
 #[derive(Debug)]
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
@@ -22,19 +22,20 @@ pub struct Evaluation<'w> {
     pub(super) layout: &'w Layout,
     pub(super) frame: &'w Frame,
     pub(super) program: &'w [Output],
-    /// Parallel to `program`: the value of the general path where it applied.
+    /// Parallel to `program`: the node with the general path's value, if that
+    /// was used.
     pub(super) general: &'w [Option<NodeId>],
     pub(super) nodes: &'w [NodeValue],
     pub(super) blobs: &'w [u8],
 }
 
-/// Outcome of one metric: its status, and in parallel the instances and values.
+/// Outcome of one metric: its status, and the instances parallel to the values.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'w> {
     /// Whether there are values.
     pub status: Status,
-    /// Instances; for a metric without a domain -1, or what a source says in
-    /// its place; empty without values.
+    /// Instances; empty without values. A metric without an instance domain has
+    /// -1, or the number that the source uses in its place.
     pub instances: &'w [InstId],
     value_type: ValueType,
     lanes: LaneSource<'w>,
@@ -62,7 +63,7 @@ pub enum Value<'w> {
     F32(f32),
     /// Double precision.
     F64(f64),
-    /// Text without its NUL, as it was delivered.
+    /// Text without its NUL, in the bytes that were delivered.
     Text(&'w [u8]),
     /// Opaque bytes.
     Bytes(&'w [u8]),
@@ -74,18 +75,18 @@ impl<'w> Evaluation<'w> {
         self.timestamp
     }
 
-    /// What was fetched, as it was delivered: the program's inputs, then what
-    /// [`super::Evaluator::also_fetch`] asked for.
+    /// The fetched values, as they were delivered: the program's inputs, then
+    /// those of [`super::Evaluator::also_fetch`].
     pub fn fetched(&self) -> &'w ResultBatch {
         self.fetched
     }
 
-    /// Number of metrics, which are in the order of the program's outputs.
+    /// Number of metrics. They are in the order of the program's outputs.
     pub fn len(&self) -> usize {
         self.program.len()
     }
 
-    /// True for a selection of no metrics.
+    /// True if no metrics were selected.
     pub fn is_empty(&self) -> bool {
         self.program.is_empty()
     }
@@ -101,7 +102,7 @@ impl<'w> Evaluation<'w> {
             blobs: self.blobs,
         };
         let layout: &'w Layout = self.layout;
-        // A single value bears the instance that its metric came with.
+        // A single value has the instance number of its metric.
         let bearer = self.program[output].instance_of.and_then(|slot| layout.bearer(slot));
         let instances = |own: &'w [InstId]| match (own, bearer) {
             (&[SINGLE], Some(bearer)) => std::slice::from_ref(bearer),
@@ -120,7 +121,7 @@ impl<'w> Evaluation<'w> {
                 with(Status::Values, instances(state.ids(*set)), column)
             }
             Some((_, OutputPlan::Without(status))) => with(*status, &[][..], LaneSource::Bits(&[])),
-            // Outputs without a column are always evaluated generally.
+            // Outputs without a column always take the general path.
             Some((_, OutputPlan::General(_))) | None => {
                 let status = Status::Failed(crate::model::PmStatus::BOTCH);
                 with(status, &[][..], LaneSource::Bits(&[]))
@@ -135,7 +136,7 @@ impl<'w> Values<'w> {
         self.instances.len()
     }
 
-    /// True without values.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
@@ -145,8 +146,8 @@ impl<'w> Values<'w> {
         self.value_type
     }
 
-    /// The bits of all values with their instances, if they are numbers; those
-    /// of 32 bits are in the low half.
+    /// The bits of all values with their instances, if they are numbers. 32-bit
+    /// values are in the low half.
     pub fn numbers(&self) -> Option<impl ExactSizeIterator<Item = (InstId, u64)> + '_> {
         let scalar = scalar_of(self.value_type)?;
         let bits = move |lane| self.bits(scalar, lane);
@@ -154,8 +155,9 @@ impl<'w> Values<'w> {
         Some(instances.map(move |(lane, instance)| (*instance, bits(lane))))
     }
 
-    /// Copies all values, which are numbers, into lanes of the type's size in the
-    /// machine's own order, as many as there are.
+    /// Copies all values into lanes of the type's size, in the machine's byte
+    /// order. The values must be numbers, and `lanes` must have room for
+    /// exactly all of them.
     pub fn copy_numbers(&self, lanes: &mut [u8]) {
         match (self.lanes, self.value_type.lane_bytes()) {
             (LaneSource::Column(column), _) => lanes.copy_from_slice(&column[..lanes.len()]),

@@ -1,10 +1,10 @@
 //! Names of instances that filters have met and that have left their domain.
 //!
-//! Such instances can still have values: between two records of an archive, in old
-//! archives after that, and live in the fetch in which they leave. Selectors and
-//! patterns go by the names that they had.
+//! Such instances can still have values: between two records of an archive,
+//! later in old archives, and live in the fetch in which they leave. Selectors
+//! and patterns use the names that they had.
 //!
-//! Input: the domains as delivered. Output: the domains to look names up in.
+//! Input: the domains as delivered. Output: the domains for looking names up.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use super::layout::Domain;
 use crate::model::{InstId, InstanceDomain};
 use crate::program::{InputSlot, Op, Program, Status};
 
-/// Names that instances had when filters met them, and that their domains do not
-/// know any more.
+/// Names that instances had when filters met them and that their domains no
+/// longer have.
 #[derive(Debug, Default)]
 pub struct Selected {
-    /// By the domain's position in the program, and name.
+    /// By the domain's position in the program and the name.
     found: HashMap<(usize, Box<str>), InstId>,
-    /// What domains that patterns look at were before, the latest last.
+    /// Earlier forms of domains that patterns read, the latest last.
     earlier: HashMap<usize, Vec<Arc<InstanceDomain>>>,
 }
 
-/// Earlier forms of a domain that are kept.
+/// Number of earlier forms of a domain that are kept.
 const EARLIER_KEPT: usize = 4;
 
 impl Selected {
-    /// The domains `named` with the instances that have values and are not in
-    /// them now; `others` are their names at other times, as far as the source
-    /// knows any. Takes note of those that are selected now.
+    /// The domains `named`, extended by instances that have values but have
+    /// left. `others` has their names at other times, as far as the source
+    /// knows them. Records the instances that are selected now.
     pub fn names(
         &mut self,
         program: &Program,
@@ -53,9 +53,9 @@ impl Selected {
             let at = slot.index();
             let now = named[at].as_ref().ok();
             let id = now.and_then(|domain| domain.lookup(name));
-            // Where a name is found by its beginning, the instance that was
-            // found stays the one as long as it has values: a better one that
-            // comes later is not looked for.
+            // If names are found by their beginning, the instance that was
+            // found stays selected as long as it has values. A better match
+            // that comes later does not replace it.
             if let Some(domain) = now.filter(|domain| domain.looks_up_by_beginning())
                 && let Some(found) = self.found.get(&(at, name.clone()))
                 && id != Some(*found)
@@ -85,8 +85,8 @@ impl Selected {
         names
     }
 
-    /// Gives instances with values that a domain lacks the names of before,
-    /// and takes note of what the domain is now.
+    /// Gives instances that have values but have left a domain their earlier
+    /// names. Records the domain's present form.
     fn remember(
         &mut self,
         program: &Program,
@@ -114,7 +114,8 @@ impl Selected {
     }
 }
 
-/// Instances with values that filters will look up in a domain, and that are not in it.
+/// Instances with values that filters look up in a domain and that the domain
+/// lacks.
 pub fn lacking(program: &Program, surveys: &Surveys, at: usize, domain: &Domain) -> Vec<InstId> {
     let domain = domain.as_ref().ok();
     let ids = program.named_domains[at].iter().flat_map(|slot| surveys.ids(*slot));
@@ -123,7 +124,7 @@ pub fn lacking(program: &Program, surveys: &Surveys, at: usize, domain: &Domain)
     ids.copied().filter(lacks).filter(|id| seen.insert(*id)).collect()
 }
 
-/// A domain with further instances.
+/// A domain extended by further instances.
 fn with(domain: Option<&Arc<InstanceDomain>>, further: Vec<(InstId, Box<str>)>) -> Domain {
     let have = domain.into_iter().flat_map(|domain| domain.instances());
     let list = have.map(|(id, name)| (id, name.into())).chain(further).collect();

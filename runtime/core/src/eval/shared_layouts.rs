@@ -1,26 +1,27 @@
-//! What evaluators of one program have in common: how it falls into sections,
-//! the plans for what sections can look like, and the instances that these have.
-//! A plan that was made for one host serves every other, whatever its instances
-//! are.
+//! Parts of layouts that evaluators of one program share: its division into
+//! sections, plans for the possible shapes of sections, and instances of
+//! sections. A plan that was made for one host serves all others, whatever
+//! their instances are.
 //!
-//! Plans exist as long as someone uses them, and the latest a while longer:
-//! what a section looks like for one fetch mostly comes again.
+//! Plans exist while someone uses them. The latest ones exist a while longer,
+//! because the shape of a section in one fetch usually comes again.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashSet, FxHasher};
 
 use super::layout::{Draft, Plan, Pool, SectionId, Sections, Shape, State};
+use crate::model::InstId;
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
-/// What evaluators of one program have in common. They hold it for as long as
-/// they use the program, so that it is there for the next evaluator.
+/// The parts that evaluators of one program share. Each evaluator keeps them
+/// alive while it uses the program, so that the next evaluator finds them.
 pub trait InCommon: fmt::Debug + Send + Sync {
-    /// Their layouts.
+    /// The layouts of the program.
     fn layouts(&self) -> &SharedLayouts;
 }
 
@@ -36,44 +37,57 @@ pub struct SharedLayouts {
     pool: Arc<Pool>,
     sections: OnceLock<Arc<Sections>>,
     plans: Mutex<Plans>,
-    /// What sections of hosts are like.
+    /// States of sections in use by hosts.
     states: Mutex<WeakTable<State>>,
-    /// Plans of all sections that hosts have begun with, oldest first.
+    /// Plans of all sections with which hosts have begun, oldest first.
     starts: Mutex<VecDeque<Box<[Weak<Plan>]>>>,
 }
 
 #[derive(Debug, Default)]
 struct Plans {
     table: WeakTable<Plan>,
-    /// Oldest first.
+    /// The latest plans, oldest first.
     latest: VecDeque<Arc<Plan>>,
 }
 
-/// Plans that are kept for each section, whether someone uses them or not.
+/// Number of plans per section that are kept even if nobody uses them.
 const KEPT_PER_SECTION: usize = 2;
 
-/// Ways to begin that are remembered.
+/// Number of remembered starts.
 const STARTS: usize = 8;
 
 impl SharedLayouts {
-    /// Those of a program that has layouts in common with others of the pool.
+    /// The layouts of a program, which share equal parts with other programs of
+    /// the pool.
     pub fn of(pool: &Arc<Pool>) -> SharedLayouts {
         SharedLayouts { pool: Arc::clone(pool), ..SharedLayouts::default() }
     }
 
-    /// How many plans are in use.
+    /// Number of plans in use.
     pub fn count(&self) -> usize {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).table.count()
     }
 
-    /// The sections of the program, which is the same at each call.
-    pub(super) fn sections(&self, program: &Program) -> &Arc<Sections> {
-        self.sections.get_or_init(|| self.pool.sections.shared(Sections::of(program)))
+    /// Bytes of what sections of hosts are like, with the instances, each list once:
+    /// `seen` has the addresses of those that were counted already. Plans do not count.
+    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner).all();
+        let of_state = |state: &Arc<State>| {
+            let new = |set: &&Arc<[InstId]>| seen.insert(Arc::as_ptr(set).addr());
+            let sets: usize = state.sets.iter().filter(new).map(|set| size_of_val(&**set)).sum();
+            size_of::<State>() + size_of_val(&*state.sets) + sets
+        };
+        states.iter().map(of_state).sum()
     }
 
-    /// Gives drafts of all sections, whose shapes follow from the shapes of
-    /// their inputs, the plans that were made for others with the same inputs.
-    /// False if there is none.
+    /// The sections of the program. Every call must pass the same program.
+    pub(super) fn sections(&self, program: &Program) -> &Arc<Sections> {
+        self.sections.get_or_init(|| self.pool.sections.intern(Sections::of(program)))
+    }
+
+    /// Gives drafts of all sections the plans that were made earlier for the
+    /// same shapes of inputs. The shapes of the drafts must follow from those
+    /// of their inputs. Returns false if there are no such plans.
     pub(super) fn begins_as_others(&self, drafts: &mut [Draft]) -> bool {
         let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let plan_of = |(weak, draft): (&Weak<Plan>, &Draft)| {
@@ -91,8 +105,8 @@ impl SharedLayouts {
         true
     }
 
-    /// Remembers plans that follow from the shapes of the inputs alone, in the
-    /// order of the sections.
+    /// Remembers the plans of all sections, in their order. They must follow
+    /// from the shapes of the inputs alone.
     pub(super) fn remember_start<'p>(&self, plans: impl Iterator<Item = &'p Arc<Plan>>) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         starts.retain(|plans| plans.iter().all(|plan| plan.strong_count() > 0));
@@ -101,7 +115,7 @@ impl SharedLayouts {
         starts.push_back(plans.map(Arc::downgrade).collect());
     }
 
-    /// The plan of a section of that shape.
+    /// The plan for a section with that shape.
     pub(super) fn plan(
         &self,
         program: &Program,
@@ -109,7 +123,7 @@ impl SharedLayouts {
         section: SectionId,
         mut shape: Shape,
     ) -> Arc<Plan> {
-        // Shapes are long, and what they say is compared in full.
+        // The hash is short, so equal hashes are followed by a full comparison.
         let mut hasher = FxHasher::default();
         (section, &shape).hash(&mut hasher);
         let hash = hasher.finish();
@@ -119,9 +133,9 @@ impl SharedLayouts {
             return plan;
         }
         shape.shrink_to_fit();
-        let shape = self.pool.shapes.shared(shape);
+        let shape = self.pool.shapes.intern(shape);
         let plan = Plan::new((program, sections), section, shape, &self.pool);
-        let plan = self.pool.plans.shared(plan);
+        let plan = self.pool.plans.intern(plan);
         plans.table.insert(hash, &plan);
         plans.latest.push_back(Arc::clone(&plan));
         let surplus = plans.latest.len().saturating_sub(KEPT_PER_SECTION * sections.all.len());
@@ -129,13 +143,14 @@ impl SharedLayouts {
         plan
     }
 
-    /// The same state as another host has it, or else this one.
+    /// The equal state of another host if there is one, otherwise this one.
     pub(super) fn state(&self, state: State) -> Arc<State> {
-        // What serves one fetch is seldom met again.
+        // A state for a single fetch seldom comes again.
         if !state.lasting {
             return Arc::new(state);
         }
-        // There may be many instances, and lists that differ mostly do so at the end.
+        // Hashes only the ends of lists: there may be many instances, and lists
+        // that differ usually do so at the end.
         let mut hasher = FxHasher::default();
         Arc::as_ptr(&state.plan).hash(&mut hasher);
         for set in &state.sets {

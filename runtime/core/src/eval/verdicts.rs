@@ -1,7 +1,7 @@
-//! What patterns say of instances, by their names: each time anew, or, as in
-//! libpcp, as they said when they saw the instance first.
+//! Verdicts of patterns on instances by name. A verdict is made anew each time
+//! or, as in libpcp, only when the pattern first sees the instance.
 //!
-//! Takes instances and names, and knows nothing of values and layouts.
+//! This module knows instances and names, but neither values nor layouts.
 
 use std::collections::HashMap;
 
@@ -9,29 +9,29 @@ use crate::model::InstId;
 use crate::pattern::{Pattern, TooMuchWork};
 use crate::program::NodeId;
 
-/// What each pattern said of each instance when it saw it first.
+/// The first verdict of each pattern on each instance.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// By filter and instance; only of programs whose verdicts stay.
+    /// By filter and instance. Empty for programs whose verdicts do not stay.
     given: HashMap<(NodeId, InstId), bool>,
 }
 
-/// A filter by names.
+/// A filter of instances by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter<'p> {
-    /// The node that it is.
+    /// The node of the filter.
     pub node: NodeId,
     /// What it looks for.
     pub pattern: &'p Pattern,
-    /// It takes those that do not match.
+    /// True to take instances that do not match.
     pub negated: bool,
-    /// Its verdicts stay, [`crate::program::Program::verdicts_stay`].
+    /// True if verdicts stay; see [`crate::program::Program::verdicts_stay`].
     pub verdicts_stay: bool,
 }
 
 impl Verdicts {
-    /// True if a filter takes an instance. One without a name is never taken,
-    /// and where verdicts stay that is one, too.
+    /// True if a filter takes an instance. An instance without a name is never
+    /// taken; if verdicts stay, that is a verdict too.
     ///
     /// # Errors
     /// [`TooMuchWork`].
@@ -56,7 +56,8 @@ impl Verdicts {
     }
 }
 
-/// The part of an external instance name that patterns see.
+/// The part of an external instance name that patterns see: up to the first
+/// blank.
 fn first_word(name: &str) -> &str {
     name.split(' ').next().unwrap_or(name)
 }

@@ -1,21 +1,21 @@
-//! Values over moving windows of time: what each window of a program remembers
-//! of its operand, and what follows from it.
+//! Functions over moving windows of time: the samples that each window keeps,
+//! and its values.
 //!
 //! Input, once per evaluation: the operand's instances, lanes and time stamp.
-//! Output: as many lanes. An instance without a value loses what was remembered
-//! of it, and so does every instance when time goes backwards. Windows know no
-//! columns and no layouts.
+//! Output: as many lanes. An instance without a value loses its samples, and
+//! all instances lose theirs when time goes backwards. Windows know no columns
+//! and no layouts.
 //!
-//! Definitions that have the same window share what it remembers if they came
-//! together, and as long as none of them was away: then all of them see the
-//! same samples. One that comes later remembers by itself, as its operand may
-//! have fewer values, and what is out of a window leaves traces in the
-//! roundings of a mean.
+//! Definitions with the same window share its samples if they came together and
+//! none of them was away since: then all have seen the same samples. A
+//! definition that comes later keeps its own samples. Its operand may have had
+//! fewer values, and samples that have left a window still affect the rounding
+//! of a mean.
 //!
-//! Samples stand in buckets: one each as a rule; but those that are closer to
-//! a bucket's first sample than 1/[`BUCKETS`] of the window share the bucket,
-//! so that an instance takes a bounded amount of memory whatever the pace of
-//! fetching is. A window costs the same per fetch however long it is:
+//! Samples are kept in buckets. Usually each sample has its own. But samples
+//! that are closer to a bucket's first sample than 1/[`BUCKETS`] of the window
+//! share that bucket, so memory per instance is bounded at any pace of
+//! fetching. The cost per fetch does not depend on the length of the window:
 //!
 //! ```text
 //!   oldest                                newest
@@ -23,9 +23,9 @@
 //!     ones of the front                    |
 //! ```
 //!
-//! The oldest entry of the front and the running value make the result. When
-//! the front is used up, the back becomes the front. Nothing is ever
-//! subtracted, so that no rounding error outlives its sample.
+//! The result combines the oldest entry of the front and the running value.
+//! When the front is used up, the back becomes the front. Nothing is ever
+//! subtracted, so no rounding error outlives its sample.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -38,31 +38,31 @@ use crate::program::{Binding, Program, SampleKey, Window, WindowFunction, Window
 
 /// Most buckets of a window.
 const BUCKETS: f64 = 4096.0;
-/// Half-lives after which an average that nobody asks for is dropped.
+/// Number of half-lives after which an unused average is dropped.
 const KEPT_HALF_LIVES: f64 = 64.0;
 
 /// The windows of one context.
 #[derive(Debug, Default)]
 pub struct WindowStore {
-    /// Parallel to the windows of the program in force: positions in `states`.
+    /// Positions in `states`, parallel to the windows of the program in force.
     uses: Vec<u32>,
-    /// What windows remember. What is parked, too, is shared with that.
+    /// The samples of windows. A parked window may share its samples too.
     states: Vec<Arc<State>>,
-    /// What windows remember that the program in force does not have; nothing
-    /// for those whose samples are of no more use.
+    /// The windows of definitions that are not in the program in force. `None`
+    /// if their samples are too old.
     parked: HashMap<SampleKey, Option<Arc<State>>>,
-    /// Counts evaluations.
+    /// Number of the current evaluation.
     evaluation: u64,
 }
 
-/// What a window remembers.
+/// The samples of a window.
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// The evaluation in which the latest sample was added.
+    /// Number of the evaluation that added the latest sample.
     evaluation: u64,
     /// Time stamp of the latest sample.
     latest: Option<Timestamp>,
-    /// Seconds for which it is worth keeping.
+    /// Seconds for which the samples are worth keeping.
     keep: f64,
     /// Number of samples so far.
     samples: u64,
@@ -70,45 +70,46 @@ struct State {
     ids: Vec<InstId>,
     /// Parallel to `ids`.
     rows: Vec<Row>,
-    /// Oldest first.
+    /// The buckets, oldest first.
     buckets: VecDeque<Bucket>,
-    /// How many buckets, from the oldest on, are in the front.
+    /// Number of buckets in the front, counted from the oldest.
     front: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Of its first sample.
+    /// Time stamp of its first sample.
     stamp: Timestamp,
     /// Number of its first sample.
     first: u64,
 }
 
-/// What is remembered of an instance.
+/// The samples of an instance.
 #[derive(Clone, Debug, Default)]
 struct Row {
     /// Number of the instance's first sample, once it has one.
     joined: Option<u64>,
     /// Bits of the values of the newest buckets, up to all of them.
     values: VecDeque<u64>,
-    /// Bits of the value of all buckets in the back, or the moving average.
+    /// Bits of the value of all buckets in the back together, or the moving
+    /// average.
     running: u64,
 }
 
 impl WindowStore {
-    /// Begins an evaluation, in which each window gets one sample however many
-    /// definitions have it.
+    /// Begins an evaluation. Each window takes one sample in it, however many
+    /// definitions use the window.
     pub fn begin(&mut self) {
         self.evaluation += 1;
     }
 
-    /// Forgets everything.
+    /// Forgets all samples.
     pub fn forget(&mut self) {
         self.parked.values_mut().for_each(|state| *state = None);
         self.states.iter_mut().for_each(|state| *state = Arc::default());
     }
 
-    /// Forgets what one window remembers: its operand has no values.
+    /// Forgets the samples of one window, whose operand has no values.
     pub fn clear(&mut self, window: WindowId) {
         self.states[self.uses[window.index()] as usize] = Arc::default();
     }
@@ -118,8 +119,8 @@ impl WindowStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Takes the windows of a program in use; those of the program before are
-    /// parked under their keys as long as they may be of use.
+    /// Takes over the windows of a new program. The windows of the old program
+    /// are parked under their keys as long as they may be useful.
     pub fn change_program(
         &mut self,
         old: Option<(&Program, &Binding)>,
@@ -138,7 +139,8 @@ impl WindowStore {
         self.parked.values_mut().for_each(|state| _ = state.take_if(is_old));
         self.uses.clear();
         self.states.clear();
-        // Those that do the same, and are new or have what they had together.
+        // Finds windows with the same function that are all new or already
+        // shared samples.
         let mut known: HashMap<(WindowId, Option<*const State>), u32> = HashMap::new();
         for (window, key) in program.windows.iter().zip(keys(program, binding)) {
             let former = self.parked.remove(&key);
@@ -153,9 +155,9 @@ impl WindowStore {
         }
     }
 
-    /// Adds a sample of the operand's lanes to a window, if that was not done
-    /// in this evaluation for another definition, and appends the window's
-    /// values to `out`.
+    /// Adds a sample of the operand's lanes to a window, unless another
+    /// definition did so in this evaluation. Appends the window's values to
+    /// `out`.
     pub fn advance(
         &mut self,
         id: WindowId,
@@ -174,7 +176,7 @@ impl WindowStore {
     }
 }
 
-/// What the samples of a program's windows belong to, in their order.
+/// Keys of the samples of a program's windows, in the order of the windows.
 fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
     program.windows.iter().map(|window| binding.sample_key(window.key, &window.inputs))
 }
@@ -208,7 +210,8 @@ impl State {
         let newest = self.samples - 1;
         let oldest = self.buckets.front().map_or(newest, |bucket| bucket.first);
         out.extend(self.rows.iter().map(|row| {
-            // The row's oldest bucket is in the front unless the instance came later.
+            // The row's oldest bucket is in the front, unless the instance came
+            // later.
             let missing = self.buckets.len() - row.values.len();
             let all = match row.values.front() {
                 Some(front) if missing < self.front => combine(*front, row.running),
@@ -224,8 +227,8 @@ impl State {
         }));
     }
 
-    /// Brings the rows into the order of `ids`, which are those of the sample
-    /// to come.
+    /// Brings the rows into the order of `ids`, the instances of the next
+    /// sample.
     fn align(&mut self, ids: &[InstId]) {
         if self.ids == ids {
             return;
@@ -238,14 +241,14 @@ impl State {
         self.ids.extend_from_slice(ids);
     }
 
-    /// The exponentially weighted moving average.
+    /// Adds to the exponentially weighted moving average.
     fn average(&mut self, half_life: f64, lanes: &[u64], now: Timestamp) {
         let elapsed = self.latest.map_or(0.0, |latest| now.seconds_since(latest));
-        // Without a half-life only the present counts.
+        // With a half-life of zero, only the present value counts.
         let weight = if half_life > 0.0 { 1.0 - (-elapsed / half_life).exp2() } else { 1.0 };
         for (row, bits) in self.rows.iter_mut().zip(lanes) {
             let (before, value) = (f64::from_bits(row.running), f64::from_bits(*bits));
-            // What is not finite would never leave the average again.
+            // An infinity or NaN would never leave the average again.
             let next = match row.joined {
                 Some(_) if before.is_finite() => before + weight * (value - before),
                 _ => value,
@@ -280,7 +283,7 @@ impl State {
         }
     }
 
-    /// Drops the buckets whose first sample is not within the window any more.
+    /// Drops the buckets whose first sample has left the window.
     fn expire(&mut self, seconds: f64, now: Timestamp, combine: BinaryFn) {
         let is_old = |bucket: &&Bucket| now.seconds_since(bucket.stamp) >= seconds;
         let count = self.buckets.iter().take_while(is_old).count();
@@ -306,7 +309,7 @@ impl State {
     }
 }
 
-/// What makes one value of two samples.
+/// The function that combines two samples.
 fn combine(function: WindowFunction, scalar: Scalar) -> BinaryFn {
     let op = match function {
         WindowFunction::Max => BinaryOp::Max,

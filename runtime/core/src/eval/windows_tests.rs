@@ -1,5 +1,5 @@
-//! Windows over samples that are written out, and against a plain computation
-//! over all samples.
+//! Windows over explicit samples, and compared with a plain computation over
+//! all samples.
 
 use super::*;
 use crate::program::{HistoryKey, InputSlot};
@@ -25,13 +25,13 @@ impl One {
         One { store, window }
     }
 
-    /// Goes from one program to another, of the same metrics.
+    /// Changes from one program to another over the same metrics.
     fn change(&mut self, old: &Program, new: &Program) {
         let binding = Binding::default();
         self.store.change_program(Some((old, &binding)), (new, &binding));
     }
 
-    /// The values after a sample at a time in milliseconds.
+    /// Adds a sample at a time in milliseconds and returns the values.
     fn at(&mut self, milliseconds: i64, sample: &[(InstId, f64)]) -> Vec<f64> {
         let ids: Vec<InstId> = sample.iter().map(|(id, _)| *id).collect();
         let lanes: Vec<u64> = sample.iter().map(|(_, value)| value.to_bits()).collect();
@@ -57,10 +57,10 @@ fn the_mean_is_that_of_the_samples_within_the_window() {
     assert_eq!(avg.single(0, 10.0), 10.0);
     assert_eq!(avg.single(1, 20.0), 15.0);
     assert_eq!(avg.single(2, 60.0), 30.0);
-    // The sample of just three seconds ago is out.
+    // The sample of exactly three seconds ago is outside.
     assert_eq!(avg.single(3, 40.0), 40.0);
     assert_eq!(avg.single(4, -10.0), 30.0);
-    // A plain mean: time between samples has no weight.
+    // A plain mean: the time between samples has no weight.
     assert_eq!(avg.single(6, 30.0), 10.0);
     assert_eq!(avg.single(60, 7.0), 7.0);
 }
@@ -102,7 +102,7 @@ fn the_weight_of_the_past_halves_in_a_half_life() {
     assert_eq!(ewma.single(6, 0.0), 1.0);
     // No time has passed.
     assert_eq!(ewma.single(6, 100.0), 1.0);
-    // What is not finite is passed on and then forgotten.
+    // A value that is not finite is passed on and then forgotten.
     assert!(ewma.single(8, f64::NAN).is_nan());
     assert_eq!(ewma.single(10, 5.0), 5.0);
     assert_eq!(ewma.single(12, f64::INFINITY), f64::INFINITY);
@@ -117,7 +117,7 @@ fn instances_that_vanish_begin_anew() {
     assert_eq!(avg.at(2000, &[(2, 50.0)]), [30.0]);
     assert_eq!(avg.at(3000, &[(1, 7.0), (2, 70.0), (3, 0.0)]), [7.0, 40.0, 0.0]);
     assert_eq!(avg.at(4000, &[(1, 9.0), (2, 90.0), (3, 4.0)]), [8.0, 50.0, 2.0]);
-    // Of an instance that comes twice each has its own window.
+    // An instance that occurs twice has two windows.
     assert_eq!(avg.at(5000, &[(3, 8.0), (3, 100.0)]), [4.0, 100.0]);
 
     let mut ewma = One::new(WindowFunction::Ewma, 1.0);
@@ -147,7 +147,7 @@ fn windows_outlive_programs_that_lack_them() {
     avg.change(&with, &without);
     avg.change(&without, &with);
     assert_eq!(avg.single(1, 20.0), 15.0);
-    // Of another metric nothing is of use.
+    // Samples of another metric are useless.
     let inputs = Box::from([InputSlot(0)]);
     let window = Window { inputs, ..avg.window.clone() };
     let with = Program { windows: [window].into(), ..Program::default() };
@@ -158,7 +158,7 @@ fn windows_outlive_programs_that_lack_them() {
     assert_eq!(avg.single(3, 30.0), 30.0);
 }
 
-/// The definitions whose samples are parked.
+/// The definitions with parked samples.
 fn kept(store: &WindowStore) -> Vec<u64> {
     let parked = store.parked.iter().filter(|(_, state)| state.is_some());
     parked.map(|(key, _)| key.history.definition).collect()
@@ -184,8 +184,8 @@ fn what_is_out_of_every_window_is_not_kept() {
     assert!(avg.store.parked.is_empty());
 }
 
-/// Definitions with the same window remember once what both have seen, and
-/// each by itself what only one has.
+/// Definitions with the same window share samples that both have seen. Each
+/// keeps its own samples if only one has seen them.
 #[test]
 fn windows_that_have_seen_the_same_are_one() {
     let of = |definition: u64| {
@@ -200,13 +200,14 @@ fn windows_that_have_seen_the_same_are_one() {
     let binding = Binding::default();
     let mut store = WindowStore::default();
     let mut before: Option<Program> = None;
-    // At each second a value, the definitions, their means, and how often it is remembered.
+    // For each second: a value, the definitions, their means, and the number of
+    // states.
     for (second, value, definitions, expected, states) in [
         (0, 10.0, &[1, 2][..], &[10.0, 10.0][..], 1),
         (1, 20.0, &[1, 2], &[15.0, 15.0], 1),
-        // Another one comes.
+        // A definition comes.
         (2, 30.0, &[3, 1, 2], &[30.0, 20.0, 20.0], 2),
-        // One of those that share is away.
+        // One of the sharing definitions is away.
         (3, 40.0, &[1, 3], &[25.0, 35.0], 2),
         (4, 0.0, &[1, 2, 3], &[20.0, 15.0, 70.0 / 3.0], 3),
         (5, 0.0, &[1, 2, 3], &[100.0 / 6.0, 12.0, 17.5], 3),
@@ -231,17 +232,16 @@ fn windows_that_have_seen_the_same_are_one() {
         assert_eq!(store.states.len(), states, "second {second}");
         before = Some(program);
     }
-    // After a gap those that shared still do.
+    // After a gap, definitions that shared samples still do.
     store.forget();
     assert_eq!(store.states.len(), 2);
 }
 
-/// Samples that follow each other fast share buckets, and the counts are right
-/// all the same.
+/// Samples in fast succession share buckets, and the counts are still right.
 #[test]
 fn memory_is_bounded_at_any_pace() {
     let mut avg = One::new(WindowFunction::Avg, 4.096);
-    // Ten samples a millisecond, for which there are ten thousand buckets wanted.
+    // Ten samples a millisecond, which would fill ten thousand buckets.
     let mut now = 0;
     for step in 0..30_000i64 {
         let value = if step % 2 == 0 { 1.0 } else { 3.0 };
@@ -267,7 +267,7 @@ fn memory_is_bounded_at_any_pace() {
     assert!(row.values.len() <= 4097 && row.values.capacity() <= 8192 + 64);
 }
 
-/// Whole numbers, so that sums are exact in any order; instances come and go,
+/// Whole numbers, so that sums are exact in any order. Instances come and go,
 /// and the pace changes.
 #[test]
 fn any_sequence_agrees_with_a_plain_computation() {

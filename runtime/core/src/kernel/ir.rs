@@ -101,6 +101,19 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
+    /// All but conversions.
+    pub const PLAIN: [UnaryOp; 9] = [
+        UnaryOp::Neg,
+        UnaryOp::Truth,
+        UnaryOp::Not,
+        UnaryOp::Abs,
+        UnaryOp::Floor,
+        UnaryOp::Ceil,
+        UnaryOp::Round,
+        UnaryOp::Sqrt,
+        UnaryOp::Log,
+    ];
+
     /// Type of the result for an operand of type `scalar`; `None` if there is
     /// no such operation.
     pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
@@ -162,6 +175,26 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// All of them.
+    pub const ALL: [BinaryOp; 16] = [
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::Ratio,
+        BinaryOp::Lt,
+        BinaryOp::Le,
+        BinaryOp::Eq,
+        BinaryOp::Ge,
+        BinaryOp::Gt,
+        BinaryOp::Ne,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::Min,
+        BinaryOp::Max,
+        BinaryOp::Pow,
+    ];
+
     /// Type of the result for operands of type `scalar`; `None` if there is
     /// no such operation.
     pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
@@ -219,6 +252,16 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
+    /// All but quantiles.
+    pub const PLAIN: [ReduceOp; 6] = [
+        ReduceOp::Sum,
+        ReduceOp::Max,
+        ReduceOp::Min,
+        ReduceOp::AvgSingle,
+        ReduceOp::AvgDouble,
+        ReduceOp::StdDev,
+    ];
+
     /// False for reductions that have no form in other code than this crate's:
     /// they are functions that either backend calls.
     pub const fn is_compiled(self) -> bool {

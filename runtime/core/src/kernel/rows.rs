@@ -10,6 +10,7 @@
 //! | n + 2   | offset of the constants in the program's constants        |
 //!
 //! Operands lie in the workspace arena, previous samples in the history arena.
+//! An output lies apart from all operands, as it may be computed twice.
 //! Rows hold offsets instead of addresses, so they stay valid when an arena moves.
 
 use super::ir::{Access, KernelIr};

@@ -1,25 +1,28 @@
-//! Reading numbers as the C library does.
+//! Reads numbers as the C library does.
 //!
-//! Takes text and gives the number it begins with and how long that is, by
-//! the rules of `strtod(3)` in the C locale, which decide where a number in
-//! PCP's little languages ends. The caller skips leading white space.
+//! Input: a text. Output: the number that the text begins with, and its length.
+//! The rules are those of `strtod(3)` in the C locale, because they decide
+//! where a number in PCP's little languages ends. The caller skips leading
+//! white space.
 
 /// True for the characters that C counts as white space.
 pub const fn is_c_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Why there is no number.
+/// The reason why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
     /// The text begins with something else.
     Missing,
-    /// The number, of this many bytes, is too large for a double or too small for full precision.
+    /// The number, of this many bytes, is too large for a double, or too small
+    /// for full precision.
     Range(usize),
 }
 
-/// The number that `text` begins with and its length in bytes. Decimal and
-/// hexadecimal notation, `inf`, `infinity` and `nan`, with an optional sign.
+/// The number that `text` begins with, and its length in bytes. Accepts decimal
+/// and hexadecimal notation, `inf`, `infinity` and `nan`, with an optional
+/// sign.
 pub fn leading_number(text: &str) -> Result<(f64, usize), NumberError> {
     let bytes = text.as_bytes();
     let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
@@ -37,7 +40,7 @@ pub fn leading_number(text: &str) -> Result<(f64, usize), NumberError> {
     Ok((if negative { -magnitude } else { magnitude }, sign + length))
 }
 
-/// A number without its sign and its length, if there is one.
+/// A number without a sign and its length. `None` if there is no number.
 type Unsigned = Option<Result<(f64, usize), NumberError>>;
 
 fn starts_with(bytes: &[u8], word: &str) -> bool {
@@ -51,7 +54,7 @@ fn special(bytes: &[u8]) -> Option<(f64, usize)> {
     if !starts_with(bytes, "nan") {
         return None;
     }
-    // `nan(WORD)` is one number, its payload does not matter.
+    // `nan(WORD)` is one number. The word does not matter.
     let rest = &bytes[3..];
     let payload = rest.iter().skip(1).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_');
     let closing = 1 + payload.count();
@@ -73,7 +76,7 @@ fn mantissa_length(bytes: &[u8], is_digit: impl Fn(&u8) -> bool) -> usize {
     if whole + fraction == 0 { 0 } else { whole + 1 + fraction }
 }
 
-/// Length of an exponent that is introduced by `letter`; 0 when it has no digit.
+/// Length of an exponent that `letter` introduces; 0 if it has no digit.
 fn exponent_length(bytes: &[u8], letter: u8) -> usize {
     if !bytes.first().is_some_and(|first| first.eq_ignore_ascii_case(&letter)) {
         return 0;
@@ -85,7 +88,7 @@ fn exponent_length(bytes: &[u8], letter: u8) -> usize {
     }
 }
 
-/// Values that lose precision are refused, as `strtod` reports them.
+/// Refuses values that lose precision: `strtod` reports them as errors too.
 fn in_range(value: f64, is_zero: bool, length: usize) -> Result<(f64, usize), NumberError> {
     if value.is_normal() || is_zero { Ok((value, length)) } else { Err(NumberError::Range(length)) }
 }
@@ -109,10 +112,10 @@ fn hexadecimal(bytes: &[u8]) -> Unsigned {
     let digits = &bytes[2..];
     let mantissa = mantissa_length(digits, u8::is_ascii_hexdigit);
     if mantissa == 0 {
-        // Only the zero before the x is a number.
+        // Only the zero before the `x` is a number.
         return None;
     }
-    // Sixteen digits at most are kept; those after them only decide rounding.
+    // Keeps at most sixteen digits. Later digits only decide the rounding.
     let (mut significand, mut exponent, mut in_fraction) = (0u64, 0i64, false);
     for byte in &digits[..mantissa] {
         let Some(digit) = char::from(*byte).to_digit(16) else {
@@ -131,19 +134,20 @@ fn hexadecimal(bytes: &[u8]) -> Unsigned {
     let exponent_digits = exponent_length(exponent_text, b'p');
     exponent += decimal_exponent(&exponent_text[..exponent_digits]);
     let length = 2 + mantissa + exponent_digits;
-    // A significand of 64 bits leaves the range well within two steps of 2^1000.
+    // With 64 significant bits, exponents beyond this give zero or infinity
+    // anyway.
     let exponent = exponent.clamp(-2000, 2000);
     let (first, second) = (exponent / 2, exponent - exponent / 2);
     let value = significand as f64 * power_of_two(first) * power_of_two(second);
     Some(in_range(value, significand == 0, length))
 }
 
-/// Two to a power from -1000 to 1000, exactly.
+/// Two to a power between -1000 and 1000, exactly.
 fn power_of_two(power: i64) -> f64 {
     f64::from_bits((1023 + power).unsigned_abs() << 52)
 }
 
-/// Value of an exponent such as `p-12`, saturating; 0 for empty text.
+/// Value of an exponent such as `p-12`, saturating. An empty text gives 0.
 fn decimal_exponent(text: &[u8]) -> i64 {
     let magnitude = text.iter().filter(|byte| byte.is_ascii_digit()).fold(0i64, |value, digit| {
         value.saturating_mul(10).saturating_add(i64::from(digit - b'0'))

@@ -1,17 +1,17 @@
 //! Days of the Gregorian calendar, counted from 1970-01-01.
 //!
-//! Knows neither zones nor times of day.
+//! This module knows neither zones nor times of day.
 
-/// Days from the first of March of the year 0 to 1970.
+/// Days from March 1 of the year 0 to 1970.
 const DAYS_TO_1970: i64 = 719_468;
 
-/// Days of 400 years, after which the calendar repeats.
+/// Days in 400 years. The calendar repeats after them.
 const DAYS_OF_ERA: i64 = 146_097;
 
-/// Year, month and day of a number of days since 1970.
+/// Year, month and day of a day number.
 pub fn date(days: i64) -> (i64, i64, i64) {
-    // Counted in years that begin with March, so that the leap day is the
-    // last of its year, and in eras of 400 years, which all have as many days.
+    // Counts in years that begin with March, so that the leap day is the last
+    // day of its year, and in eras of 400 years, which are all equally long.
     let since_era_zero = days.saturating_add(DAYS_TO_1970);
     let (era, day) =
         (since_era_zero.div_euclid(DAYS_OF_ERA), since_era_zero.rem_euclid(DAYS_OF_ERA));
@@ -25,8 +25,8 @@ pub fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(is_next_year), month, day)
 }
 
-/// Days since 1970 of a date. The month may be any number: the 13th is January
-/// of the next year, and so may the day. `None` beyond what 64 bits count.
+/// Day number of a date. Month and day may be any numbers: month 13 is January
+/// of the next year. `None` if the result does not fit into 64 bits.
 pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let month = month.checked_sub(3)?;
     let year = year.checked_add(month.div_euclid(12))?;
@@ -38,12 +38,12 @@ pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     first.checked_sub(DAYS_TO_1970)?.checked_add(day)?.checked_sub(1)
 }
 
-/// True of years with a 29th of February.
+/// True for years with a February 29.
 pub const fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Day of the week of a day, 0 for Sunday.
+/// Day of the week of a day number; 0 is Sunday.
 pub const fn weekday(days: i64) -> i64 {
     // The first day of 1970 was a Thursday.
     (days.rem_euclid(7) + 4) % 7

@@ -1,4 +1,4 @@
-//! Metric descriptors: what one value of a metric means.
+//! Metric descriptors: the meaning of a metric's values.
 
 use std::fmt;
 
@@ -19,21 +19,23 @@ pub enum ValueType {
     F32,
     /// 64-bit IEEE floating point.
     F64,
-    /// Text, bytes without their terminating NUL.
+    /// Text: bytes without their terminating NUL.
     String,
     /// Opaque bytes.
     Aggregate,
-    /// Opaque bytes owned by the agent; the same as [`ValueType::Aggregate`] to a client.
+    /// Opaque bytes that the agent owns. For a client the same as
+    /// [`ValueType::Aggregate`].
     AggregateStatic,
     /// Event records with microsecond stamps.
     Event,
     /// Event records with nanosecond stamps.
     HighResEvent,
-    /// The metric exists but this system does not support it; it never has values.
+    /// The metric exists, but this system does not support it. It never has
+    /// values.
     NoSupport,
-    /// The type is not known (`PM_TYPE_UNKNOWN`).
+    /// The type is unknown (`PM_TYPE_UNKNOWN`).
     Unknown,
-    /// A code without a meaning.
+    /// A code without a defined meaning.
     Other(i32),
 }
 
@@ -58,7 +60,7 @@ impl ValueType {
         }
     }
 
-    /// The type of a wire code.
+    /// The type with a wire code.
     pub const fn from_code(code: i32) -> ValueType {
         match code {
             0 => ValueType::I32,
@@ -78,13 +80,13 @@ impl ValueType {
         }
     }
 
-    /// True for the six types that arithmetic is defined on.
+    /// True for the six types that have arithmetic.
     pub const fn is_numeric(self) -> bool {
         self.code() >= 0 && self.code() <= 5
     }
 
-    /// Bytes that one lane of a column of this type takes: 4 or 8. Values
-    /// that are not numbers travel as 8-byte ranges into a byte arena.
+    /// Size in bytes of a lane in a column of this type: 4 or 8. The lane of a
+    /// value that is no number is a range in a byte arena.
     pub const fn lane_bytes(self) -> usize {
         match self {
             ValueType::I32 | ValueType::U32 | ValueType::F32 => 4,
@@ -112,7 +114,8 @@ impl ValueType {
         }
     }
 
-    /// What `pmPrintDesc(3)` calls it; `None` for a metric without values.
+    /// The type in the words of `pmPrintDesc(3)`. `None` for a metric without
+    /// values.
     pub const fn description(self) -> Option<&'static str> {
         Some(match self {
             ValueType::I32 => "32-bit int",
@@ -138,16 +141,16 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// How values of a metric relate to each other over time (`PM_SEM_*`).
+/// How the values of a metric relate to each other over time (`PM_SEM_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Semantics {
     /// Grows from sample to sample until it wraps or restarts.
     Counter,
-    /// A measurement at one instant, of a continuous quantity.
+    /// A measurement of a continuous quantity at one instant.
     Instant,
-    /// A value that stays until it changes, such as a configuration setting.
+    /// A value that stays until it changes, such as a setting.
     Discrete,
-    /// A code without a meaning; 0 is seen for metrics that are not supported.
+    /// A code without a defined meaning. Metrics that are not supported have 0.
     Other(i32),
 }
 
@@ -162,7 +165,7 @@ impl Semantics {
         }
     }
 
-    /// The semantics of a wire code.
+    /// The semantics with a wire code.
     pub const fn from_code(code: i32) -> Semantics {
         match code {
             1 => Semantics::Counter,
@@ -182,7 +185,7 @@ impl Semantics {
         }
     }
 
-    /// What it is where every code has a meaning: instantaneous if it has none.
+    /// These semantics, or "instant" for a code without a meaning.
     #[must_use]
     pub const fn or_instant(self) -> Semantics {
         match self {
@@ -198,7 +201,7 @@ impl fmt::Display for Semantics {
     }
 }
 
-/// What is known of a metric before any value is: `pmDesc` of `pmLookupDesc(3)`.
+/// The description of a metric's values: `pmDesc` of `pmLookupDesc(3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetricDesc {
     /// The metric's identifier.
@@ -213,8 +216,8 @@ pub struct MetricDesc {
     pub units: Units,
 }
 
-/// Prints as `pmPrintDesc(3)` does, two lines without a newline at the end; one
-/// for a metric that is not supported.
+/// Prints as `pmPrintDesc(3)` does: two lines without a final newline, or one
+/// line for a metric that is not supported.
 impl fmt::Display for MetricDesc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(value_type) = self.value_type.description() else {

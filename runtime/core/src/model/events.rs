@@ -1,60 +1,60 @@
-//! Event records: what a value of type EVENT or HIGHRES_EVENT holds.
+//! Event records: the contents of values of type EVENT or HIGHRES_EVENT.
 //!
-//! Takes the bytes of such a value, laid out as `pdu/event_array.rs` describes,
-//! and gives records with parameters, which are values of other metrics. The
-//! bytes may come from anywhere, so they are checked to their end before the
-//! first record is made.
+//! Input: the bytes of such a value, laid out as `pdu/event_array.rs`
+//! describes. Output: records with parameters, which are values of other
+//! metrics. The bytes may come from anywhere, so all of them are checked before
+//! the first record is made.
 
 use std::fmt;
 
 use super::{PmStatus, Pmid, RawValue, RawValueRef, Timestamp, Value, ValueType};
 
-/// The metric that the flags of a record are a value of (`event.flags`).
+/// The metric of a record's flags (`event.flags`).
 pub const EVENT_FLAGS: Pmid = Pmid::new(511, 0, 1);
 
-/// The metric that the number of lost records is a value of (`event.missed`).
+/// The metric of a record's number of lost records (`event.missed`).
 pub const EVENT_MISSED: Pmid = Pmid::new(511, 0, 2);
 
-/// Something that happened, or a note that records were lost
-/// (one `pmResult` of pmUnpackEventRecords(3)).
+/// An event, or a note that records were lost (one `pmResult` of
+/// pmUnpackEventRecords(3)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// What kind of record it is. libpcp presents flags other than zero as the
-    /// first value of the record, of the metric [`EVENT_FLAGS`].
+    /// The kind of record. If the flags are not zero, libpcp presents them as
+    /// the record's first value, of the metric [`EVENT_FLAGS`].
     pub flags: EventFlags,
-    /// How many records were lost, for a record that stands for those. libpcp
+    /// Number of lost records, if the record stands for lost ones. libpcp
     /// presents it as a value of the metric [`EVENT_MISSED`].
     pub missed: Option<u32>,
-    /// What is known of it, in order; a metric may occur more than once.
+    /// The parameters, in order. A metric may occur more than once.
     pub parameters: Vec<EventParameter>,
 }
 
 /// One value within an event record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventParameter {
-    /// The metric, whose descriptor tells what the value means.
+    /// The metric. Its descriptor gives the meaning of the value.
     pub pmid: Pmid,
     /// Its value: 32-bit integers in place, all others in a block.
     pub value: RawValue,
 }
 
-/// What kind of event record (`PM_EVENT_FLAG_*`); prints as
-/// `pmEventFlagsStr(3)` does, names of flags that are not known left out.
+/// The kind of an event record (`PM_EVENT_FLAG_*`). Printed as
+/// `pmEventFlagsStr(3)` does, without unknown flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EventFlags(pub u32);
 
 impl EventFlags {
-    /// Something that takes no time.
+    /// An event without duration.
     pub const POINT: EventFlags = EventFlags(1);
-    /// Something begins.
+    /// The beginning of an event.
     pub const START: EventFlags = EventFlags(2);
-    /// Something that began ends.
+    /// The end of an event that began earlier.
     pub const END: EventFlags = EventFlags(4);
     /// One of the parameters identifies the event.
     pub const ID: EventFlags = EventFlags(8);
-    /// One of the parameters identifies the event that this is a part of.
+    /// One of the parameters identifies the parent of the event.
     pub const PARENT: EventFlags = EventFlags(16);
     /// Records were lost.
     pub const MISSED: EventFlags = EventFlags(1 << 31);
@@ -94,18 +94,19 @@ impl RawValue {
     /// (`pmUnpackEventRecords(3)`, `pmUnpackHighResEventRecords(3)`).
     ///
     /// # Errors
-    /// [`PmStatus::CONV`] for a value in place and for a record that is flagged
-    /// both as missed and as something else, [`PmStatus::TYPE`] for a block or
-    /// parameter of another type, [`PmStatus::TOOSMALL`] without room for the
-    /// number of records or for a parameter's value and when the number is
-    /// negative, [`PmStatus::TOOBIG`] when a record reaches beyond the block.
+    /// - [`PmStatus::CONV`]: a value in place, or a record that is flagged as
+    ///   missed and as something else;
+    /// - [`PmStatus::TYPE`]: a block or parameter of another type;
+    /// - [`PmStatus::TOOSMALL`]: too few bytes for the number of records or for
+    ///   a parameter's value, or a negative number of records;
+    /// - [`PmStatus::TOOBIG`]: a record reaches beyond the block.
     pub fn events(&self) -> Result<Vec<EventRecord>, PmStatus> {
         self.borrowed().events()
     }
 }
 
 impl RawValueRef<'_> {
-    /// As [`RawValue::events`].
+    /// Like [`RawValue::events`].
     ///
     /// # Errors
     /// As for [`RawValue::events`].
@@ -131,7 +132,7 @@ impl Value {
     }
 }
 
-/// What stands in front of the parameters of a record.
+/// The part of a record before its parameters.
 #[derive(Clone, Copy)]
 struct RecordHead {
     timestamp: Timestamp,
@@ -145,14 +146,14 @@ impl RecordHead {
         self.flags.has(EventFlags::MISSED)
     }
 
-    /// Number of parameters. One that is negative counts as none, as in libpcp.
+    /// Number of parameters. A negative number counts as none, as in libpcp.
     fn parameters(self) -> u32 {
         let none = self.is_missed() || self.count.cast_signed() < 0;
         if none { 0 } else { self.count }
     }
 }
 
-/// Reads an array from its front.
+/// Reads an array from its beginning.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     bytes: &'a [u8],
@@ -160,7 +161,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first record of an array, and the number of records.
+    /// The position of an array's first record, and the number of records.
     fn new(value_type: ValueType, bytes: &'a [u8]) -> Result<(Cursor<'a>, u32), PmStatus> {
         let is_high_resolution = match value_type {
             ValueType::Event => false,
@@ -201,8 +202,8 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// Metric, type code and data of a parameter, of which the rest up to a
-    /// multiple of four bytes is passed over.
+    /// Metric, type code and data of a parameter. Skips the padding to a
+    /// multiple of four bytes.
     fn parameter(&mut self) -> Result<(Pmid, u8, &'a [u8]), PmStatus> {
         let pmid = Pmid(self.word()?);
         let [code, a, b, c] = self.chunk()?;
@@ -218,7 +219,7 @@ impl<'a> Cursor<'a> {
 
 fn unpack_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<EventRecord>, PmStatus> {
     let (mut cursor, records) = Cursor::new(value_type, bytes)?;
-    // Whatever is wrong with the layout counts before the types of parameters.
+    // A fault in the layout takes precedence over the types of parameters.
     let mut checked = cursor;
     for _ in 0..records {
         for _ in 0..checked.record()?.parameters() {
@@ -239,11 +240,11 @@ fn unpack_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<EventRecord>
 }
 
 /// The bytes of a value of type EVENT or HIGHRES_EVENT as libpcp gives them to
-/// programs: numbers are in the byte order of this machine, other data of
-/// parameters as they were.
+/// programs: numbers in the byte order of this machine, other parameter data
+/// unchanged.
 ///
 /// # Errors
-/// As for [`RawValue::events`], but for the types of parameters.
+/// As for [`RawValue::events`], except for the types of parameters.
 pub fn native_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<u8>, PmStatus> {
     let (mut cursor, records) = Cursor::new(value_type, bytes)?;
     let mut native = bytes.to_vec();
@@ -278,7 +279,7 @@ pub fn native_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<u8>, PmS
     Ok(native)
 }
 
-/// What is told of an array of events in a line.
+/// A one-line summary of an event array.
 pub(super) struct EventSummary {
     /// Number of records.
     pub(super) records: u32,
@@ -288,7 +289,8 @@ pub(super) struct EventSummary {
     pub(super) span: Option<(Timestamp, Timestamp)>,
 }
 
-/// What is in an array of events of this type, whatever its parameters are.
+/// The summary of an event array of this type. The parameters' types do not
+/// matter.
 pub(super) fn summarize_events(
     value: RawValueRef<'_>,
     value_type: ValueType,
@@ -331,7 +333,7 @@ fn parameter((pmid, code, data): (Pmid, u8, &[u8])) -> Result<EventParameter, Pm
     Ok(EventParameter { pmid, value })
 }
 
-/// Unpacks any bytes, the first of which tells the type.
+/// Unpacks any bytes. The first byte chooses the type.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_events(data: &[u8]) {
     let Some((first, bytes)) = data.split_first() else { return };
@@ -347,8 +349,8 @@ pub fn fuzz_events(data: &[u8]) {
 mod tests {
     use super::*;
 
-    /// As libpcp has it in memory: seen through a program that calls `pmFetch(3)`
-    /// over an archive of PCP's test suite.
+    /// The memory that a program gets from libpcp's `pmFetch(3)` over an
+    /// archive of PCP's test suite.
     #[test]
     #[cfg(target_endian = "little")]
     fn numbers_of_events_are_turned_and_texts_are_not() {

@@ -1,19 +1,20 @@
-//! Which help text of what: the words of a question, not its answer.
+//! The kinds and subjects of help texts: the parts of a question, not its
+//! answer.
 //!
-//! The same for pmcd, for archives and for the texts of derived metrics.
+//! pmcd, archives and the texts of derived metrics use the same ones.
 
 use super::{InDom, Pmid};
 
-/// Help texts of one subject, as `pmLookupText(3)` tells them apart.
+/// The two help texts of a subject (`pmLookupText(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextKind {
     /// One line, without a newline (`PM_TEXT_ONELINE`).
     OneLine,
-    /// All there is to say, usually several lines (`PM_TEXT_HELP`).
+    /// The full text, usually several lines (`PM_TEXT_HELP`).
     Help,
 }
 
-/// What a help text is about.
+/// The subject of a help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextSubject {
     /// A metric (`pmLookupText(3)`).

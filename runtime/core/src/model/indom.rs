@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Internal instance identifier; -1 (`PM_IN_NULL`) for the one value of a
-/// metric without an instance domain.
+/// Internal instance identifier. It is -1 (`PM_IN_NULL`) for the single value
+/// of a metric without an instance domain.
 pub type InstId = i32;
 
-/// Identifies an instance domain within one source: domain (9 bits) and serial (22 bits).
+/// Identifies an instance domain within one source: domain (9 bits) and serial
+/// (22 bits).
 ///
-/// Answers to `pmInDom` of PMAPI(3); printed as `pmInDomStr(3)` does. "No
-/// instance domain" is `None` wherever
-/// an `Option<InDom>` stands, never a value of this type.
+/// It corresponds to `pmInDom` of PMAPI(3) and is printed as `pmInDomStr(3)`
+/// does. "No instance domain" is `None` of an `Option<InDom>`, never a value of
+/// this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InDom(pub u32);
 
@@ -23,12 +24,12 @@ impl InDom {
         InDom((domain & 0x1ff) << 22 | (serial & 0x3f_ffff))
     }
 
-    /// From the wire form, where all ones (`PM_INDOM_NULL`) means none.
+    /// Reads the wire form, where all ones (`PM_INDOM_NULL`) means none.
     pub const fn from_wire(word: u32) -> Option<InDom> {
         if word == 0xffff_ffff { None } else { Some(InDom(word)) }
     }
 
-    /// To the wire form.
+    /// The wire form.
     pub const fn to_wire(indom: Option<InDom>) -> u32 {
         match indom {
             Some(indom) => indom.0,
@@ -54,32 +55,33 @@ impl fmt::Display for InDom {
     }
 }
 
-/// The instances of a domain as a source knows them at one time: internal
+/// The instances of a domain, as a source knows them at one time: internal
 /// identifiers with external names, in the source's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
     lookup: WordLookup,
-    /// Instances in whose names characters stand for bytes, ascending.
+    /// Instances whose names have a character for each byte, ascending.
     in_bytes: Box<[InstId]>,
 }
 
-/// Names of several instances of a domain; found without a search where the
-/// instances come in the domain's order.
+/// Looks up names of several instances of a domain. It needs no search while
+/// the instances come in the domain's order.
 #[derive(Clone, Debug)]
 pub struct InstanceNames<'d> {
     domain: &'d InstanceDomain,
-    /// Position of the instance that is expected.
+    /// Position of the instance that is expected next.
     next: usize,
 }
 
 impl<'d> InstanceNames<'d> {
-    /// External name of an instance, as [`InstanceDomain::name`] has it.
+    /// External name of an instance, the same as [`InstanceDomain::name`]
+    /// gives.
     pub fn of(&mut self, id: InstId) -> Option<&'d str> {
         let InstanceDomain { instances, by_id, .. } = self.domain;
         let is_expected = instances.get(self.next).is_some_and(|(found, _)| *found == id);
-        // Of two entries with one identifier the first counts.
+        // The first of two entries with the same identifier counts.
         if !is_expected || by_id.len() != instances.len() {
             self.next = *by_id.get(&id)? as usize;
         }
@@ -89,22 +91,22 @@ impl<'d> InstanceNames<'d> {
     }
 }
 
-/// Which names without an exact match are those of an instance whose name has a blank.
+/// Names without an exact match that find an instance whose name has a blank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum WordLookup {
-    /// Its name up to the first blank.
+    /// The instance's name up to the first blank.
     #[default]
     Same,
-    /// Whatever begins with that.
+    /// Any text that begins with the instance's name up to the first blank.
     Beginning,
 }
 
 impl InstanceDomain {
-    /// Takes instances in the source's order. Of two entries with one
-    /// identifier the first is the one that lookups find.
+    /// Takes instances in the source's order. Lookups find the first of two
+    /// entries with the same identifier.
     ///
-    /// Names that are not UTF-8 on the wire are given with each byte as the
-    /// character of that number; see [`InstanceDomain::with_names_in_bytes`].
+    /// A name that is not UTF-8 on the wire is given with one character for
+    /// each byte; see [`InstanceDomain::with_names_in_bytes`].
     pub fn new(instances: Vec<(InstId, Box<str>)>) -> InstanceDomain {
         let mut by_id = HashMap::with_capacity(instances.len());
         for (position, (id, _)) in (0u32..).zip(&instances) {
@@ -113,8 +115,8 @@ impl InstanceDomain {
         InstanceDomain { instances, by_id, lookup: WordLookup::Same, in_bytes: Box::default() }
     }
 
-    /// The domain, of which the names of some instances are not UTF-8 on the
-    /// wire, so that each of their characters stands for a byte.
+    /// Marks instances whose names are not UTF-8 on the wire. In these names
+    /// each character stands for a byte.
     pub fn with_names_in_bytes(self, mut instances: Vec<InstId>) -> InstanceDomain {
         instances.sort_unstable();
         instances.dedup();
@@ -126,19 +128,19 @@ impl InstanceDomain {
         self.in_bytes.binary_search(&id).is_ok()
     }
 
-    /// The domain, with lookups as libpcp makes them in archives: where there
-    /// is `1 minute`, but no `15 minute`, the name `15` finds the former.
+    /// Makes lookups work as in libpcp's archives: if there is `1 minute` but
+    /// no `15 minute`, the name `15` finds the former.
     pub fn with_lookup_by_beginning(self) -> InstanceDomain {
         InstanceDomain { lookup: WordLookup::Beginning, ..self }
     }
 
-    /// True if lookups are those of [`InstanceDomain::with_lookup_by_beginning`].
+    /// True after [`InstanceDomain::with_lookup_by_beginning`].
     pub fn looks_up_by_beginning(&self) -> bool {
         self.lookup == WordLookup::Beginning
     }
 
-    /// The domain, in which lookups of `name` find `id`, whatever other
-    /// instance has that name. The instance's own name stays the same.
+    /// Makes lookups of `name` find `id`, even if another instance has that
+    /// name. The instance's own name stays the same.
     pub fn with_name_of(&self, id: InstId, name: &str) -> InstanceDomain {
         let own = self.name(id).map(|own| (id, own.into()));
         let first = own.into_iter().chain([(id, name.into())]);
@@ -157,19 +159,19 @@ impl InstanceDomain {
         self.instances.len()
     }
 
-    /// True when the domain has no instances now.
+    /// True if the domain has no instances now.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
 
-    /// External name of an instance (`pmNameInDom(3)`), if it exists.
+    /// External name of an instance (`pmNameInDom(3)`).
     pub fn name(&self, id: InstId) -> Option<&str> {
         let position = *self.by_id.get(&id)?;
         Some(&self.instances[position as usize].1)
     }
 
-    /// External name of an instance in the bytes that the source has for it:
-    /// what tools print.
+    /// External name of an instance in the source's own bytes, which are what
+    /// tools print.
     pub fn name_in_bytes(&self, id: InstId) -> Option<Cow<'_, [u8]>> {
         let name = self.name(id)?;
         let bytes = || name.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>().ok();
@@ -177,13 +179,14 @@ impl InstanceDomain {
         Some(bytes.map_or(Cow::Borrowed(name.as_bytes()), Cow::Owned))
     }
 
-    /// Looks names up of several instances, one after the other.
+    /// Starts a lookup of names of several instances, one after the other.
     pub fn names(&self) -> InstanceNames<'_> {
         InstanceNames { domain: self, next: 0 }
     }
 
-    /// Identifier of an external name (`pmLookupInDom(3)`): an exact match
-    /// first, else an instance whose name up to its first blank is `name`.
+    /// Identifier of the instance with an external name (`pmLookupInDom(3)`).
+    /// An exact match comes first, then an instance whose name up to its first
+    /// blank is `name`.
     pub fn lookup(&self, name: &str) -> Option<InstId> {
         let exact = self.instances.iter().find(|(_, n)| **n == *name);
         let by_word = |(_, n): &&(InstId, Box<str>)| {
@@ -216,7 +219,7 @@ mod tests {
         let bytes = |id| domain.name_in_bytes(id).map(Cow::into_owned);
         assert_eq!(bytes(3).as_deref(), Some(&b"gr\xfcn"[..]));
         assert_eq!(bytes(1).as_deref(), Some("gr\u{fc}n".as_bytes()));
-        // No byte has that number.
+        // The euro sign is above 255, so it cannot stand for a byte.
         assert_eq!(bytes(2).as_deref(), Some("\u{20ac}".as_bytes()));
         assert_eq!(bytes(4), None);
         let named = domain.with_name_of(3, "green");

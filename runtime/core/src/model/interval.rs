@@ -1,8 +1,8 @@
-//! Intervals of time as text.
+//! Time intervals as text.
 //!
-//! Takes text such as `1h 30m` and gives a [`Duration`], or the place where
-//! it stops making sense. The words are not those of units: `ms` is minutes
-//! here, as it is to PCP's tools.
+//! Input: a text such as `1h 30m`. Output: a [`Duration`], or the place of the
+//! fault. The words are not those of units: `ms` is minutes here, as in PCP's
+//! tools.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::c_number::{is_c_space, leading_number};
 use crate::escape::Foreign;
 
-/// Units by their words, in lower case, with the nanoseconds in each.
+/// The words of each unit in lower case, and its length in nanoseconds.
 const WORDS: &[(&[&str], f64)] = &[
     (&["nanosecond", "nsec"], 1.0),
     (&["microsecond", "usec"], 1e3),
@@ -23,21 +23,21 @@ const WORDS: &[(&[&str], f64)] = &[
 
 const NSEC_PER_SEC: f64 = 1e9;
 
-/// The largest number of a unit, which is less than the limit of `i64`.
+/// Largest count of a unit. As a float it is just above the limit of `i64`.
 const NUMBER_LIMIT: f64 = 9_223_372_036_854_775_807.0;
 
-/// Text that is no interval.
+/// The error for a text that is no interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalError {
-    /// What was given.
+    /// The given text.
     pub text: String,
     /// Offset of the fault, in bytes.
     pub offset: usize,
-    /// What is wrong there, in the words of libpcp.
+    /// The problem there, in the words of libpcp.
     pub problem: &'static str,
 }
 
-/// Two lines: the text, and the fault below its place.
+/// Two lines: the text, and the problem below its place.
 impl fmt::Display for IntervalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_fault(f, &self.text, self.offset, self.problem)
@@ -46,8 +46,9 @@ impl fmt::Display for IntervalError {
 
 impl std::error::Error for IntervalError {}
 
-/// Shows a text with a problem below its place, as libpcp does for texts in
-/// its little languages; without the last newline. The text is [`Foreign`].
+/// Shows a text with a problem below its place, as libpcp does for texts in its
+/// little languages, without the last newline. The text is shown as
+/// [`Foreign`].
 pub fn write_fault(
     f: &mut fmt::Formatter<'_>,
     text: &str,
@@ -58,19 +59,19 @@ pub fn write_fault(
     write!(f, "{}\n{blanks}^ -- {problem}", Foreign(text).form(f.alternate()))
 }
 
-/// As many blanks as stand before a place of a text that is [`Foreign`]; other
-/// characters that take no room, or more, are repeated.
+/// The blanks that reach to a place in a [`Foreign`] text. Characters that take
+/// no room, or more than one column, are repeated.
 pub fn blanks_before(f: &fmt::Formatter<'_>, text: &str, offset: usize) -> String {
     let before = Foreign(text.get(..offset).unwrap_or(text)).form(f.alternate());
     before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect()
 }
 
-/// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`): numbers with units, which are
-/// added up; a number without a unit counts seconds.
+/// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`):
+/// numbers with units, which are added. A number without a unit counts seconds.
 ///
 /// # Errors
-/// The text is empty, or something in it is neither a number nor a unit, or
-/// the interval is longer than a [`Duration`] can be.
+/// The text is empty, a part of it is neither a number nor a unit, or the
+/// interval is longer than the longest [`Duration`].
 pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     let error = |offset, problem| IntervalError { text: text.to_owned(), offset, problem };
     if text.is_empty() {
@@ -81,7 +82,8 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     while at < text.len() {
         let start = at;
         let (number, length) = match leading_number(&text[at..]) {
-            // The C library reads a number in `nanosecond`; what is wrong is the rest.
+            // The C library reads the number NaN in `nanosecond`; the rest is
+            // wrong then.
             Ok((number, length)) if number.is_nan() => (number, length),
             Ok((number, length)) if (0.0..=NUMBER_LIMIT).contains(&number) => (number, length),
             _ => return Err(error(start, "unexpected value")),
@@ -100,8 +102,8 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     Ok(total)
 }
 
-/// So many units of so many nanoseconds each, to the nearest nanosecond;
-/// `None` for what is no number.
+/// The duration of `number` units of `unit` nanoseconds, to the nearest
+/// nanosecond. `None` if `number` is NaN.
 fn duration(number: f64, unit: f64) -> Option<Duration> {
     let seconds = if unit < NSEC_PER_SEC {
         number / (NSEC_PER_SEC / unit)
@@ -109,12 +111,12 @@ fn duration(number: f64, unit: f64) -> Option<Duration> {
         number * (unit / NSEC_PER_SEC)
     };
     let whole = Duration::try_from_secs_f64(seconds.trunc()).ok()?;
-    // The product is rounded, and with it a half may have become one.
+    // The product is rounded, and the rounding may have produced the half.
     let product = seconds.fract() * NSEC_PER_SEC;
     let is_less = seconds.fract().mul_add(NSEC_PER_SEC, -product) < 0.0;
     let rounded = (product + 0.5).floor();
     let is_half = rounded - product == 0.5;
-    // At most 10^9, so that nothing is lost; a whole second carries over.
+    // At most 10^9, so the conversion is exact; a whole second carries over.
     let nanoseconds = rounded as u64 - u64::from(is_half && is_less);
     whole.checked_add(Duration::from_nanos(nanoseconds))
 }
@@ -131,7 +133,7 @@ fn after_space(text: &str, at: usize) -> usize {
     at + text[at..].bytes().take_while(|byte| is_c_space(*byte)).count()
 }
 
-/// Reads any text as an interval and checks the place of a fault.
+/// Reads any text as an interval and checks the place of the fault.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_interval(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -1,16 +1,17 @@
-//! Labels: names with values that say more about a source, an agent, a metric
-//! or an instance.
+//! Labels: names with values that describe a source, an agent, a metric or an
+//! instance.
 //!
-//! A [`LabelSet`] is the text of one JSON object together with the places of
-//! names and values in it, as `pmGetContextLabels(3)` and its kin deliver it.
-//! Places are checked against the text when a set is made, so that reading
-//! one cannot fail. Where sets come from is not known here.
+//! A [`LabelSet`] is the text of one JSON object, with the places of names and
+//! values in it, as `pmGetContextLabels(3)` and its kin deliver it. The places
+//! are checked when a set is made, so reading one cannot fail. This module does
+//! not know where sets come from.
 
 use std::fmt;
 
 use super::{InDom, InstId, PmStatus, Pmid};
 
-/// Whose labels. Of two labels with one name, that of the later level counts.
+/// The level of labels. A label on a later level replaces one with the same
+/// name on an earlier level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LabelLevel {
     /// The whole source (`pmGetContextLabels(3)`).
@@ -19,11 +20,13 @@ pub enum LabelLevel {
     Domain(u32),
     /// An instance domain (`pmGetInDomLabels(3)`).
     InDom(InDom),
-    /// The cluster of a metric, whose item is without consequence (`pmGetClusterLabels(3)`).
+    /// The cluster of a metric; the metric's item does not matter
+    /// (`pmGetClusterLabels(3)`).
     Cluster(Pmid),
     /// A metric (`pmGetItemLabels(3)`).
     Item(Pmid),
-    /// Every instance of a domain, one set for each (`pmGetInstancesLabels(3)`).
+    /// Every instance of a domain, with one set for each
+    /// (`pmGetInstancesLabels(3)`).
     Instances(InDom),
 }
 
@@ -40,7 +43,7 @@ impl LabelLevel {
         }
     }
 
-    /// Number of what has the labels; all ones for [`LabelLevel::Context`].
+    /// Number of the labels' subject; all ones for [`LabelLevel::Context`].
     pub const fn ident(self) -> u32 {
         match self {
             LabelLevel::Context => 0xffff_ffff,
@@ -50,8 +53,8 @@ impl LabelLevel {
         }
     }
 
-    /// The same with the item of a cluster's metric set to zero, which makes
-    /// equal clusters equal.
+    /// The level with the item of a cluster's metric set to zero, so that equal
+    /// clusters are equal.
     #[must_use]
     pub const fn of_cluster(self) -> LabelLevel {
         match self {
@@ -62,8 +65,8 @@ impl LabelLevel {
         }
     }
 
-    /// The level of a bit and a number; `None` for a number that is not the
-    /// bit of a level.
+    /// The level with a bit and a number. `None` if `bit` is not the bit of a
+    /// level.
     pub const fn from_wire(bit: u32, ident: u32) -> Option<LabelLevel> {
         match bit {
             1 => Some(LabelLevel::Context),
@@ -77,15 +80,15 @@ impl LabelLevel {
     }
 }
 
-/// What kind of label: the bit of its level, and two more.
+/// The kind of a label: the bit of its level, and two flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelFlags(pub u8);
 
 impl LabelFlags {
     /// The name has several components, separated by dots.
     pub const COMPOUND: LabelFlags = LabelFlags(0x40);
-    /// A remark that does not identify: two sources that differ in it alone
-    /// are the same (`PM_LABEL_OPTIONAL`).
+    /// A remark that does not identify the source: two sources that differ only
+    /// in it are the same (`PM_LABEL_OPTIONAL`).
     pub const OPTIONAL: LabelFlags = LabelFlags(0x80);
 
     /// True when every bit of `other` is set.
@@ -94,16 +97,16 @@ impl LabelFlags {
     }
 }
 
-/// Where one label stands in the text of its set; offsets and lengths in bytes.
+/// Place of a label in the text of its set; offsets and lengths in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LabelPlace {
-    /// First byte of the name, after its quote.
+    /// Offset of the name, after its quote.
     pub name: u32,
     /// Length of the name.
     pub name_len: u32,
-    /// What kind of label it is.
+    /// The kind of label.
     pub flags: LabelFlags,
-    /// First byte of the value, for a string its quote.
+    /// Offset of the value; for a string, of its opening quote.
     pub value: u32,
     /// Length of the value, quotes included.
     pub value_len: u32,
@@ -112,15 +115,15 @@ pub struct LabelPlace {
 /// One label of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'s> {
-    /// Name, letters, digits, `_` and `.`.
+    /// Name: letters, digits, `_` and `.`.
     pub name: &'s str,
-    /// Value as JSON: a string has its quotes and escapes.
+    /// Value as JSON; a string has its quotes and escapes.
     pub value: &'s str,
-    /// What kind of label it is.
+    /// The kind of label.
     pub flags: LabelFlags,
 }
 
-/// The labels of one thing on one level.
+/// The labels of one subject on one level.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LabelSet {
     instance: InstId,
@@ -128,7 +131,7 @@ pub struct LabelSet {
     json: Box<str>,
 }
 
-/// A place that is not in the text.
+/// A place outside the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelPlaceError {
     /// Position of the label in its set.
@@ -157,12 +160,12 @@ impl fmt::Display for LabelPlaceError {
 impl std::error::Error for LabelPlaceError {}
 
 impl LabelSet {
-    /// A set over a text. `instance` is -1 (`PM_IN_NULL`) but for
+    /// A set over a text. `instance` is -1 (`PM_IN_NULL`), except on
     /// [`LabelLevel::Instances`].
     ///
     /// # Errors
-    /// A name or value is not within the text, or begins or ends in the
-    /// middle of a character.
+    /// A name or value is not within the text, or it begins or ends inside a
+    /// character.
     pub fn new(
         instance: InstId,
         json: impl Into<Box<str>>,
@@ -187,23 +190,23 @@ impl LabelSet {
         LabelSet { instance, outcome: Ok(Box::default()), json: Box::default() }
     }
 
-    /// The same labels as those of an instance.
+    /// The same labels for another instance.
     #[must_use]
     pub fn of_instance(self, instance: InstId) -> LabelSet {
         LabelSet { instance, ..self }
     }
 
-    /// A set that could not be had, for a reason of its own.
+    /// A set that the source could not deliver, with the reason.
     pub fn failed(instance: InstId, status: PmStatus) -> LabelSet {
         LabelSet { instance, outcome: Err(status), json: Box::default() }
     }
 
-    /// The instance; -1 (`PM_IN_NULL`) where the labels are not an instance's.
+    /// The instance; -1 (`PM_IN_NULL`) if the labels are not an instance's.
     pub fn instance(&self) -> InstId {
         self.instance
     }
 
-    /// Why this set could not be had, if so.
+    /// The reason why the source could not deliver the set, if so.
     pub fn failure(&self) -> Option<PmStatus> {
         self.outcome.as_ref().err().copied()
     }
@@ -213,7 +216,8 @@ impl LabelSet {
         &self.json
     }
 
-    /// The labels, in the order of the source, which is usually that of their names.
+    /// The labels in the order of the source, which is usually that of their
+    /// names.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = Label<'_>> {
         let places: &[LabelPlace] = self.outcome.as_deref().unwrap_or_default();
         places.iter().map(|place| Label {
@@ -223,14 +227,14 @@ impl LabelSet {
         })
     }
 
-    /// Where the labels stand in the text, parallel to [`LabelSet::labels`].
+    /// Places of the labels in the text, parallel to [`LabelSet::labels`].
     pub fn places(&self) -> &[LabelPlace] {
         self.outcome.as_deref().unwrap_or_default()
     }
 }
 
-/// The text of a set out of the bytes of a peer or file. Bytes that are not
-/// UTF-8 become `?`, one for each, so that places stay right.
+/// The text of a set from the bytes of a peer or file. Each byte that is not
+/// UTF-8 becomes `?`, so places stay right.
 pub fn label_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

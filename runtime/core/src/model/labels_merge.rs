@@ -1,33 +1,33 @@
-//! Merging sets of labels: what holds for a metric or instance in the end.
+//! Merges label sets into the labels that finally apply to a metric or
+//! instance.
 //!
-//! Input: sets from the most general level to the most special one. Output: one set
-//! in the form that `pmMergeLabelSets(3)` gives: names in order of their bytes,
-//! each once, without white space between them. Where sets come from is not
-//! known here.
+//! Input: sets from the most general level to the most specific. Output: one
+//! set in the form of `pmMergeLabelSets(3)`: each name once, in byte order,
+//! without white space between. This module does not know where sets come from.
 
 use std::collections::BTreeMap;
 
 use super::{InstId, Label, LabelFlags, LabelPlace, LabelSet, LabelTextError};
 
-/// Labels by name, each with its value as JSON and its flags.
+/// Labels by name, with value (JSON) and flags.
 pub type LabelMap = BTreeMap<Box<str>, (Box<str>, LabelFlags)>;
 
 impl LabelSet {
-    /// The labels of all sets; of two with one name, that of the later set
-    /// (`pmMergeLabelSets(3)`). The sets of a value are those of the context,
-    /// the domain, the instance domain, the cluster, the item and the
-    /// instance, in this order. Sets that failed count as empty.
+    /// Merges sets (`pmMergeLabelSets(3)`). The later of two labels with the
+    /// same name counts. The sets of a value are those of the context, the
+    /// domain, the instance domain, the cluster, the item and the instance, in
+    /// this order. Failed sets count as empty.
     ///
-    /// The instance is that of the last set that has one.
+    /// The result has the instance of the last set with one.
     pub fn merged<'s>(sets: impl IntoIterator<Item = &'s LabelSet>) -> LabelSet {
         LabelSet::merged_where(sets, |_| true)
     }
 
-    /// The labels of texts, each a JSON object, of two with one name that of
-    /// the later text (`pmMergeLabels(3)`).
+    /// Merges texts, each a JSON object (`pmMergeLabels(3)`). The later of two
+    /// labels with the same name counts.
     ///
     /// # Errors
-    /// One of the texts cannot be read; see [`LabelSet::parse`].
+    /// One of the texts is invalid; see [`LabelSet::parse`].
     pub fn merged_texts<'t>(
         texts: impl IntoIterator<Item = &'t str>,
     ) -> Result<LabelSet, LabelTextError> {
@@ -36,9 +36,9 @@ impl LabelSet {
         Ok(LabelSet::merged(&sets))
     }
 
-    /// As [`LabelSet::merged`], of the labels only that `wanted` says yes to
-    /// (the filter of `pmMergeLabelSets(3)`). A label that is not wanted leaves
-    /// the one of an earlier set with its name in place.
+    /// Like [`LabelSet::merged`], with only the labels that `wanted` accepts
+    /// (the filter of `pmMergeLabelSets(3)`). An unwanted label does not
+    /// replace an earlier label with its name.
     pub fn merged_where<'s>(
         sets: impl IntoIterator<Item = &'s LabelSet>,
         mut wanted: impl FnMut(&Label<'_>) -> bool,
@@ -56,14 +56,14 @@ impl LabelSet {
         LabelSet::from_map(instance, &labels)
     }
 
-    /// Writes a set from labels.
+    /// Writes labels as a set.
     pub fn from_map(instance: InstId, labels: &LabelMap) -> LabelSet {
         if labels.is_empty() {
             return LabelSet::empty(instance);
         }
         let mut json = String::new();
         let mut places = Vec::with_capacity(labels.len());
-        // Texts are far from as long as that.
+        // Texts never get that long.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         for (name, (value, flags)) in labels {
             json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
@@ -85,7 +85,7 @@ impl LabelSet {
     }
 }
 
-/// A text as JSON, in quotes.
+/// A text as a JSON string, with quotes.
 pub fn json_string(text: &str) -> String {
     use std::fmt::Write;
     let mut json = String::from("\"");
@@ -101,7 +101,7 @@ pub fn json_string(text: &str) -> String {
     json
 }
 
-/// JSON without the white space outside of its strings.
+/// JSON without white space outside of strings.
 pub(super) fn compact(json: &str) -> Box<str> {
     let (mut in_string, mut escaped) = (false, false);
     let kept = json.chars().filter(|c| {

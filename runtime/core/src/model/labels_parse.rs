@@ -1,30 +1,30 @@
-//! Reads labels from a text that comes without a table of their places, as
-//! files in `/etc/pcp/labels` do (`pmParseLabelSet(3)`).
+//! Reads labels from a text without a table of places, such as the files in
+//! `/etc/pcp/labels` (`pmParseLabelSet(3)`).
 //!
-//! Input: one JSON object. Objects within it become labels with compound names.
-//! Output: a [`LabelSet`], or what is wrong and where. The text is checked as a
-//! whole; how deep it may nest is bounded.
+//! Input: one JSON object. Objects inside it become labels with compound names.
+//! Output: a [`LabelSet`], or the problem and its place. The whole text is
+//! checked, and its nesting is limited.
 
 use std::fmt;
 
 use super::labels_merge::{LabelMap, compact};
 use super::{LabelFlags, LabelSet};
 
-/// Longest text in bytes, before and after compound names were made.
+/// Longest text in bytes, before and after compound names are written out.
 const MAX_TEXT: usize = 65_535;
 
 /// Longest name in bytes.
 const MAX_NAME: usize = 255;
 
-/// Most objects and arrays within each other.
+/// Deepest nesting of objects and arrays.
 const MAX_DEPTH: usize = 32;
 
 /// A text that is not a set of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelTextError {
-    /// Where, in bytes from the start of the text.
+    /// Offset of the problem in the text, in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: &'static str,
 }
 
@@ -37,13 +37,14 @@ impl fmt::Display for LabelTextError {
 impl std::error::Error for LabelTextError {}
 
 impl LabelSet {
-    /// Reads a JSON object; a blank text is a set without labels. All labels
-    /// get `flags`, those out of nested objects [`LabelFlags::COMPOUND`] as well.
+    /// Reads a JSON object. A blank text is a set without labels. All labels
+    /// get `flags`; labels from nested objects get [`LabelFlags::COMPOUND`]
+    /// too.
     ///
     /// # Errors
     /// The text is not JSON, not an object, longer than 65,535 bytes or nested
-    /// deeper than 32 levels, or a name is given twice, is longer than 255
-    /// bytes or has characters other than letters, digits, `_` and `.`.
+    /// deeper than 32 levels. Or a name occurs twice, is longer than 255 bytes,
+    /// or has characters other than letters, digits, `_` and `.`.
     pub fn parse(text: &str, flags: LabelFlags) -> Result<LabelSet, LabelTextError> {
         let mut parser = Parser { text, at: 0, flags, labels: LabelMap::new(), written: 2 };
         if text.len() > MAX_TEXT {
@@ -51,7 +52,7 @@ impl LabelSet {
         }
         parser.skip_blanks();
         if parser.at < text.len() {
-            parser.expect(b'{', "an object is due")?;
+            parser.expect(b'{', "expected an object")?;
             parser.members("", 1)?;
             parser.skip_blanks();
         }
@@ -67,7 +68,7 @@ struct Parser<'t> {
     at: usize,
     flags: LabelFlags,
     labels: LabelMap,
-    /// Bytes of the labels so far.
+    /// Bytes of the labels that were read so far.
     written: usize,
 }
 
@@ -76,7 +77,7 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Takes the next byte if it is this one.
+    /// Takes `byte` if it comes next.
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -97,7 +98,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes bytes while they are as wanted, and tells how many.
+    /// Takes the bytes that `wanted` accepts and returns their number.
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) -> usize {
         let start = self.at;
         while self.peek().is_some_and(&wanted) {
@@ -106,8 +107,8 @@ impl Parser<'_> {
         self.at - start
     }
 
-    /// The members of an object and its closing brace; `prefix` is what goes
-    /// before their names.
+    /// Takes the members of an object and its closing brace. `prefix` goes
+    /// before the members' names.
     fn members(&mut self, prefix: &str, depth: usize) -> Result<(), LabelTextError> {
         self.skip_blanks();
         if self.take(b'}') {
@@ -121,7 +122,7 @@ impl Parser<'_> {
                 return self.error("the name is longer than 255 bytes");
             }
             self.skip_blanks();
-            self.expect(b':', "a colon is due")?;
+            self.expect(b':', "expected a colon")?;
             self.skip_blanks();
             if self.peek() == Some(b'{') && depth < MAX_DEPTH && !self.at_empty_object() {
                 self.at += 1;
@@ -137,7 +138,7 @@ impl Parser<'_> {
                     return self.error("compound names make the text too long");
                 }
                 if self.labels.insert(name.into(), (value, flags)).is_some() {
-                    let problem = "this name was given before";
+                    let problem = "this name occurs twice";
                     return Err(LabelTextError { offset: start, problem });
                 }
             }
@@ -145,7 +146,7 @@ impl Parser<'_> {
             if self.take(b'}') {
                 return Ok(());
             }
-            self.expect(b',', "a comma or closing brace is due")?;
+            self.expect(b',', "expected a comma or closing brace")?;
         }
     }
 
@@ -155,7 +156,7 @@ impl Parser<'_> {
     }
 
     fn name(&mut self) -> Result<String, LabelTextError> {
-        self.expect(b'"', "a name in quotes is due")?;
+        self.expect(b'"', "expected a name in quotes")?;
         let start = self.at;
         let len = self.skip_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.'));
         let name = self.text[start..self.at].to_owned();
@@ -163,7 +164,7 @@ impl Parser<'_> {
         if len == 0 { self.error("a name may not be empty") } else { Ok(name) }
     }
 
-    /// Any value.
+    /// Takes any value.
     fn value(&mut self, depth: usize) -> Result<(), LabelTextError> {
         match self.peek() {
             Some(b'"') => self.string(),
@@ -172,7 +173,7 @@ impl Parser<'_> {
             Some(b'{') if depth < MAX_DEPTH => self.list(b'}', |parser| {
                 parser.string()?;
                 parser.skip_blanks();
-                parser.expect(b':', "a colon is due")?;
+                parser.expect(b':', "expected a colon")?;
                 parser.skip_blanks();
                 parser.value(depth + 1)
             }),
@@ -180,14 +181,14 @@ impl Parser<'_> {
             _ => {
                 let rest = &self.text[self.at..];
                 let word = ["true", "false", "null"].into_iter().find(|w| rest.starts_with(w));
-                let Some(word) = word else { return self.error("a value is due") };
+                let Some(word) = word else { return self.error("expected a value") };
                 self.at += word.len();
                 Ok(())
             }
         }
     }
 
-    /// What stands between two brackets, separated by commas.
+    /// Takes elements separated by commas, and the closing bracket.
     fn list(
         &mut self,
         close: u8,
@@ -205,18 +206,18 @@ impl Parser<'_> {
             if self.take(close) {
                 return Ok(());
             }
-            self.expect(b',', "a comma or closing bracket is due")?;
+            self.expect(b',', "expected a comma or closing bracket")?;
         }
     }
 
     fn string(&mut self) -> Result<(), LabelTextError> {
-        self.expect(b'"', "a string is due")?;
+        self.expect(b'"', "expected a string")?;
         loop {
             self.skip_while(|c| c >= b' ' && c != b'"' && c != b'\\');
             if self.take(b'"') {
                 return Ok(());
             }
-            self.expect(b'\\', "a string does not end here")?;
+            self.expect(b'\\', "expected the end of the string")?;
             let escape = self.peek();
             self.at += 1;
             match escape {
@@ -224,7 +225,7 @@ impl Parser<'_> {
                 Some(b'u') => {
                     let start = self.at;
                     if self.skip_while(|c| c.is_ascii_hexdigit()) < 4 {
-                        return self.error("four hexadecimal digits are due");
+                        return self.error("expected four hexadecimal digits");
                     }
                     self.at = start + 4;
                 }
@@ -239,10 +240,10 @@ impl Parser<'_> {
     fn number(&mut self) -> Result<(), LabelTextError> {
         self.take(b'-');
         let digits = |parser: &mut Self| match parser.skip_while(|c| c.is_ascii_digit()) {
-            0 => parser.error("a digit is due"),
+            0 => parser.error("expected a digit"),
             _ => Ok(()),
         };
-        // No digit may follow a zero in front.
+        // No digit may follow a leading zero.
         if !self.take(b'0') {
             digits(self)?;
         }
@@ -257,8 +258,8 @@ impl Parser<'_> {
     }
 }
 
-/// Reads a text of labels and checks that what was read means the same after
-/// it was merged with itself, and when it is read again.
+/// Reads a text of labels. Checks that merging the labels with themselves, or
+/// reading them again, changes nothing.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_labels(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -275,25 +276,25 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_place() {
         let cases = [
-            ("not json", 0, "an object is due"),
-            ("[1,2]", 0, "an object is due"),
-            ("{\"a\":1", 6, "a comma or closing brace is due"),
+            ("not json", 0, "expected an object"),
+            ("[1,2]", 0, "expected an object"),
+            ("{\"a\":1", 6, "expected a comma or closing brace"),
             ("{\"a\":1}}", 7, "nothing may follow the object"),
-            ("{\"a\":1,\"a\":2}", 7, "this name was given before"),
-            ("{\"a\":{\"b\":1},\"a.b\":2}", 13, "this name was given before"),
+            ("{\"a\":1,\"a\":2}", 7, "this name occurs twice"),
+            ("{\"a\":{\"b\":1},\"a.b\":2}", 13, "this name occurs twice"),
             ("{\"a-b\":1}", 3, "a name has letters, digits, '_' and '.'"),
             ("{\"\":1}", 3, "a name may not be empty"),
-            ("{a:1}", 1, "a name in quotes is due"),
-            ("{\"a\" 1}", 5, "a colon is due"),
-            ("{\"a\":01}", 6, "a comma or closing brace is due"),
-            ("{\"a\":-}", 6, "a digit is due"),
-            ("{\"a\":1.}", 7, "a digit is due"),
-            ("{\"a\":nul}", 5, "a value is due"),
-            ("{\"a\":\"x", 7, "a string does not end here"),
+            ("{a:1}", 1, "expected a name in quotes"),
+            ("{\"a\" 1}", 5, "expected a colon"),
+            ("{\"a\":01}", 6, "expected a comma or closing brace"),
+            ("{\"a\":-}", 6, "expected a digit"),
+            ("{\"a\":1.}", 7, "expected a digit"),
+            ("{\"a\":nul}", 5, "expected a value"),
+            ("{\"a\":\"x", 7, "expected the end of the string"),
             ("{\"a\":\"\\x\"}", 7, "this cannot be escaped"),
-            ("{\"a\":\"\\u12\"}", 10, "four hexadecimal digits are due"),
-            ("{\"a\":[1 2]}", 8, "a comma or closing bracket is due"),
-            ("{\"a\":[{1:2}]}", 7, "a string is due"),
+            ("{\"a\":\"\\u12\"}", 10, "expected four hexadecimal digits"),
+            ("{\"a\":[1 2]}", 8, "expected a comma or closing bracket"),
+            ("{\"a\":[{1:2}]}", 7, "expected a string"),
         ];
         for (text, offset, problem) in cases {
             let error = LabelSet::parse(text, LabelFlags(1)).expect_err(text);

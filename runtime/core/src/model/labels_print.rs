@@ -1,10 +1,10 @@
-//! Labels for whoever looks into a source.
+//! Labels printed for inspection.
 
 use std::fmt::{self, Write};
 
 use super::{LabelFlags, LabelLevel, LabelSet};
 
-/// Prints as `pmPrintLabelSets(3)` does: the level and what else is said.
+/// Prints as `pmPrintLabelSets(3)` does: the level and the other flags.
 impl fmt::Display for LabelFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others = LabelFlags::COMPOUND.0 | LabelFlags::OPTIONAL.0;
@@ -29,8 +29,8 @@ impl fmt::Display for LabelFlags {
 }
 
 impl LabelLevel {
-    /// The sets of this level with all that there is to know about them, a line
-    /// for each set and each of its labels (`pmPrintLabelSets(3)`).
+    /// Prints the sets of this level in full, one line for each set and each
+    /// label (`pmPrintLabelSets(3)`).
     pub fn print(self, sets: &[LabelSet]) -> String {
         let mut text = String::new();
         for set in sets {

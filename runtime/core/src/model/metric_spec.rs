@@ -1,46 +1,45 @@
 //! A metric with its source and instances as one text:
 //! `[HOST:|ARCHIVE/|@:]METRIC[[INSTANCE, ...]]`.
 //!
-//! Knows the form only: whether hosts, archives and metrics of these names
-//! exist is not looked at.
+//! Only the form matters here. Nobody checks whether such hosts, archives and
+//! metrics exist.
 
 use std::fmt;
 
 use super::c_number::is_c_space;
 use super::interval::write_fault;
 
-/// Where a metric comes from, as a specification says it.
+/// The source in a metric specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecSource {
-    /// The pmcd of a host; `None` for the usual one.
+    /// The pmcd of a host; `None` for the default host.
     Host(Option<String>),
-    /// An archive; `None` for the usual one.
+    /// An archive; `None` for the default archive.
     Archive(Option<String>),
     /// This process (`@`).
     Local,
 }
 
-/// A metric with its source and the instances that are wanted
-/// (`pmParseMetricSpec(3)`).
+/// A metric with its source and the wanted instances (`pmParseMetricSpec(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricSpec {
-    /// Where it comes from.
+    /// The source of the metric.
     pub source: SpecSource,
-    /// Its name.
+    /// Name of the metric.
     pub metric: String,
-    /// Names of instances; none for all.
+    /// Names of the wanted instances; empty for all.
     pub instances: Vec<String>,
 }
 
-/// Text that is no specification of a metric. Shown as libpcp does: the text,
-/// and the problem below its place; without the last newline.
+/// The error for a text that is no metric specification. Shown as libpcp shows
+/// it: the text, and the problem below its place, without the last newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricSpecError {
-    /// What was given.
+    /// The given text.
     pub text: String,
     /// Offset of the fault, in bytes.
     pub offset: usize,
-    /// What is wrong there, in the words of libpcp.
+    /// The problem there, in the words of libpcp.
     pub problem: &'static str,
 }
 
@@ -52,16 +51,16 @@ impl fmt::Display for MetricSpecError {
 
 impl std::error::Error for MetricSpecError {}
 
-/// A place in the text, and what is wrong there.
+/// A place in the text, and the problem there.
 type Fault = (usize, &'static str);
 
 impl MetricSpec {
-    /// Reads a specification (`pmParseMetricSpec(3)`). Without a source in the
-    /// text it is `default`. A backslash takes away the meaning of the
-    /// character after it, but not that of the last `:` or `/`.
+    /// Reads a specification (`pmParseMetricSpec(3)`). A text without a source
+    /// has the source `default`. A backslash makes the next character ordinary,
+    /// except for the last `:` or `/`.
     ///
     /// # Errors
-    /// Where the text stops making sense.
+    /// The first fault in the text.
     pub fn parse(text: &str, default: SpecSource) -> Result<MetricSpec, MetricSpecError> {
         let error = |(offset, problem)| MetricSpecError { text: text.to_owned(), offset, problem };
         parse(text, default).map_err(error)
@@ -92,7 +91,7 @@ fn parse(text: &str, default: SpecSource) -> Result<MetricSpec, Fault> {
     Ok(MetricSpec { source, metric, instances })
 }
 
-/// The source from `start` to the `:` or `/` at `end`.
+/// The source between `start` and the `:` or `/` at `end`.
 fn source(text: &str, start: usize, end: usize) -> Result<SpecSource, Fault> {
     let is_archive = text[end..].starts_with('/');
     let given = text[start..end].trim_end_matches(is_space);
@@ -108,7 +107,7 @@ fn source(text: &str, start: usize, end: usize) -> Result<SpecSource, Fault> {
     })
 }
 
-/// The name of a metric at `at`, and where it ends.
+/// The metric's name that begins at `at`, and its end.
 fn metric(text: &str, at: usize) -> Result<(String, usize), Fault> {
     let mut name = String::new();
     let mut rest = text[at..].char_indices();
@@ -134,8 +133,8 @@ fn metric(text: &str, at: usize) -> Result<(String, usize), Fault> {
     Ok((name, end))
 }
 
-/// The bracket that closes the one at `at`: one that is neither in quotes nor
-/// after a backslash.
+/// The bracket that closes the one at `at`. Brackets in quotes or after a
+/// backslash do not count.
 fn closing_bracket(text: &str, at: usize) -> Result<usize, Fault> {
     let mut is_quoted = false;
     let mut rest = text[at..].char_indices();
@@ -153,8 +152,8 @@ fn closing_bracket(text: &str, at: usize) -> Result<usize, Fault> {
     Err((text.len(), problem))
 }
 
-/// The instances between brackets: separated by blanks, or by commas with or
-/// without blanks. Between quotes, which begin a name, both are part of it.
+/// The instances between brackets, separated by white space or commas. A name
+/// that begins with a quote may contain both up to the closing quote.
 fn instances(list: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = list;
@@ -209,7 +208,7 @@ fn after_space(text: &str, at: usize) -> usize {
     at + text[at..].bytes().take_while(|byte| is_c_space(*byte)).count()
 }
 
-/// Reads any text as a specification and checks the place of a fault.
+/// Reads any text as a specification and checks the place of the fault.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_metric_spec(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

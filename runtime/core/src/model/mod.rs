@@ -1,7 +1,7 @@
 //! The vocabulary of the PMAPI: identifiers, descriptors, units, statuses,
 //! time stamps, instance domains, labels.
 //!
-//! Plain values without behaviour towards any source of metrics.
+//! These are plain values. They know no source of metrics.
 
 mod c_number;
 pub mod calendar;
@@ -73,5 +73,6 @@ pub use value_parse::fuzz_value;
 pub use value_print::{ClockText, format_e, number_text, write_unknown_block};
 pub use value_text::{
     format_g, write_double, write_exact_double, write_exact_float, write_float, write_g,
+    write_shortest_double, write_shortest_float,
 };
 pub use version::PcpVersion;

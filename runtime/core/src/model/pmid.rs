@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// Identifies a metric within one source: domain (9 bits), cluster (12 bits)
-/// and item (10 bits), below one flag bit.
+/// Identifies a metric within one source: one flag bit, domain (9 bits),
+/// cluster (12 bits) and item (10 bits).
 ///
-/// Answers to `pmID` of PMAPI(3); printed as `pmIDStr(3)` does.
+/// It corresponds to `pmID` of PMAPI(3) and is printed as `pmIDStr(3)` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pmid(pub u32);
 
 impl Pmid {
-    /// The identifier that stands for "no such metric" on the wire (`PM_ID_NULL`).
+    /// The identifier that means "no such metric" on the wire (`PM_ID_NULL`).
     pub const NULL: Pmid = Pmid(0xffff_ffff);
 
     /// Builds an identifier from its parts (`pmID_build(3)`); bits beyond a
@@ -34,7 +34,7 @@ impl Pmid {
         self.0 & 0x3ff
     }
 
-    /// True for the identifiers that derived metrics have while they are not logged.
+    /// True for an identifier of a derived metric that is not logged.
     pub const fn is_derived(self) -> bool {
         self.domain() == 511 && self.cluster() & 2048 == 0 && self.item() != 0
     }
@@ -46,7 +46,8 @@ impl fmt::Display for Pmid {
             return f.write_str("PM_ID_NULL");
         }
         if self.domain() == 511 && self.item() == 0 {
-            // Root of a dynamic subtree; the cluster is the domain of the agent that has it.
+            // The root of a dynamic subtree. The cluster is the number of the
+            // agent's domain.
             return write!(f, "{}.*.*", self.cluster());
         }
         write!(f, "{}.{}.{}", self.domain(), self.cluster(), self.item())

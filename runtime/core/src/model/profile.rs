@@ -1,58 +1,58 @@
-//! Which instances the fetches of a context deliver.
+//! The instances that the fetches of a context deliver.
 //!
-//! A value: what a source makes of it is the source's business.
+//! A profile is a plain value. The source decides how to apply it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{InDom, InstId};
 
-/// The instances that fetches deliver (pmAddProfile(3), pmDelProfile(3)).
-/// At first all instances of all domains. Metrics without an instance domain
-/// are never concerned, nor are questions about instance domains.
+/// The instances that fetches deliver (`pmAddProfile(3)`, `pmDelProfile(3)`). A
+/// new profile admits all instances of all domains. It never affects metrics
+/// without an instance domain, nor questions about instance domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceProfile {
     others: Selection,
     domains: BTreeMap<InDom, DomainProfile>,
 }
 
-/// What holds for the instances of one domain.
+/// The profile of a single domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainProfile {
-    /// What holds for those that are not listed.
+    /// The selection for instances that are not listed.
     pub others: Selection,
-    /// Those for which the contrary holds.
+    /// Instances with the opposite selection.
     pub exceptions: BTreeSet<InstId>,
 }
 
-/// Whether instances are delivered.
+/// Whether instances are delivered or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// They are.
+    /// Deliver.
     #[default]
     Include,
-    /// They are not.
+    /// Do not deliver.
     Exclude,
 }
 
 impl InstanceProfile {
-    /// Delivers all instances of all domains, whatever was said before
+    /// Admits all instances of all domains and forgets earlier selections
     /// (`pmAddProfile(PM_INDOM_NULL, 0, NULL)`).
     pub fn include_everything(&mut self) {
         *self = InstanceProfile::default();
     }
 
-    /// Delivers no instance of any domain, whatever was said before
+    /// Admits no instance of any domain and forgets earlier selections
     /// (`pmDelProfile(PM_INDOM_NULL, 0, NULL)`).
     pub fn exclude_everything(&mut self) {
         *self = InstanceProfile { others: Selection::Exclude, domains: BTreeMap::new() };
     }
 
-    /// Delivers all instances of a domain (`pmAddProfile(indom, 0, NULL)`).
+    /// Admits all instances of a domain (`pmAddProfile(indom, 0, NULL)`).
     pub fn include_all(&mut self, indom: InDom) {
         self.set(indom, Selection::Include);
     }
 
-    /// Delivers no instance of a domain (`pmDelProfile(indom, 0, NULL)`).
+    /// Admits no instance of a domain (`pmDelProfile(indom, 0, NULL)`).
     pub fn exclude_all(&mut self, indom: InDom) {
         self.set(indom, Selection::Exclude);
     }
@@ -62,34 +62,34 @@ impl InstanceProfile {
         self.domains.insert(indom, whole);
     }
 
-    /// Delivers these instances as well (pmAddProfile(3)). If nothing was said
-    /// about the domain before, only these.
+    /// Admits these instances too (`pmAddProfile(3)`). If the domain has no
+    /// selection yet, it admits only these.
     pub fn include(&mut self, indom: InDom, instances: &[InstId]) {
         let first = DomainProfile { others: Selection::Exclude, exceptions: BTreeSet::new() };
         let domain = self.domains.entry(indom).or_insert(first);
         domain.select(instances, Selection::Include);
     }
 
-    /// Does not deliver these instances (pmDelProfile(3)). If nothing was said
-    /// about the domain before, all others are delivered as before: libpcp
-    /// then excludes all of them, which no manual page says.
+    /// Excludes these instances (`pmDelProfile(3)`). If the domain has no
+    /// selection yet, its other instances stay as they are. libpcp excludes all
+    /// of them in that case, which no manual page says.
     pub fn exclude(&mut self, indom: InDom, instances: &[InstId]) {
         let first = DomainProfile { others: self.others, exceptions: BTreeSet::new() };
         let domain = self.domains.entry(indom).or_insert(first);
         domain.select(instances, Selection::Exclude);
     }
 
-    /// What holds for domains about which nothing was said.
+    /// The selection for domains without a selection of their own.
     pub fn others(&self) -> Selection {
         self.others
     }
 
-    /// The domains about which something was said, in ascending order.
+    /// The domains with a selection of their own, in ascending order.
     pub fn domains(&self) -> impl ExactSizeIterator<Item = (InDom, &DomainProfile)> {
         self.domains.iter().map(|(indom, domain)| (*indom, domain))
     }
 
-    /// True when all instances of all domains are delivered.
+    /// True if all instances of all domains are delivered.
     pub fn is_everything(&self) -> bool {
         self.others == Selection::Include
             && self
@@ -98,7 +98,7 @@ impl InstanceProfile {
                 .all(|domain| domain.others == Selection::Include && domain.exceptions.is_empty())
     }
 
-    /// True when the instance is delivered.
+    /// True if the instance is delivered.
     pub fn admits(&self, indom: InDom, instance: InstId) -> bool {
         let selection = match self.domains.get(&indom) {
             Some(domain) => domain.selection(instance),
@@ -131,7 +131,8 @@ impl DomainProfile {
 mod tests {
     use super::*;
 
-    /// Steps of the specification's table, with what is delivered of 1, 2, 3.
+    /// Steps of the specification's table, and which of the instances 1, 2, 3
+    /// are delivered.
     #[test]
     fn steps_add_up() {
         let indom = InDom(7);

@@ -1,26 +1,27 @@
-//! Seconds and nanoseconds as one number, to the last digit what libpcp makes
-//! of them.
+//! Adds seconds and nanoseconds into one number that agrees with libpcp to the
+//! last digit.
 //!
 //! libpcp adds them in the extended precision of the x87 and rounds the sum to
-//! a double: three roundings, of which the first two are to 64 bits. One
-//! rounding of the exact value has another last digit in one of some 10,000
-//! intervals, and rates and interpolated values with it. Where the exact value
-//! is not next to the middle of two doubles both give the same, and doubles
-//! tell that at a tenth of the cost.
+//! a double. That makes three roundings, the first two of them to 64 bits. A
+//! single rounding of the exact value has another last digit in one of some
+//! 10,000 intervals; rates and interpolated values would differ too. Both ways
+//! agree unless the exact value is close to the middle of two doubles.
+//! Arithmetic with doubles can tell that, at a tenth of the cost.
 
-/// Bits of an extended number's significand.
+/// Bits in the significand of an extended number.
 const SIGNIFICAND: u32 = 64;
-/// Bits behind the point that a quotient is computed to.
+/// Bits after the point of a computed quotient.
 const FRACTION: u32 = 3 * STEP;
 /// Bits of the quotient that one 64-bit division gives.
 const STEP: u32 = 34;
-/// Bits behind the point that are kept beside many seconds.
+/// Bits after the point that are kept when there are many seconds.
 const FRACTION_BESIDE_MANY: u32 = 64;
-/// Seconds from which on a sum with all of the fraction might not fit.
+/// From this many seconds on, a sum with the whole fraction might not fit.
 const MANY: u64 = 1 << 24;
 
-/// `seconds + nanoseconds / 1e9`. The nanoseconds may have either sign; more
-/// than a second of them is rounded as it would be here, not as libpcp does it.
+/// `seconds + nanoseconds / 1e9`. The nanoseconds may have either sign. If they
+/// exceed a second, the result is rounded as for the carried form, which libpcp
+/// does not do.
 pub(super) fn seconds(sec: i64, nsec: i64) -> f64 {
     let (sec, nsec) = (sec.saturating_add(nsec / 1_000_000_000), nsec % 1_000_000_000);
     if nsec == 0 || sec.unsigned_abs() >= 1 << 62 {
@@ -29,52 +30,56 @@ pub(super) fn seconds(sec: i64, nsec: i64) -> f64 {
     clear_of_middles(sec, nsec).unwrap_or_else(|| rounded_as_x87(sec, nsec))
 }
 
-/// The double nearest to `sec + nsec / 1e9`, unless that is so close to the
-/// middle of two that roundings before the last one could choose the other.
-/// Not for a whole number of seconds.
+/// The double nearest to `sec + nsec / 1e9`. `None` if the sum is so close to
+/// the middle of two doubles that earlier roundings could select the other one.
+/// The number of seconds must not be whole.
 fn clear_of_middles(sec: i64, nsec: i64) -> Option<f64> {
-    /// Bits that times 1e9, which has 21 but for zeros, make an exact product.
+    /// Bits of a double whose product with 1e9 is exact: 1e9 has 21 significant
+    /// bits.
     const HEAD: u64 = !((1 << 21) - 1);
-    // Beyond this a number of seconds is no exact double.
+    // Larger numbers of seconds are not exact as doubles.
     if sec.unsigned_abs() >= 1 << 53 {
         return None;
     }
     let (sec, nsec) = (sec as f64, nsec as f64);
-    // The quotient, and what it lacks: `nsec - quotient * 1e9` without rounding.
+    // The quotient and its rounding error: `nsec - quotient * 1e9` without
+    // rounding.
     let quotient = nsec / 1e9;
     let head = f64::from_bits(quotient.to_bits() & HEAD);
     let lacking = ((nsec - head * 1e9) - (quotient - head) * 1e9) / 1e9;
-    // The sum of both numbers, and what it lacks.
+    // The sum of both numbers and its rounding error.
     let sum = sec + quotient;
     let of_quotient = sum - sec;
     let lost = (sec - (sum - of_quotient)) + (quotient - of_quotient) + lacking;
     let nearest = sum + lost;
     let off = lost - (nearest - sum);
-    // Half of the distance to the next double. It is smaller below a power of
-    // two, and less by far than any result's here when it is no number.
+    // Half of the distance to the next double. The distance is smaller below a
+    // power of two. All results here are far above the smallest doubles, so
+    // `half` is exact.
     let half = f64::from_bits(nearest.to_bits() & 0x7ff0_0000_0000_0000) * (f64::EPSILON / 2.0);
     let is_power_of_two = nearest.to_bits() << 12 == 0;
-    // Three roundings to 64 bits move a value by at most 2^-8 of that half,
-    // unless next to nothing is left of the quotient that was rounded first.
+    // Three roundings to 64 bits move a value by at most 2^-8 of that half.
+    // This is false if a subtraction cancels almost all of the rounded
+    // quotient.
     let is_left = sec * nsec >= 0.0 || nearest.abs() >= 1.0;
     (is_left && !is_power_of_two && off.abs() < half * (1.0 - 1.0 / 256.0)).then_some(nearest)
 }
 
-/// What the x87 gives: three roundings, the last one to a double. Of less than
-/// a second of nanoseconds, and less than 2^62 seconds.
+/// The x87's result: three roundings, the last one to a double. Takes less than
+/// a second of nanoseconds and less than 2^62 seconds.
 fn rounded_as_x87(sec: i64, nsec: i64) -> f64 {
     let quotient = rounded(quotient(nsec.unsigned_abs()));
     let bits = if sec.unsigned_abs() < MANY { FRACTION } else { FRACTION_BESIDE_MANY };
-    // At most 2^102, and the lowest bits are only there to be rounded off.
+    // At most 2^102. The lowest bits only serve the rounding.
     let fraction = shifted(quotient, FRACTION - bits) as i128;
     let sum = (i128::from(sec) << bits) + if nsec < 0 { -fraction } else { fraction };
-    // This conversion rounds; that by a power of two does not.
+    // The conversion rounds; the division by a power of two does not.
     let seconds = rounded(sum.unsigned_abs()) as f64 / (1u128 << bits) as f64;
     if sum < 0 { -seconds } else { seconds }
 }
 
-/// `nanoseconds / 1e9` with so many bits behind the point that the last one,
-/// which is set where any after it were, only matters to a rounding.
+/// `nanoseconds / 1e9` with many bits after the point. The last bit is set if
+/// any later bit would be; it matters only for rounding.
 fn quotient(nsec: u64) -> u128 {
     let (mut quotient, mut rest) = (0, nsec);
     for _ in 0..FRACTION / STEP {
@@ -85,13 +90,14 @@ fn quotient(nsec: u64) -> u128 {
     quotient | u128::from(rest != 0)
 }
 
-/// Without its lowest bits, but with the last one set if any of them was.
+/// The number without its lowest bits. The new last bit is set if any of them
+/// was.
 fn shifted(number: u128, bits: u32) -> u128 {
     number >> bits | u128::from(number & ((1 << bits) - 1) != 0)
 }
 
-/// A number to the nearest one that has no more bits than an extended number,
-/// the even one of two.
+/// The nearest number with no more bits than an extended number has. Of two
+/// equally near numbers, the even one.
 fn rounded(number: u128) -> u128 {
     let Some(bits) = (u128::BITS - number.leading_zeros()).checked_sub(SIGNIFICAND + 1) else {
         return number;
@@ -106,7 +112,7 @@ fn rounded(number: u128) -> u128 {
 mod tests {
     use super::*;
 
-    /// The quick way has an answer for nearly all, and the same one.
+    /// The quick way answers nearly always, and agrees with the slow one.
     #[test]
     fn quick_answers_are_those_of_the_x87() {
         let mut state = 1u64;
@@ -143,7 +149,7 @@ mod tests {
         assert!(quick * 10 > all * 8, "{quick} of {all}");
     }
 
-    /// What pmtimespecToReal(3) of libpcp 6.0.3 gives on x86-64.
+    /// Results of pmtimespecToReal(3) of libpcp 6.0.3 on x86-64.
     #[test]
     fn numbers_are_those_of_libpcp() {
         for (sec, nsec, expected) in [

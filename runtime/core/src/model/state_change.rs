@@ -1,6 +1,6 @@
-//! Notices of pmcd that something changed besides values.
+//! Notices from pmcd that something other than values changed.
 
-/// What changed at pmcd since this connection's previous fetch, as bits of
+/// The changes at pmcd since this connection's previous fetch, as the bits of
 /// `pmFetch(3)`'s positive results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateChange(pub i32);
@@ -14,20 +14,20 @@ impl StateChange {
     const HOST_NAME_CHANGED: i32 = 32;
     const KNOWN: i32 = 63;
 
-    /// The changes that bits of pmcd's notices stand for. Bits without a
-    /// meaning are left out: version 6.0 passes on whatever an agent sends.
+    /// The changes in the bits of pmcd's notices. Bits without a meaning are
+    /// dropped: version 6.0 passes on everything that an agent sends.
     pub const fn of_bits(bits: i32) -> StateChange {
         StateChange(bits & StateChange::KNOWN)
     }
 
-    /// The changes of both.
+    /// The changes in either.
     #[must_use]
     pub const fn with(self, other: StateChange) -> StateChange {
         StateChange(self.0 | other.0)
     }
 
-    /// True when names, descriptors or instance domains may be others now.
-    /// A change of labels alone is not among these, nor is one of the host name.
+    /// True if names, descriptors or instance domains may have changed. Changes
+    /// of labels or of the host name do not count.
     pub const fn concerns_metadata(self) -> bool {
         const BITS: i32 = StateChange::AGENT_ADDED
             | StateChange::AGENT_RESTARTED
@@ -36,37 +36,37 @@ impl StateChange {
         self.0 & BITS != 0
     }
 
-    /// True when labels may be others now.
+    /// True if labels may have changed.
     pub const fn concerns_labels(self) -> bool {
         self.0 & StateChange::LABELS_CHANGED != 0 || self.concerns_metadata()
     }
 
-    /// True when nothing changed.
+    /// True if nothing changed.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// True when an agent was started.
+    /// True if an agent was started.
     pub const fn agent_added(self) -> bool {
         self.0 & StateChange::AGENT_ADDED != 0
     }
 
-    /// True when an agent is gone.
+    /// True if an agent has gone.
     pub const fn agent_dropped(self) -> bool {
         self.0 & StateChange::AGENT_DROPPED != 0
     }
 
-    /// True when the name space is another one.
+    /// True if the name space changed.
     pub const fn names_changed(self) -> bool {
         self.0 & StateChange::NAMES_CHANGED != 0
     }
 
-    /// True when the host has another name.
+    /// True if the host's name changed.
     pub const fn host_name_changed(self) -> bool {
         self.0 & StateChange::HOST_NAME_CHANGED != 0
     }
 
-    /// True when the counters of some agent began anew.
+    /// True if the counters of some agent started again.
     pub const fn agent_restarted(self) -> bool {
         self.0 & StateChange::AGENT_RESTARTED != 0
     }

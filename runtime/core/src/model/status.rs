@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// A negative PMAPI result: an error code of its own (-12345 and below) or a
+/// A negative PMAPI result. It is a PMAPI error code (-12345 and below), or the
 /// negated system error number of the host that reported it.
 ///
-/// Names and texts are those of `pmErrStr(3)` and `pmerr(1)` of PCP 6.0;
-/// [`PmStatus::text`] has those of other releases.
+/// Names and texts are those of `pmErrStr(3)` and `pmerr(1)` of PCP 6.0.
+/// [`PmStatus::text`] has the texts of other releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PmStatus(pub i32);
 

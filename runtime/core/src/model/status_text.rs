@@ -1,9 +1,9 @@
-//! Texts of statuses that are not PMAPI errors with one text of their own:
-//! those that differ between releases, and those of other libraries.
+//! Texts of statuses outside the PMAPI's table: texts that differ between
+//! releases, and texts of other libraries.
 
 use super::{PcpVersion, PmStatus};
 
-/// What the texts of PCP 7 say where those of PCP 6.0 say something else.
+/// Texts of PCP 7 that differ from PCP 6.0's.
 const SINCE_7: &[(PmStatus, &str)] = &[
     (PmStatus::NODATA, "Empty archive file"),
     (PmStatus::EOL, "End of PCP archive"),
@@ -15,7 +15,7 @@ const SINCE_7: &[(PmStatus, &str)] = &[
     (PmStatus::INST_LOG, "Instance identifier not defined in the PCP archive"),
 ];
 
-/// Texts of the SASL library for its errors from -1 on.
+/// Texts of the SASL library for its errors -1 and below.
 const SASL: [&str; 32] = [
     "generic failure",
     "no memory available",
@@ -51,12 +51,12 @@ const SASL: [&str; 32] = [
     "channel binding failure",
 ];
 
-/// Of the SASL library, for an error that it does not know.
+/// The SASL library's text for an error that it does not know.
 const UNDEFINED: &str = "undefined error!";
 
 impl PmStatus {
-    /// The text that `pmErrStr(3)` of a release has for the status. That of a
-    /// system error comes from the system this runs on.
+    /// The text of the status in `pmErrStr(3)` of a release. The text of a
+    /// system error comes from the system of this process.
     ///
     /// ```
     /// use pmderive_core::model::{PcpVersion, PmStatus};
@@ -68,7 +68,7 @@ impl PmStatus {
         let since_7 = SINCE_7.iter().find(|(status, _)| *status == self);
         match (version, since_7) {
             (PcpVersion::V7_2, Some((_, text))) => (*text).to_owned(),
-            // PM_ERR_ARG is newer.
+            // PCP 6.0 does not know PM_ERR_ARG yet.
             (PcpVersion::V6_0, _) if self == PmStatus::ARG => self.unknown(),
             _ => self.to_string(),
         }
@@ -78,7 +78,7 @@ impl PmStatus {
         format!("No such PMAPI error code ({})", self.0)
     }
 
-    /// The text of a status that is not in the table of the PMAPI.
+    /// The text of a status that is not in the PMAPI's table.
     pub(super) fn foreign_text(self) -> String {
         match self.0 {
             0 => "No error".to_owned(),
@@ -86,7 +86,7 @@ impl PmStatus {
                 let text = std::io::Error::from_raw_os_error(-self.0).to_string();
                 text.split(" (os error").next().unwrap_or(&text).to_owned()
             }
-            // Errors of the library that authenticates follow those of the PMAPI.
+            // Errors of the SASL library have numbers below those of the PMAPI.
             code if code < PmStatus::NYI.0 => {
                 let code = code - PmStatus::NYI.0;
                 if code < -1000 {

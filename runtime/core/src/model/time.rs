@@ -1,4 +1,4 @@
-//! Points in time as PCP stamps results with them.
+//! Points in time, as in the time stamps of PCP's results.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -10,8 +10,8 @@ use super::seconds::seconds;
 /// Nanoseconds in a second.
 const NSEC_PER_SEC: i64 = 1_000_000_000;
 
-/// Time since the epoch, in seconds and nanoseconds. `nsec` is below 10^9 for
-/// every value built by [`Timestamp::new`].
+/// Time since the epoch, in seconds and nanoseconds. [`Timestamp::new`] makes
+/// `nsec` less than 10^9.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Whole seconds, negative before 1970.
@@ -21,8 +21,8 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// Builds a time stamp, carrying nanoseconds beyond a second (peers and
-    /// archives deliver such values) into the seconds.
+    /// Builds a time stamp. Nanoseconds beyond a second, which peers and
+    /// archives do deliver, are carried into the seconds.
     pub fn new(sec: i64, nsec: i64) -> Timestamp {
         Timestamp {
             sec: sec.saturating_add(nsec.div_euclid(NSEC_PER_SEC)),
@@ -31,7 +31,7 @@ impl Timestamp {
         }
     }
 
-    /// The time by the clock of this machine (`pmtimespecNow(3)`,
+    /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -48,16 +48,17 @@ impl Timestamp {
         )
     }
 
-    /// Seconds from `earlier` to `self`; negative when time went backwards
+    /// Seconds from `earlier` to `self`. Negative if time went backwards
     /// (`pmtimespecSub(3)`).
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
         let nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
         seconds(self.sec.saturating_sub(earlier.sec), nsec)
     }
 
-    /// The same as the interval of a rate: a difference of the nanoseconds
-    /// below zero becomes one above before it is rounded (`pmtimespecDec(3)`,
-    /// then `pmtimespecToReal(3)`), which gives another last digit now and then.
+    /// Seconds from `earlier` to `self` as the interval of a rate
+    /// (`pmtimespecDec(3)`, then `pmtimespecToReal(3)`). A negative difference
+    /// of nanoseconds borrows a second before the sum is rounded, which
+    /// sometimes changes the last digit.
     pub fn interval_since(self, earlier: Timestamp) -> f64 {
         let nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
         let sec = self.sec.saturating_sub(earlier.sec);
@@ -68,26 +69,26 @@ impl Timestamp {
         }
     }
 
-    /// Seconds since the epoch (`pmtimespecToReal(3)`); today the last digit is
-    /// worth a quarter of a microsecond.
+    /// Seconds since the epoch (`pmtimespecToReal(3)`). The last digit of a
+    /// present-day time is worth a quarter of a microsecond.
     pub fn to_seconds(self) -> f64 {
         seconds(self.sec, i64::from(self.nsec))
     }
 
-    /// The point in time that is `seconds` after the epoch, rounded to the
-    /// nearest nanosecond (`pmtimespecFromReal(3)`, which leaves a whole second
-    /// of nanoseconds as such and rounds negative numbers toward zero). The
-    /// earliest or latest one if that is out of range; the epoch for NaN.
+    /// The point in time `seconds` after the epoch, rounded to the nearest
+    /// nanosecond. The earliest or latest time if that is out of range; the
+    /// epoch for NaN. `pmtimespecFromReal(3)` differs: it keeps a whole second
+    /// of nanoseconds and rounds negative numbers toward zero.
     pub fn from_seconds(seconds: f64) -> Timestamp {
         let whole = seconds.floor();
         let nsec = ((seconds - whole) * NSEC_PER_SEC as f64).round();
-        // Conversions saturate, and make zero of what an infinity has left.
+        // Conversions saturate. NaN, which remains of an infinity, becomes
+        // zero.
         Timestamp::new(whole as i64, nsec as i64)
     }
 }
 
-/// The point in time that is later by so much, the latest one if there is no
-/// such (`pmtimespecInc(3)`).
+/// A later point in time; the latest one on overflow (`pmtimespecInc(3)`).
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
@@ -98,8 +99,7 @@ impl Add<Duration> for Timestamp {
     }
 }
 
-/// The point in time that is earlier by so much, the earliest one if there is
-/// no such (`pmtimespecDec(3)`).
+/// An earlier point in time; the earliest one on overflow (`pmtimespecDec(3)`).
 impl Sub<Duration> for Timestamp {
     type Output = Timestamp;
 
@@ -110,21 +110,22 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// To the microsecond, as in old archives and PDUs (`pmtimespecTotimeval(3)`).
+/// Conversions to the microseconds of old archives and PDUs
+/// (`pmtimespecTotimeval(3)`).
 impl Timestamp {
-    /// Seconds and microseconds; what is finer is left out.
+    /// Seconds and microseconds. Finer digits are cut off.
     pub fn to_micros(self) -> (i64, u32) {
         (self.sec, self.nsec / 1000)
     }
 
-    /// The point in time of seconds and microseconds.
+    /// The point in time with these seconds and microseconds.
     pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
         Timestamp::new(sec, i64::from(usec) * 1000)
     }
 }
 
-/// A point in time as date and time of day in UTC, to the nanosecond:
-/// `2026-01-31T23:59:59.123456789Z`.
+/// A point in time that prints as date and time of day in UTC, to the
+/// nanosecond: `2026-01-31T23:59:59.123456789Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UtcTime(pub Timestamp);
 
@@ -140,7 +141,7 @@ impl fmt::Display for UtcTime {
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nsec:09}Z"
             );
         }
-        // Exports write a time with every sample.
+        // Written by hand because exports write a time with every sample.
         let mut text = *b"0000-00-00T00:00:00.000000000Z";
         let parts = [(3, year), (6, month), (9, day), (12, hour), (15, minute), (18, second)];
         for (last, mut number) in parts.into_iter().chain([(28, i64::from(nsec))]) {
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(UtcTime(last).to_string(), "9999-12-31T23:59:59.999999999Z");
         let next = Timestamp { sec: 253_402_300_800, nsec: 0 };
         assert_eq!(UtcTime(next).to_string(), "10000-01-01T00:00:00.000000000Z");
-        // Whatever a peer may say.
+        // Any second that a peer may send.
         for sec in [i64::MIN, i64::MAX] {
             assert!(UtcTime(Timestamp { sec, nsec: 0 }).to_string().ends_with('Z'));
         }

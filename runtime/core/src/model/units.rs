@@ -1,17 +1,19 @@
 //! Dimension and scale of a value.
 
-/// An additional physical dimension of PCP 7: one quantity with a unit of
-/// its own, such as `voltage (mV)`.
+/// An extra physical dimension of PCP 7: one quantity with its own unit, such
+/// as `voltage (mV)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ExtraUnit {
-    /// 0 none, 1 temperature, 2 voltage, 3 current, 4 power; negative: "per" that quantity.
+    /// 0 none, 1 temperature, 2 voltage, 3 current, 4 power. Negative: "per"
+    /// that quantity.
     pub quantity: i8,
-    /// Number of the unit within the quantity, from 1; 0 without a quantity.
+    /// Number of the unit within the quantity, from 1. 0 if there is no
+    /// quantity.
     pub unit: u8,
 }
 
-/// Dimension and scale of a value along space, time, count and one extra
-/// axis: `pmUnits` of `pmLookupDesc(3)`.
+/// Dimension and scale of a value in space, time, count and one extra quantity:
+/// `pmUnits` of `pmLookupDesc(3)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Units {
     /// Exponent of space (bytes), -8 to 7.
@@ -26,7 +28,7 @@ pub struct Units {
     pub scale_time: u8,
     /// Power of ten, -8 to 7.
     pub scale_count: i8,
-    /// Extra quantity, if any.
+    /// Extra quantity, if there is one.
     pub extra: ExtraUnit,
 }
 
@@ -49,9 +51,9 @@ const fn signed(word: u32, bits: u32) -> i8 {
 }
 
 impl Units {
-    /// From the word of the wire and of archives: from the most significant
-    /// nibble down the dimensions of space, time and count, their scales, and
-    /// the extra unit (5 bits, signed) with its scale (3 bits).
+    /// Reads the word of the wire and of archives. From the top nibble down it
+    /// has the dimensions of space, time and count, then their scales, then the
+    /// extra quantity (5 bits, signed) with its unit (3 bits).
     pub const fn from_wire(word: u32) -> Units {
         Units {
             dim_space: signed(word >> 28, 4),
@@ -64,7 +66,7 @@ impl Units {
         }
     }
 
-    /// The word of the wire and of archives; see [`Units::from_wire`].
+    /// The word for the wire and archives; see [`Units::from_wire`].
     pub const fn to_wire(self) -> u32 {
         (self.dim_space as u32 & 0xf) << 28
             | (self.dim_time as u32 & 0xf) << 24
@@ -76,7 +78,7 @@ impl Units {
             | (self.extra.unit as u32 & 7)
     }
 
-    /// True when the value has no dimension on any axis.
+    /// True if no axis has a dimension.
     pub const fn is_dimensionless(self) -> bool {
         self.dim_space == 0 && self.dim_time == 0 && self.dim_count == 0 && self.extra.quantity == 0
     }

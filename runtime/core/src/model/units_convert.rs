@@ -1,25 +1,27 @@
-//! Converting values from one scale to another.
+//! Converts values from one scale to another.
 //!
-//! Takes two [`Units`] of the same dimensions and gives a [`Conversion`],
-//! numbers that say how to convert, and functions that apply it to one value
-//! of each numeric type. These functions are the reference for generated
-//! code, so each is one plain formula.
+//! Input: two [`Units`] of the same dimensions. Output: a [`Conversion`], which
+//! holds the numbers of the conversion and applies it to a value of each
+//! numeric type. These functions are the reference for generated code, so each
+//! is one plain formula.
 
 use super::units_words::{TEMPERATURE, extra_word};
 use super::{PmStatus, Units};
 
-/// How values of some units become values of other units: `pmConvScale(3)`.
+/// The conversion of values from some units to others: `pmConvScale(3)`.
 ///
-/// A value is first multiplied by `mult / div`, by [`Conversion::apply_i64`]
-/// and its like for the integer types, then the extra unit is converted.
+/// A value is first multiplied by `mult / div`; for integer types
+/// [`Conversion::apply_i64`] and its like say how. Then the extra unit is
+/// converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conversion {
     /// Multiplier, at least 1.
     pub mult: i64,
     /// Divisor, at least 1.
     pub div: i64,
-    /// `(a, b, c, d)` of `a + b * (value + c) / d`, evaluated in double
-    /// precision and in this order, where the extra units differ.
+    /// The conversion of the extra unit if the units differ: `(a, b, c, d)` of
+    /// `a + b * (value + c) / d`, evaluated in double precision and in this
+    /// order.
     pub extra: Option<(f64, f64, f64, f64)>,
 }
 
@@ -27,14 +29,16 @@ impl Conversion {
     /// The conversion that changes nothing.
     pub const IDENTITY: Conversion = Conversion { mult: 1, div: 1, extra: None };
 
-    /// How values in `from` become values in `to`.
+    /// The conversion of values in `from` to values in `to`.
     ///
-    /// A value without dimension counts as one of dimension count. The zero
-    /// points of temperatures matter where both units are a temperature and
-    /// nothing else; libpcp applies them to `temperature (C) / sec` too.
-    /// [`PmStatus::CONV`] when the dimensions or extra quantities differ, or
-    /// when the factor needs more than 64 bits; [`PmStatus::UNIT`] when a
-    /// scale is beyond exabytes or hours, or an extra unit is unknown.
+    /// A value without dimension counts as one of dimension count. Zero points
+    /// of temperatures count only if both units are a plain temperature; libpcp
+    /// applies them to `temperature (C) / sec` too.
+    ///
+    /// # Errors
+    /// [`PmStatus::CONV`] if the dimensions or extra quantities differ, or if
+    /// the factor needs more than 64 bits. [`PmStatus::UNIT`] if a scale is
+    /// beyond exabytes or hours, or if an extra unit is unknown.
     pub fn between(from: Units, to: Units) -> Result<Conversion, PmStatus> {
         let from = with_dimension(from);
         let to = with_dimension(to);
@@ -56,12 +60,13 @@ impl Conversion {
         Ok(Conversion { mult, div, extra: extra(from, to)? })
     }
 
-    /// True when applying the conversion changes no value.
+    /// True if the conversion changes no value.
     pub fn is_identity(&self) -> bool {
         *self == Conversion::IDENTITY
     }
 
-    /// Converts a value of type 32: as [`Conversion::apply_i64`], keeping the low 32 bits.
+    /// Converts a value of type 32: like [`Conversion::apply_i64`], keeping the
+    /// low 32 bits.
     pub fn apply_i32(&self, value: i32) -> i32 {
         let scaled = scale_i64(i64::from(value), self.mult, self.div) as i32;
         match self.extra {
@@ -70,7 +75,8 @@ impl Conversion {
         }
     }
 
-    /// Converts a value of type U32: as [`Conversion::apply_i64`], keeping the low 32 bits.
+    /// Converts a value of type U32: like [`Conversion::apply_i64`], keeping
+    /// the low 32 bits.
     pub fn apply_u32(&self, value: u32) -> u32 {
         let scaled = scale_i64(i64::from(value), self.mult, self.div) as u32;
         match self.extra {
@@ -83,8 +89,8 @@ impl Conversion {
     /// arithmetic that wraps, with division truncating toward zero.
     ///
     /// Products beyond 64 bits are undefined in C and wrap in practice. The
-    /// half divisor is added to negative values too, which rounds them up.
-    /// What an extra unit makes of a value is truncated, and saturates.
+    /// half divisor is added to negative values too, which rounds them up. The
+    /// result of an extra unit's conversion is truncated and saturates.
     pub fn apply_i64(&self, value: i64) -> i64 {
         let scaled = scale_i64(value, self.mult, self.div);
         match self.extra {
@@ -93,7 +99,7 @@ impl Conversion {
         }
     }
 
-    /// Converts a value of type U64: as [`Conversion::apply_i64`], unsigned.
+    /// Converts a value of type U64: like [`Conversion::apply_i64`], unsigned.
     pub fn apply_u64(&self, value: u64) -> u64 {
         // Both are at least 1.
         let (mult, div) = (self.mult as u64, self.div as u64);
@@ -104,8 +110,8 @@ impl Conversion {
         }
     }
 
-    /// Converts a value of type FLOAT: times the single-precision quotient of
-    /// `mult` and `div`, each rounded to single precision first.
+    /// Converts a value of type FLOAT. The factor is the single-precision
+    /// quotient of `mult` and `div`, each rounded to single precision first.
     pub fn apply_f32(&self, value: f32) -> f32 {
         let scaled = value * (self.mult as f32 / self.div as f32);
         match self.extra {
@@ -114,8 +120,8 @@ impl Conversion {
         }
     }
 
-    /// Converts a value of type DOUBLE: times the quotient of `mult` and
-    /// `div`, each rounded to double precision first.
+    /// Converts a value of type DOUBLE. The factor is the quotient of `mult`
+    /// and `div`, each rounded to double precision first.
     pub fn apply_f64(&self, value: f64) -> f64 {
         let scaled = value * (self.mult as f64 / self.div as f64);
         match self.extra {
@@ -145,8 +151,8 @@ struct Factor {
 }
 
 impl Factor {
-    /// Takes in that a unit of scale `from` is a unit of scale `to` times
-    /// their quotient, raised to `dimension`.
+    /// Multiplies the fraction by `from / to`, raised to `dimension`: the
+    /// factor of one axis.
     fn scale_by(&mut self, from: Factor, to: Factor, dimension: i8) -> Result<(), PmStatus> {
         let mult = from.mult * to.div;
         let div = from.div * to.mult;
@@ -158,14 +164,14 @@ impl Factor {
         Ok(())
     }
 
-    /// The fraction with a divisor of 1 where that is possible, else without
-    /// common factors of two, and if it is too large for 64 bits even so,
-    /// without any; none if that does not help.
+    /// The fraction in the least reduced form that fits into 64 bits: with a
+    /// divisor of 1 if that is possible, else without common factors of two,
+    /// else fully reduced. `None` if even that does not fit.
     ///
-    /// Leaving out factors of two keeps, for example, bytes exact in kilobytes
-    /// up to 2^63 instead of 2^53 and changes no result that does not
-    /// overflow, as quotients in floating point remain the same. Half the
-    /// divisor must remain exact, so an even divisor remains even.
+    /// Removing factors of two keeps, for example, bytes exact in kilobytes up
+    /// to 2^63 instead of 2^53. It changes no result that does not overflow,
+    /// because quotients in floating point stay the same. Half the divisor must
+    /// stay exact, so an even divisor must stay even.
     fn reduced(self) -> Option<(i64, i64)> {
         if self.mult % self.div == 0 {
             return Some((i64::try_from(self.mult / self.div).ok()?, 1));
@@ -181,7 +187,7 @@ impl Factor {
     }
 }
 
-/// Of two positive numbers.
+/// Takes two positive numbers.
 fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
@@ -190,7 +196,7 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     a
 }
 
-/// A scale of space in megabytes.
+/// The unit of a space scale, in megabytes.
 fn space(scale: u8) -> Result<Factor, PmStatus> {
     match i32::from(scale) - 2 {
         power @ ..0 => Ok(Factor { mult: 1, div: 1 << (10 * -power) }),
@@ -199,7 +205,7 @@ fn space(scale: u8) -> Result<Factor, PmStatus> {
     }
 }
 
-/// A scale of time in seconds.
+/// The unit of a time scale, in seconds.
 fn time(scale: u8) -> Result<Factor, PmStatus> {
     const SCALES: [(i128, i128); 6] =
         [(1, 1_000_000_000), (1, 1_000_000), (1, 1000), (1, 1), (60, 1), (3600, 1)];
@@ -207,14 +213,15 @@ fn time(scale: u8) -> Result<Factor, PmStatus> {
     Ok(Factor { mult, div })
 }
 
-/// A scale of count in ones.
+/// The unit of a count scale, in ones.
 fn count(scale: i8) -> Factor {
-    // A scale has four bits on the wire.
+    // A scale has four bits on the wire, so 8 is the largest magnitude.
     let power = 10i128.pow(u32::from(scale.unsigned_abs().min(8)));
     if scale < 0 { Factor { mult: 1, div: power } } else { Factor { mult: power, div: 1 } }
 }
 
-/// The step for two units of one extra quantity, or none for the same unit.
+/// The conversion between two units of one extra quantity. `None` if the unit
+/// is the same.
 fn extra(from: Units, to: Units) -> Result<Option<(f64, f64, f64, f64)>, PmStatus> {
     let (quantity, from_unit, to_unit) = (from.extra.quantity, from.extra.unit, to.extra.unit);
     if quantity == 0 || from_unit == to_unit {
@@ -229,7 +236,7 @@ fn extra(from: Units, to: Units) -> Result<Option<(f64, f64, f64, f64)>, PmStatu
     let (a, b, c, d) = if quantity.unsigned_abs() == TEMPERATURE {
         temperature(from_unit, to_unit).ok_or(PmStatus::UNIT)?
     } else {
-        // At most 10^9, which is exact.
+        // At most 10^9, so the conversion is exact.
         let power = 10i64.pow(steps.unsigned_abs()) as f64;
         if steps > 0 { (0.0, power, 0.0, 1.0) } else { (0.0, 1.0, 0.0, power) }
     };
@@ -237,15 +244,15 @@ fn extra(from: Units, to: Units) -> Result<Option<(f64, f64, f64, f64)>, PmStatu
     Ok(Some(if quantity < 0 {
         (0.0, d, 0.0, b)
     } else if basic != [0; 3] {
-        // Only a temperature itself has a zero point. Its change per second,
-        // for example, knows no more than the size of a degree.
+        // Only a plain temperature has a zero point. For its change per second,
+        // for example, only the size of a degree counts.
         (0.0, b, 0.0, d)
     } else {
         (a, b, c, d)
     }))
 }
 
-/// Between degrees Celsius (1), Fahrenheit (2) and kelvins (3).
+/// The conversion between degrees Celsius (1), Fahrenheit (2) and kelvins (3).
 fn temperature(from: u8, to: u8) -> Option<(f64, f64, f64, f64)> {
     match (from, to) {
         (1, 2) => Some((32.0, 18.0, 0.0, 10.0)),

@@ -1,8 +1,8 @@
-//! Parsing units.
+//! Parses units.
 //!
-//! Takes text of `pmParseUnitsStr(3)` and gives units with a multiplier, or
-//! an error that says which bytes are to blame. Knows nothing of values; see
-//! `units_convert` for changing a value's scale.
+//! Input: a text for `pmParseUnitsStr(3)`. Output: units with a multiplier, or
+//! an error with the bytes at fault. This module knows nothing of values;
+//! `units_convert` changes a value's scale.
 
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
@@ -16,17 +16,19 @@ use super::{ExtraUnit, PmStatus, Units};
 pub struct ParsedUnits {
     /// The units.
     pub units: Units,
-    /// A value in [`ParsedUnits::units`] times this is a value in the units
-    /// that were written: 0.1 for `10 Kbyte`. 1 without numbers and without
-    /// an axis on both sides of the slash; infinite or NaN after a zero.
+    /// Factor that turns a value in [`ParsedUnits::units`] into a value in the
+    /// written units: 0.1 for `10 Kbyte`. It is 1 without numbers and without
+    /// an axis on both sides of the slash. It is infinite or NaN if the text
+    /// has a zero.
     pub multiplier: f64,
 }
 
-/// Why text is not units.
+/// The reason why a text is not units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnitsErrorKind {
-    /// A word that is unknown, misplaced, or of an axis that its part already has.
+    /// A word that is unknown, misplaced, or of an axis that its part already
+    /// names.
     BaseUnit,
     /// A number that is malformed or out of range.
     Number,
@@ -42,18 +44,18 @@ pub enum UnitsErrorKind {
     ExtraOnBothSides,
 }
 
-/// Error of [`Units::parse`]. Prints libpcp's text; as a status it is
+/// Error of [`Units::parse`]. It prints libpcp's text. Its status is
 /// [`PmStatus::CONV`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitsError {
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: UnitsErrorKind,
-    /// Bytes of the text that are to blame; never empty for non-empty text.
+    /// The bytes at fault; not empty unless the text is.
     pub range: Range<usize>,
 }
 
 impl UnitsError {
-    /// The status that `pmParseUnitsStr(3)` gives.
+    /// The status that `pmParseUnitsStr(3)` returns.
     pub const fn status(&self) -> PmStatus {
         PmStatus::CONV
     }
@@ -78,14 +80,14 @@ impl fmt::Display for UnitsError {
 impl std::error::Error for UnitsError {}
 
 impl Units {
-    /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and,
-    /// after a slash, a divisor, each a possibly empty list of numbers and
-    /// of unit words with exponents (`10 Kbyte^2 / sec`, `temperature (C)`).
+    /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and, after
+    /// a slash, a divisor. Each is a list, possibly empty, of numbers and of
+    /// unit words with exponents (`10 Kbyte^2 / sec`, `temperature (C)`).
     pub fn parse(text: &str) -> Result<ParsedUnits, UnitsError> {
         parse(text, ExtraUnits::Known)
     }
 
-    /// Reads units as PCP 6 does, where extra units are unknown words.
+    /// Reads units as PCP 6 does. It does not know the extra units.
     pub fn parse_version_6(text: &str) -> Result<ParsedUnits, UnitsError> {
         parse(text, ExtraUnits::Unknown)
     }
@@ -117,7 +119,7 @@ fn parse(text: &str, extra_units: ExtraUnits) -> Result<ParsedUnits, UnitsError>
     let dim_space = quotient.dimension(Axis::Space, UnitsErrorKind::SpaceDimension)?;
     let dim_time = quotient.dimension(Axis::Time, UnitsErrorKind::TimeDimension)?;
     let dim_count = quotient.dimension(Axis::Count, UnitsErrorKind::CountDimension)?;
-    // The order in which the axes enter the multiplier decides its last digit.
+    // The order of the axes in the multiplier decides its last digit.
     let mut multiplier = quotient.divisor.number / quotient.dividend.number;
     let scale_space = quotient.scale(Axis::Space, dim_space, &mut multiplier)?.unsigned_abs();
     let scale_count = quotient.scale(Axis::Count, dim_count, &mut multiplier)?;
@@ -137,10 +139,11 @@ struct Quotient {
 }
 
 impl Quotient {
-    /// The dimension along `axis`, or `out_of_bounds` where it is written.
+    /// The dimension along `axis`, or the error `out_of_bounds` at the place of
+    /// its word.
     fn dimension(&self, axis: Axis, out_of_bounds: UnitsErrorKind) -> Result<i8, UnitsError> {
         let (above, below) = (self.dividend.item(axis), self.divisor.item(axis));
-        // Both are within -8 to 15.
+        // Both are between -8 and 15.
         let dimension = above.dimension - below.dimension;
         if (-8..=7).contains(&dimension) {
             return Ok(dimension);
@@ -149,9 +152,9 @@ impl Quotient {
         Err(error(out_of_bounds, culprit.range.clone()))
     }
 
-    /// The scale along `axis`, on which the quotient has `dimension`. An axis
-    /// on one side of the slash keeps its scale. One on both gets the basic
-    /// scale, and what that changes goes into the multiplier.
+    /// The scale along `axis`, in which the quotient has `dimension`. An axis
+    /// on one side of the slash keeps its scale. An axis on both sides gets the
+    /// basic scale, and the factor goes into the multiplier.
     fn scale(&self, axis: Axis, dimension: i8, multiplier: &mut f64) -> Result<i8, UnitsError> {
         let (above, below) = (self.dividend.item(axis), self.divisor.item(axis));
         match (above.dimension, below.dimension) {
@@ -165,10 +168,11 @@ impl Quotient {
     }
 }
 
-/// The basic scale of time; those of space and count are 0.
+/// The basic scale of time. The basic scales of space and count are 0.
 const SECONDS: i8 = 3;
 
-/// What one part says about one axis; all zero when it does not name it.
+/// One axis in one part of the text; all zero if the part does not name the
+/// axis.
 #[derive(Clone, Default)]
 struct Item {
     dimension: i8,
@@ -177,13 +181,13 @@ struct Item {
 }
 
 impl Item {
-    /// How many bytes, seconds or events one unit of this scale is.
+    /// Number of bytes, seconds or events in one unit of this scale.
     fn in_basic_units(&self, axis: Axis) -> Result<f64, UnitsError> {
         const SECONDS_OF: [f64; 6] = [0.000000001, 0.000001, 0.001, 1.0, 60.0, 3600.0];
         match axis {
             Axis::Space => Ok(1024f64.powf(f64::from(self.scale))),
             Axis::Count => Ok(10f64.powf(f64::from(self.scale))),
-            // Nobody knows how long `time-6` is.
+            // `time-6` and above have no known length.
             Axis::Time => usize::try_from(self.scale)
                 .ok()
                 .and_then(|scale| SECONDS_OF.get(scale).copied())
@@ -264,15 +268,16 @@ impl Part {
         Ok(part)
     }
 
-    /// Takes the word of a basic axis that `rest` begins with, and its
-    /// exponent; gives their length. `at` is where `rest` is in the text.
+    /// Takes a word of a basic axis and its exponent from the beginning of
+    /// `rest`, and returns their length. `at` is the offset of `rest` in the
+    /// text.
     fn base_unit(&mut self, rest: &str, at: usize) -> Result<usize, UnitsError> {
         let unknown = |range| error(UnitsErrorKind::BaseUnit, range);
         let Some((axis, scale, length)) = leading_word(rest) else {
             return Err(unknown(at..at + word_length(rest)));
         };
         let item = self.item_mut(axis);
-        // A word with exponent 0 may be followed by another of its axis.
+        // After a word with exponent 0, another word of its axis may follow.
         if item.dimension != 0 {
             return Err(unknown(at..at + length));
         }
@@ -294,12 +299,12 @@ fn at_boundary(rest: &str) -> bool {
     rest.bytes().next().is_none_or(|byte| byte == b'^' || is_c_space(byte))
 }
 
-/// Length of what stands before the next white space.
+/// Length of the text before the next white space.
 fn word_length(rest: &str) -> usize {
     rest.bytes().position(is_c_space).unwrap_or(rest.len())
 }
 
-/// The extra unit that `rest` begins with and its length.
+/// The extra unit at the beginning of `rest`, and its length.
 fn leading_extra(rest: &str, extra_units: ExtraUnits) -> Option<(ExtraUnit, usize)> {
     if extra_units == ExtraUnits::Unknown {
         return None;
@@ -320,7 +325,7 @@ fn leading_extra(rest: &str, extra_units: ExtraUnits) -> Option<(ExtraUnit, usiz
     None
 }
 
-/// Axis, scale and length of the word of a basic axis that `rest` begins with.
+/// Axis, scale and length of the basic-axis word at the beginning of `rest`.
 fn leading_word(rest: &str) -> Option<(Axis, i8, usize)> {
     if let Some((scale, length)) = leading_count_scale(rest) {
         return Some((Axis::Count, scale, length));
@@ -342,8 +347,8 @@ fn leading_word(rest: &str) -> Option<(Axis, i8, usize)> {
     None
 }
 
-/// Scale and length of `count x 10` or `count x 10^N`. Powers that are not
-/// scales are left standing, to be read as an exponent of `count x 10`.
+/// Scale and length of `count x 10` or `count x 10^N`. A power that is not a
+/// scale is not taken: it is read as an exponent of `count x 10`.
 fn leading_count_scale(rest: &str) -> Option<(i8, usize)> {
     const TEN: &str = "count x 10";
     let is_ten = rest.get(..TEN.len()).is_some_and(|text| text.eq_ignore_ascii_case(TEN));
@@ -357,7 +362,7 @@ fn leading_count_scale(rest: &str) -> Option<(i8, usize)> {
     }
 }
 
-/// Value and length of the exponent that `rest` begins with.
+/// Value and length of the exponent at the beginning of `rest`.
 fn leading_exponent(rest: &str, allowed: RangeInclusive<i8>) -> Option<(i8, usize)> {
     let digits = rest.strip_prefix('^')?;
     let length = digits.bytes().position(|byte| byte == b'^' || is_c_space(byte));
@@ -366,13 +371,13 @@ fn leading_exponent(rest: &str, allowed: RangeInclusive<i8>) -> Option<(i8, usiz
     allowed.contains(&value).then_some((value, 1 + digits.len()))
 }
 
-/// An integer in its one canonical spelling: no plus, no leading zeros.
+/// An integer in its canonical spelling: no plus sign, no leading zeros.
 fn small_number(digits: &str) -> Option<i8> {
     (-8..=LAST_NUMBERED).find(|number| number.to_string() == digits)
 }
 
-/// Parses bytes as units and, when that succeeds, prints them and reads them
-/// back; panics when the result differs.
+/// Parses bytes as units. If that succeeds, prints the units and reads them
+/// back. Panics if the result differs.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_units(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

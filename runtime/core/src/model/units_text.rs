@@ -1,7 +1,7 @@
-//! Printing units.
+//! Prints units.
 //!
-//! Takes [`Units`] and gives the text of `pmUnitsStr(3)`, which `units_parse`
-//! reads. Any units print, those that no peer should have sent included.
+//! Input: [`Units`]. Output: the text of `pmUnitsStr(3)`, which `units_parse`
+//! reads. All units can be printed, even those that no peer should send.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ impl Units {
 }
 
 /// Prints as `pmUnitsStr(3)` of PCP 7 does: extra unit, space, time and count,
-/// then a slash and what has negative dimension, in the same order. Nothing
-/// at all for a value without dimension and scale.
+/// then a slash and the axes with negative dimension in the same order. A value
+/// without dimension and scale prints nothing.
 impl fmt::Display for Units {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";

@@ -1,4 +1,4 @@
-//! The words of units: spellings of each scale, as tables.
+//! The words of units: tables of spellings for each scale.
 //!
 //! Printing and parsing of units both read these tables and hold no words of
 //! their own. This file knows spellings only, not how they combine.
@@ -15,7 +15,7 @@ impl Axis {
     pub(super) const ALL: [Axis; 3] = [Axis::Space, Axis::Time, Axis::Count];
 }
 
-/// A spelling, the axis it belongs to and the scale it stands for.
+/// A spelling, its axis and its scale.
 pub(super) struct Word {
     pub(super) text: &'static str,
     pub(super) axis: Axis,
@@ -29,10 +29,12 @@ pub(super) const SPACE_NAMES: [&str; 9] =
 /// Names that `pmUnitsStr(3)` prints, by scale.
 pub(super) const TIME_NAMES: [&str; 6] = ["nanosec", "microsec", "millisec", "sec", "min", "hour"];
 
-/// A scale beyond the last name is printed, and read, as this and its number.
+/// Beginning of the word for a scale beyond the last name; the scale's number
+/// follows.
 pub(super) const SPACE_NUMBERED: &str = "space-";
 
-/// A scale beyond the last name is printed, and read, as this and its number.
+/// Beginning of the word for a scale beyond the last name; the scale's number
+/// follows.
 pub(super) const TIME_NUMBERED: &str = "time-";
 
 /// The largest number that may follow [`SPACE_NUMBERED`] or [`TIME_NUMBERED`].
@@ -43,7 +45,8 @@ macro_rules! words {
         time { $($time_scale:literal: $($time:literal)*;)* }
         prefixes { $($scale:literal: $letter:literal $decimal:literal $binary:literal;)* }
     ) => {
-        /// Every word that is read, except the numbered ones and `count x 10^N`.
+        /// Every word that can be read, except the numbered ones and `count x
+        /// 10^N`.
         pub(super) const WORDS: &[Word] = &[
             $($(Word { text: $time, axis: Axis::Time, scale: $time_scale },)*)*
             Word { text: "byte", axis: Axis::Space, scale: 0 },
@@ -73,7 +76,7 @@ words! {
         4: "min" "minute" "minutes";
         5: "hour" "hours" "hr" "h";
     }
-    // Powers of 1024 whatever the spelling.
+    // Powers of 1024 in every spelling.
     prefixes {
         1: "K" "Kilo" "Kibi";
         2: "M" "Mega" "Mebi";
@@ -86,15 +89,16 @@ words! {
     }
 }
 
-/// An extra quantity of PCP 7 with the names of its units, in the order of their numbers.
+/// An extra quantity of PCP 7, with the names of its units in the order of
+/// their numbers.
 pub(super) struct ExtraWord {
     pub(super) name: &'static str,
-    /// Name of unit 1, 2 and so on, each with the power of ten of the
-    /// quantity's basic unit that it is; the powers of temperatures are not used.
+    /// The name of each unit from number 1 on, and its size as a power of ten
+    /// of the quantity's basic unit. Temperatures do not use the powers.
     pub(super) units: &'static [(&'static str, i32)],
 }
 
-/// Number of the quantity whose units differ by more than a power of ten.
+/// Number of the one quantity whose units do not differ by powers of ten.
 pub(super) const TEMPERATURE: u8 = 1;
 
 /// The extra quantities, from number 1.
@@ -105,16 +109,15 @@ pub(super) const EXTRA_WORDS: &[ExtraWord] = &[
     ExtraWord { name: "power", units: &[("kW", 3), ("W", 0), ("mW", -3), ("uW", -6)] },
 ];
 
-/// The extra quantity of a number, whatever its sign.
+/// The extra quantity with a number of either sign.
 pub(super) fn extra_word(quantity: i8) -> Option<&'static ExtraWord> {
     let number = usize::from(quantity.unsigned_abs());
     EXTRA_WORDS.get(number.checked_sub(1)?)
 }
 
-/// The words that `pmParseUnitsStr(3)` accepts for space, time and count, for
-/// suggesting one where another was written. Case does not matter in them;
-/// the numbered spellings (`time-3`, `space-2`, `count x 10^6`) and the extra
-/// units are left out.
+/// The words that `pmParseUnitsStr(3)` accepts for space, time and count, as
+/// suggestions for misspelt ones. Case does not matter. The numbered spellings
+/// (`time-3`, `space-2`, `count x 10^6`) and the extra units are left out.
 pub fn units_words() -> impl Iterator<Item = &'static str> {
     WORDS.iter().map(|word| word.text)
 }

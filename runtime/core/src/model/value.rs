@@ -1,7 +1,7 @@
-//! Single values, apart from the result that they came in.
+//! Single values, apart from their results.
 //!
-//! A result gives words and blocks of bytes ([`RawValue`]); what they mean
-//! takes the metric's type, and gives a [`Value`].
+//! A result has words and blocks of bytes ([`RawValue`]). Together with the
+//! metric's type they make a [`Value`].
 
 use super::{PmStatus, ValueType};
 
@@ -10,38 +10,39 @@ use super::{PmStatus, ValueType};
 pub enum RawValue {
     /// 32 bits kept in place.
     InPlace(u32),
-    /// A block: numbers in network byte order, text with its terminating NUL
-    /// if it was sent with one, event arrays as on the wire.
+    /// A block: numbers in network byte order, text with its terminating NUL if
+    /// it was sent with one, event arrays as on the wire.
     Block {
-        /// Code of the type that the block says it has, see [`ValueType::from_code`].
+        /// Code of the type that the block claims, see
+        /// [`ValueType::from_code`].
         code: u8,
         /// Its bytes, without the block's header.
         bytes: Box<[u8]>,
     },
 }
 
-/// A [`RawValue`] that stays where it is, in a result.
+/// A [`RawValue`] that borrows its bytes from a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawValueRef<'r> {
     /// 32 bits kept in place.
     InPlace(u32),
     /// A block.
     Block {
-        /// Code of the type that the block says it has.
+        /// Code of the type that the block claims.
         code: u8,
         /// Its bytes, without the block's header.
         bytes: &'r [u8],
     },
-    /// A number that is not encoded; on the wire it is a block of its type.
+    /// A number that is not encoded. On the wire it is a block of its type.
     Number {
         /// FLOAT, 64, U64 or DOUBLE.
         value_type: ValueType,
-        /// Its bits, those of a FLOAT in the low half.
+        /// The bits of the number; a FLOAT is in the low half.
         bits: u64,
     },
 }
 
-/// A value that knows its type (`pmAtomValue` of pmExtractValue(3)).
+/// A value with its type (`pmAtomValue` of pmExtractValue(3)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// 32-bit signed integer.
@@ -56,7 +57,7 @@ pub enum Value {
     F32(f32),
     /// 64-bit floating point.
     F64(f64),
-    /// Text up to its first NUL; what is not UTF-8 has become U+FFFD.
+    /// Text up to its first NUL. Bytes that are not UTF-8 have become U+FFFD.
     Text(Box<str>),
     /// Opaque bytes.
     Aggregate(Box<[u8]>),
@@ -67,7 +68,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type of metrics that have such values.
+    /// The type of a metric with such values.
     pub fn value_type(&self) -> ValueType {
         match self {
             Value::I32(_) => ValueType::I32,
@@ -85,8 +86,8 @@ impl Value {
 }
 
 impl RawValue {
-    /// A value as a result carries it: 32-bit integers in place, the others in
-    /// a block, text with its NUL (what `pmStore(3)` sends).
+    /// The value in a result's form: 32-bit integers in place, all others in a
+    /// block, text with its NUL. `pmStore(3)` sends this form.
     pub fn encode(value: &Value) -> RawValue {
         let bytes: Box<[u8]> = match value {
             Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
@@ -100,11 +101,11 @@ impl RawValue {
                 bytes.clone()
             }
         };
-        // Codes of types that values have are below 11.
+        // The codes of types with values are below 11.
         RawValue::Block { code: value.value_type().code() as u8, bytes }
     }
 
-    /// The same value, without its own copy of the bytes.
+    /// The same value with borrowed bytes.
     pub fn borrowed(&self) -> RawValueRef<'_> {
         match self {
             RawValue::InPlace(word) => RawValueRef::InPlace(*word),
@@ -115,15 +116,15 @@ impl RawValue {
     /// The value of a metric of type `value_type`.
     ///
     /// # Errors
-    /// [`PmStatus::CONV`] when the words or bytes cannot be of that type.
+    /// [`PmStatus::CONV`] if the word or bytes cannot be of that type.
     pub fn decode(&self, value_type: ValueType) -> Result<Value, PmStatus> {
         self.borrowed().decode(value_type)
     }
 }
 
 impl<'r> RawValueRef<'r> {
-    /// The value as a block: its type code and bytes. `room` is for those of a
-    /// number. The word itself for a value in place.
+    /// The value as a block: type code and bytes. The bytes of a number are
+    /// written to `room`. The error is the word of a value in place.
     pub fn encoded<'b>(self, room: &'b mut [u8; 8]) -> Result<(u8, &'b [u8]), u32>
     where
         'r: 'b,
@@ -134,13 +135,14 @@ impl<'r> RawValueRef<'r> {
             RawValueRef::Number { value_type, bits } => {
                 *room = bits.to_be_bytes();
                 let bytes = if value_type == ValueType::F32 { &room[4..] } else { &room[..] };
-                // Codes of types that values have are below 11.
+                // The codes of types with values are below 11.
                 Ok((value_type.code() as u8, bytes))
             }
         }
     }
 
-    /// The same value, not encoded if it is a number of its own type.
+    /// The same value as a plain number, if it is a block that holds a number
+    /// of the type that it claims.
     pub fn as_number(self) -> RawValueRef<'r> {
         use ValueType::{F32, F64, I32, I64, U32, U64};
         match self {
@@ -162,8 +164,8 @@ impl<'r> RawValueRef<'r> {
         }
     }
 
-    /// The bits of the value if it is a number of a type, those of 32 bits in the
-    /// low half.
+    /// The bits of the value if it is a number of type `wanted`. 32 bits are in
+    /// the low half.
     pub fn number(self, wanted: ValueType) -> Option<u64> {
         match self.as_number() {
             RawValueRef::InPlace(word) => {
@@ -176,7 +178,7 @@ impl<'r> RawValueRef<'r> {
 }
 
 impl RawValueRef<'_> {
-    /// The same value with a copy of the bytes.
+    /// The same value with its own copy of the bytes.
     pub fn to_owned(self) -> RawValue {
         match self {
             RawValueRef::InPlace(word) => RawValue::InPlace(word),
@@ -191,7 +193,7 @@ impl RawValueRef<'_> {
         }
     }
 
-    /// As [`RawValue::decode`].
+    /// Like [`RawValue::decode`].
     ///
     /// # Errors
     /// As for [`RawValue::decode`].
@@ -223,11 +225,11 @@ impl RawValueRef<'_> {
     }
 }
 
-/// The form in which results carry the value and pmStore(3) takes it.
+/// The form in which results carry the value and pmStore(3) accepts it.
 impl From<&Value> for RawValue {
     fn from(value: &Value) -> RawValue {
         let block = |bytes: &[u8]| RawValue::Block {
-            // The codes of all types that values have fit.
+            // The codes of all types with values fit.
             code: u8::try_from(value.value_type().code()).unwrap_or(u8::MAX),
             bytes: bytes.into(),
         };

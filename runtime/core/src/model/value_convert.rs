@@ -1,26 +1,26 @@
-//! Values of one type as values of another.
+//! Converts values of one type to another.
 //!
-//! Takes a value and gives one of the type that is wanted, or says why there is
-//! none: no number is ever changed silently, other than by rounding to a
+//! Input: a value. Output: a value of the wanted type, or the reason why there
+//! is none. A number never changes silently, except by rounding to a
 //! floating-point type and by cutting off a fraction.
 
 use super::value_text::{format_g, native_block};
 use super::{Conversion, PmStatus, RawValue, RawValueRef, Units, Value, ValueType};
 
 impl RawValue {
-    /// The value of a metric of type `value_type` as a value of type `wanted`
-    /// (`pmExtractValue(3)`). A value in place of unknown type is a 32.
+    /// Converts the value of a metric of type `value_type` to type `wanted`
+    /// (`pmExtractValue(3)`). A value in place of unknown type counts as a 32.
     ///
     /// # Errors
-    /// [`PmStatus::CONV`] when the bits are not those of a `value_type`, and as
-    /// for [`Value::convert`].
+    /// [`PmStatus::CONV`] if the bits are not those of a `value_type`, and the
+    /// errors of [`Value::convert`].
     pub fn extract(&self, value_type: ValueType, wanted: ValueType) -> Result<Value, PmStatus> {
         self.borrowed().extract(value_type, wanted)
     }
 }
 
 impl RawValueRef<'_> {
-    /// As [`RawValue::extract`].
+    /// Like [`RawValue::extract`].
     ///
     /// # Errors
     /// As for [`RawValue::extract`].
@@ -36,7 +36,7 @@ impl RawValueRef<'_> {
                 }
                 if code == 0 && value_type.is_numeric() {
                     // An old agent left the type out, so nobody on the way knew
-                    // that there were bytes to be swapped.
+                    // that the bytes had to be swapped.
                     let bytes = &native_block(due, bytes)[..];
                     RawValueRef::Block { code: due, bytes }.decode(value_type)?
                 } else {
@@ -49,15 +49,16 @@ impl RawValueRef<'_> {
 }
 
 impl Value {
-    /// The value as one of type `wanted`: fractions are cut off, numbers become
-    /// text as `%d` and `%.16g` of C print them, as `pmExtractValue(3)` of PCP 7
-    /// does it.
+    /// Converts the value to type `wanted`, as `pmExtractValue(3)` of PCP 7
+    /// does. Fractions are cut off. Numbers become text as C's `%d` and `%.16g`
+    /// print them.
     ///
     /// # Errors
-    /// [`PmStatus::TRUNC`] when the number is too large, or too small for a
-    /// signed type, [`PmStatus::SIGN`] when it is negative and `wanted` is not,
-    /// [`PmStatus::CONV`] for NaN as an integer, text as a number, and wherever
-    /// opaque bytes or event records are concerned that are not wanted as such.
+    /// - [`PmStatus::TRUNC`]: the number is too large, or too small for a
+    ///   signed type;
+    /// - [`PmStatus::SIGN`]: the number is negative and `wanted` is unsigned;
+    /// - [`PmStatus::CONV`]: NaN to an integer, text to a number, and opaque
+    ///   bytes or event records to or from any other type.
     pub fn convert(&self, wanted: ValueType) -> Result<Value, PmStatus> {
         match (self, wanted) {
             (Value::Text(_), ValueType::String) | (Value::Aggregate(_), ValueType::Aggregate) => {
@@ -78,20 +79,21 @@ impl Value {
         })
     }
 
-    /// The value in other units (`pmConvScale(3)`). Integers are computed
-    /// exactly: value times factor, plus one half, without its fraction.
+    /// Converts the value to other units (`pmConvScale(3)`). Integers are
+    /// computed exactly: value times factor, plus one half, then truncated.
     ///
     /// # Errors
-    /// As for [`Conversion::between`]; [`PmStatus::TRUNC`] when the result does
-    /// not fit the type, where libpcp delivers some other number, and
-    /// [`PmStatus::CONV`] for what is not a number.
+    /// The errors of [`Conversion::between`]; [`PmStatus::TRUNC`] if the result
+    /// does not fit the type (libpcp delivers another number);
+    /// [`PmStatus::CONV`] if the value is not a number.
     pub fn rescale(&self, from: Units, to: Units) -> Result<Value, PmStatus> {
         let conversion = Conversion::between(from, to)?;
         let exact = |value: i128| {
             let (mult, div) = (i128::from(conversion.mult), i128::from(conversion.div));
             let scaled = (value * mult + div / 2) / div;
             match conversion.extra {
-                // Whole numbers of such units are few; they are exact in a double.
+                // Whole numbers of such units are small enough to be exact in a
+                // double.
                 Some(_) => {
                     Conversion { mult: 1, div: 1, ..conversion }.apply_f64(scaled as f64) as i128
                 }
@@ -126,8 +128,8 @@ fn narrow<T: TryFrom<i128>>(value: i128) -> Result<T, PmStatus> {
     T::try_from(value).map_err(|_| PmStatus::TRUNC)
 }
 
-// From which magnitude on libpcp refuses a DOUBLE and a FLOAT: the type's
-// largest value, rounded to the precision of the number that is compared.
+// Magnitudes from which libpcp refuses a DOUBLE and a FLOAT: the type's largest
+// value, rounded to the precision of the compared number.
 const F64_2_31: f64 = 2_147_483_647.0;
 const F32_2_31: f32 = 2_147_483_648.0;
 const F64_2_32: f64 = 4_294_967_295.0;
@@ -145,12 +147,13 @@ enum Number {
 }
 
 impl Number {
-    /// What is left of a number without its fraction, unless it is NaN.
+    /// The number without its fraction; an error for NaN.
     fn whole(&self) -> Result<i128, PmStatus> {
         match self {
             Number::Integer(value) => Ok(*value),
             _ if self.double().is_nan() => Err(PmStatus::CONV),
-            // Saturates, so what does not fit does not fit afterwards either.
+            // The conversion saturates, so a number that does not fit stays too
+            // large.
             _ => Ok(self.double() as i128),
         }
     }

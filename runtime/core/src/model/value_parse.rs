@@ -1,21 +1,22 @@
-//! Values out of text, as users and metrics of type STRING give them.
+//! Reads values from text, as users and metrics of type STRING give them.
 
 use super::c_number::{NumberError, is_c_space, leading_number};
 use super::{PmStatus, Value, ValueType};
 
-/// The system's error for a number out of range, as a status.
+/// The system's error for a number out of range (ERANGE), as a status.
 const OUT_OF_RANGE: PmStatus = PmStatus(-rustix::io::Errno::RANGE.raw_os_error());
 
 impl Value {
-    /// The value of type `wanted` that a text stands for, as pmstore(1) and
-    /// pmFetchGroup(3) read it: after white space and a sign an integer in
-    /// decimal digits, or in hexadecimal ones after `0x`; or a number as
-    /// `strtod(3)` reads it, not in hexadecimal. Nothing may follow. No text at
-    /// all is zero, and a negative number wraps around for a U64.
+    /// Reads a text as a value of type `wanted`, as pmstore(1) and
+    /// pmFetchGroup(3) do. White space and a sign may come first. Then follows
+    /// an integer in decimal digits, or in hexadecimal digits after `0x`; or,
+    /// for FLOAT and DOUBLE, a number for `strtod(3)`, but not a hexadecimal
+    /// one. Nothing may follow the number. An empty text is zero. A negative
+    /// number wraps around for a U64.
     ///
     /// # Errors
-    /// [`PmStatus::TYPE`] when the text is no such number or `wanted` is neither
-    /// a number nor text, `-ERANGE` when the number does not fit.
+    /// [`PmStatus::TYPE`] if the text is no such number, or if `wanted` is
+    /// neither a number nor text. `-ERANGE` if the number does not fit.
     pub fn parse(text: &str, wanted: ValueType) -> Result<Value, PmStatus> {
         let number = text.trim_start_matches(|c: char| c.is_ascii() && is_c_space(c as u8));
         match wanted {
@@ -45,13 +46,13 @@ fn fit<T, V: TryFrom<T>>(value: T) -> Result<V, PmStatus> {
     V::try_from(value).map_err(|_| OUT_OF_RANGE)
 }
 
-/// As `strtoul(3)`, which gives the negative of what follows a sign.
+/// Wraps as `strtoul(3)` does: a minus sign negates the unsigned number.
 fn unsigned(value: i128) -> Result<u64, PmStatus> {
     let magnitude: u64 = fit(value.unsigned_abs())?;
     Ok(if value < 0 { magnitude.wrapping_neg() } else { magnitude })
 }
 
-/// `number` is `text` without the white space in front.
+/// Reads an integer. `number` is `text` without leading white space.
 fn integer(text: &str, number: &str) -> Result<i128, PmStatus> {
     if text.is_empty() {
         return Ok(0);
@@ -67,7 +68,7 @@ fn integer(text: &str, number: &str) -> Result<i128, PmStatus> {
     }
     let value = digits.chars().try_fold(0i128, |value, digit| {
         let digit = digit.to_digit(radix).ok_or(PmStatus::TYPE)?;
-        // Beyond 64 bits it does not matter how far.
+        // Beyond 64 bits, the exact number does not matter.
         Ok(value.saturating_mul(radix.into()).saturating_add(digit.into()))
     })?;
     Ok(if is_negative { -value } else { value })
@@ -88,7 +89,7 @@ fn floating(text: &str, number: &str) -> Result<f64, PmStatus> {
     }
 }
 
-/// Reads any text as every type, and what came of it once more from its text.
+/// Reads any text as every type, and reads the text of the result again.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_value(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -1,7 +1,7 @@
-//! Values as `pmPrintValue(3)` prints them: in columns, from the bytes of a
-//! result, whatever is in them. And the two short forms of PCP's reports.
+//! Prints values as `pmPrintValue(3)` does: in columns, from the raw bytes of a
+//! result. Also prints the two short forms of PCP's reports.
 //!
-//! Text comes out as the bytes that it came in as, so what is printed is bytes.
+//! Text is printed with its original bytes, so the output is bytes.
 
 use std::io::Write;
 
@@ -9,12 +9,12 @@ use super::events::{EventSummary, summarize_events};
 use super::value_text::{native_block, write_double, write_float};
 use super::{RawValue, RawValueRef, Timestamp, Value, ValueType};
 
-/// The time of day of a point in time, with this many digits after the seconds
-/// (3 or 9): in the time zone of whoever prints.
+/// Gives the time of day of a point in time, with this many digits after the
+/// seconds (3 or 9), in the time zone of the program that prints.
 pub type ClockText<'c> = &'c dyn Fn(Timestamp, usize) -> String;
 
 impl RawValue {
-    /// As [`RawValueRef::print`].
+    /// Like [`RawValueRef::print`].
     pub fn print(
         &self,
         out: &mut Vec<u8>,
@@ -28,13 +28,14 @@ impl RawValue {
 
 impl RawValueRef<'_> {
     /// Appends the value of a metric of type `value_type` in at least `width`
-    /// columns, to the right of them, or with a negative `width` to the left
-    /// (`pmPrintValue(3)`). A value that is not of its type is printed as one
-    /// of unknown type: all that it may mean, each in as many columns.
+    /// columns (`pmPrintValue(3)`). It is aligned to the right; a negative
+    /// `width` aligns it to the left. A value that does not fit its type is
+    /// printed like one of unknown type: in all possible readings, each in so
+    /// many columns.
     ///
-    /// As in libpcp, text and opaque bytes are never padded on the right and
-    /// event records not at all. Where records were missed, libpcp loses its
-    /// way in the array and prints other numbers.
+    /// As in libpcp, text and opaque bytes are never padded on the right, and
+    /// event records are not padded at all. Where records were missed, libpcp
+    /// misreads the rest of the array and prints other numbers.
     pub fn print(self, out: &mut Vec<u8>, value_type: ValueType, width: i32, clock: ClockText<'_>) {
         if let Ok(summary) = summarize_events(self, value_type) {
             return print_events(out, &summary, value_type, clock);
@@ -56,7 +57,7 @@ impl RawValueRef<'_> {
     }
 }
 
-/// Prints a number; false if the value is none.
+/// Prints a number. Returns false if the value is none.
 fn print_number(out: &mut Vec<u8>, value: &Value, width: i32) -> bool {
     let mut digits = itoa::Buffer::new();
     let mut text = String::new();
@@ -79,7 +80,7 @@ fn print_number(out: &mut Vec<u8>, value: &Value, width: i32) -> bool {
     true
 }
 
-/// As `%*s` of C with any text.
+/// Pads like C's `%*s`.
 fn pad(out: &mut Vec<u8>, text: &[u8], width: i32) {
     let columns = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
     let blanks = columns.saturating_sub(text.len());
@@ -92,7 +93,7 @@ fn pad(out: &mut Vec<u8>, text: &[u8], width: i32) {
     }
 }
 
-/// In columns to the right of which nothing is added.
+/// Aligns to the right and never pads on the right.
 fn right(out: &mut Vec<u8>, text: &[u8], width: i32) {
     pad(out, text, width.max(0));
 }
@@ -112,12 +113,13 @@ fn print_unknown_word(out: &mut Vec<u8>, word: u32, width: i32) {
         out.push(b' ');
     }
     out.extend_from_slice(b"0x");
-    // The prefix is within the columns, but not where those are few.
+    // The width includes the prefix, unless it is 2 or less.
     let width = if width > 2 { width - 2 } else { width };
     pad(out, format!("{word:x}").as_bytes(), width);
 }
 
-/// `bytes` are in the byte order of this machine.
+/// Prints all readings of a block. `bytes` are in the byte order of this
+/// machine.
 fn print_unknown_block(out: &mut Vec<u8>, bytes: &[u8], width: i32) {
     if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
         pad(out, u64::from_ne_bytes(bytes).to_string().as_bytes(), width);
@@ -145,13 +147,13 @@ fn print_unknown_block(out: &mut Vec<u8>, bytes: &[u8], width: i32) {
     right(out, format!("[{digits}]").as_bytes(), width);
 }
 
-/// Appends what `pmPrintValue(3)` prints for bytes of type AGGREGATE, or of
-/// unknown type: all readings that are possible, as numbers of this machine's
-/// byte order and as text, and the bytes in hexadecimal.
+/// Appends the text of `pmPrintValue(3)` for bytes of type AGGREGATE or of
+/// unknown type: all possible readings, as numbers of this machine's byte order
+/// and as text, and the bytes in hexadecimal.
 pub fn write_unknown_block(out: &mut String, bytes: &[u8]) {
     let mut printed = Vec::new();
     print_unknown_block(&mut printed, bytes, 0);
-    // Whatever is not ASCII is among the digits only.
+    // The printed text is ASCII: other bytes appear only as digits.
     out.extend(printed.into_iter().map(char::from));
 }
 
@@ -178,18 +180,18 @@ fn print_events(
     let _ = out.write_all(text.as_bytes());
 }
 
-/// Most bytes of a text that are printed as a whole, and how many are printed
-/// of a longer one.
+/// Most bytes of a text that are printed in full, and the number of bytes that
+/// are printed of a longer text.
 const WHOLE_TEXT: usize = 37;
 const CUT_TEXT: usize = 34;
 
-/// Most bytes that are printed of an aggregate.
+/// Number of bytes that are printed of an aggregate.
 const CUT_AGGREGATE: usize = 12;
 
 impl Value {
     /// The value in a few characters, for messages (`pmAtomStr(3)`): numbers as
-    /// `%d` and `%e` of C print them, text in quotes and not longer than 37
-    /// bytes, the first bytes of an aggregate.
+    /// C's `%d` and `%e` print them, text in quotes with at most 37 bytes, the
+    /// first bytes of an aggregate.
     pub fn atom_text(&self) -> String {
         match self {
             Value::I32(value) => value.to_string(),
@@ -200,7 +202,7 @@ impl Value {
             Value::F64(value) => format_e(*value, 6),
             Value::Text(text) if text.len() <= WHOLE_TEXT => format!("\"{text}\""),
             Value::Text(text) => {
-                // A character that is cut in two would be none.
+                // Cutting a character in two would make the text invalid.
                 let end = text.floor_char_boundary(CUT_TEXT);
                 format!("\"{}...\"", &text[..end])
             }
@@ -224,7 +226,7 @@ impl Value {
     }
 }
 
-/// What C prints for `%.{digits}e`, but for the sign of NaN.
+/// The text that C prints for `%.{digits}e`, except for the sign of NaN.
 pub fn format_e(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return super::format_g(value, 1);
@@ -238,7 +240,7 @@ pub fn format_e(value: f64, digits: usize) -> String {
     format!("{mantissa}e{sign}{exponent:0>2}")
 }
 
-/// From which magnitude on positive and negative numbers have which suffix.
+/// The magnitudes from which positive and negative numbers get each suffix.
 const SUFFIXES: [(f64, f64, f64, char); 5] = [
     (999_995_000_000.0, 99_995_000_000.0, 1e12, 'T'),
     (999_995_000.0, 99_995_000.0, 1e9, 'G'),
@@ -248,7 +250,7 @@ const SUFFIXES: [(f64, f64, f64, char); 5] = [
 ];
 
 /// A number in seven columns, with a suffix for its thousands
-/// (`pmNumberStr(3)`); NaN is shown as zero.
+/// (`pmNumberStr(3)`). NaN is shown as zero.
 pub fn number_text(value: f64) -> String {
     if value >= 999_995_000_000_000.0 {
         return " inf?  ".to_owned();
@@ -261,7 +263,7 @@ pub fn number_text(value: f64) -> String {
         let from = if value < 0.0 { negative } else { positive };
         if magnitude >= from {
             let shown = value / unit;
-            // What is rounded to zero has no sign.
+            // A number that is rounded to zero has no sign.
             let shown = if unit == 1.0 && magnitude < 0.005 { 0.0 } else { shown };
             return format!("{shown:6.2}{suffix}");
         }

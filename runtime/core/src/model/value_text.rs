@@ -1,27 +1,27 @@
-//! Values as text.
+//! Writes numbers as text.
 //!
-//! Takes one value and appends to a string what `pmPrintValue(3)` prints for
-//! it without padding, or the shortest text that gives the same value when it
-//! is read again. Knows neither descriptors nor where values are kept.
-//! Integers have no function here, as Rust prints them like C.
+//! Input: one value. Output, appended to a string: the text of
+//! `pmPrintValue(3)` without padding, or the shortest text that reads back as
+//! the same value. This module knows neither descriptors nor the places of
+//! values. Integers need no function here, because Rust prints them like C.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-/// Significant digits with which `pmPrintValue(3)` prints a FLOAT.
+/// Significant digits of a FLOAT in `pmPrintValue(3)`.
 const FLOAT_DIGITS: usize = 8;
 
-/// Significant digits with which `pmPrintValue(3)` prints a DOUBLE.
+/// Significant digits of a DOUBLE in `pmPrintValue(3)`.
 const DOUBLE_DIGITS: usize = 16;
 
-/// More digits than these say nothing about a double.
+/// Most significant digits that distinguish doubles.
 const MOST_DIGITS: usize = 17;
 
-/// Texts of a FLOAT up to this length have 6 digits at most, and no other text
+/// A FLOAT's text up to this length has at most 6 digits, and no other text
 /// with as many digits gives the same value.
 const PLAIN_FLOAT_BYTES: usize = 7;
 
-/// As [`write_plain`], for a FLOAT.
+/// Like [`write_plain`], for a FLOAT.
 fn write_plain_float(out: &mut String, value: f32) -> bool {
     let magnitude = value.abs();
     if !(1e-4..1e6).contains(&magnitude) && magnitude != 0.0 {
@@ -44,9 +44,9 @@ pub fn write_double(out: &mut String, value: f64) {
     write_g(out, value, DOUBLE_DIGITS);
 }
 
-/// The bytes of a block with the type code `code`, numbers turned from network
-/// byte order to that of this machine, or back; what else there is, libpcp
-/// leaves alone.
+/// Swaps the bytes of a number block with the type code `code` between network
+/// byte order and that of this machine. Other blocks stay unchanged, as in
+/// libpcp.
 pub(super) fn native_block(code: u8, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let size = if code == 4 { 4 } else { 8 };
@@ -56,12 +56,12 @@ pub(super) fn native_block(code: u8, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Appends the fewest digits, 17 at most, that give the same DOUBLE when they
-/// are read again, with a point or an exponent so that they are not taken for
-/// an integer. `inf`, `-inf` or `nan` when the value is not finite.
+/// Appends the fewest digits, at most 17, that read back as the same DOUBLE. A
+/// point or an exponent keeps the text apart from an integer. Values that are
+/// not finite become `inf`, `-inf` or `nan`.
 pub fn write_exact_double(out: &mut String, value: f64) {
     if value.is_nan() {
-        // The sign of NaN says nothing and is left out.
+        // The sign of NaN has no meaning and is left out.
         out.push_str("nan");
     } else if value.is_infinite() {
         write_not_finite(out, value);
@@ -70,12 +70,12 @@ pub fn write_exact_double(out: &mut String, value: f64) {
     }
 }
 
-/// Appends a finite value that is neither large nor small, and whose shortest
-/// text is the only one of its length; false if it is no such. It says nothing
-/// that [`write_exact`] would not, but sooner.
+/// Appends a finite value of medium size whose shortest text is the only one of
+/// its length. Returns false for other values. The text is the same as
+/// [`write_exact`]'s, but faster.
 fn write_plain(out: &mut String, value: f64) -> bool {
     let magnitude = value.abs();
-    // Outside of this there are exponents. Zero has neither.
+    // Outside this range the text has an exponent. Zero is inside.
     if !(1e-4..1e15).contains(&magnitude) && magnitude != 0.0 {
         return false;
     }
@@ -88,13 +88,13 @@ fn write_plain(out: &mut String, value: f64) -> bool {
     true
 }
 
-/// Texts up to this length have 15 digits at most, and no other text with as
+/// A text up to this length has at most 15 digits, and no other text with as
 /// many digits gives the same value.
 const PLAIN_BYTES: usize = 16;
 
-/// True if a value may lie in the middle between two texts as long as `text`,
-/// its shortest: then it has exactly one binary digit after the point more than
-/// that has decimal ones.
+/// True if a value may lie halfway between two texts as long as `text`, its
+/// shortest one. Then the value has exactly one binary digit more after the
+/// point than `text` has decimal digits there.
 fn is_halfway(value: f64, text: &str) -> bool {
     let decimals = text.len() - 1 - text.find('.').unwrap_or(text.len() - 1);
     let bits = value.to_bits();
@@ -103,8 +103,8 @@ fn is_halfway(value: f64, text: &str) -> bool {
     binary == decimals as i64 + 1
 }
 
-/// Appends the fewest digits, 9 at most, that give the same FLOAT when they
-/// are read again; otherwise as [`write_exact_double`].
+/// Appends the fewest digits, at most 9, that read back as the same FLOAT.
+/// Otherwise like [`write_exact_double`].
 pub fn write_exact_float(out: &mut String, value: f32) {
     if value.is_finite() {
         if !write_plain_float(out, value) {
@@ -115,16 +115,35 @@ pub fn write_exact_float(out: &mut String, value: f32) {
     }
 }
 
-/// Lays out the shortest text of a finite value as `pmPrintValue(3)` does
-/// with `precision`.
+/// As [`write_exact_float`], without `.0` behind whole numbers.
+pub fn write_shortest_float(out: &mut String, value: f32) {
+    write_exact_float(out, value);
+    drop_point(out);
+}
+
+/// As [`write_exact_double`], without `.0` behind whole numbers.
+pub fn write_shortest_double(out: &mut String, value: f64) {
+    write_exact_double(out, value);
+    drop_point(out);
+}
+
+fn drop_point(out: &mut String) {
+    if out.ends_with(".0") {
+        out.truncate(out.len() - 2);
+    }
+}
+
+/// Lays out the shortest text of a finite value, as `pmPrintValue(3)` does with
+/// `precision`.
 fn write_exact<T>(out: &mut String, value: T, precision: usize)
 where
     T: Copy + fmt::LowerExp + FromStr + PartialEq,
 {
     let shortest = Scientific::of(format_args!("{value:e}"));
-    // Of two equally short texts that are equally close to the value, C prints
-    // the even one and Rust either. Rounding is no help where the numbers
-    // below the value are denser than those above it.
+    // If two equally short texts are equally close to the value, C prints the
+    // even one and Rust may print either. Rounding gives the even one, but it
+    // does not always read back: numbers below a power of two are denser than
+    // those above.
     let rounded = Scientific::of(format_args!("{value:.*e}", shortest.decimals()));
     let reads_back = rounded.text().parse().is_ok_and(|again: T| again == value);
     let start = out.len();
@@ -134,17 +153,17 @@ where
     }
 }
 
-/// The text of `%.{digits}g` of C; see [`write_g`].
+/// The text of C's `%.{digits}g`; see [`write_g`].
 pub fn format_g(value: f64, digits: usize) -> String {
     let mut text = String::new();
     write_g(&mut text, value, digits);
     text
 }
 
-/// Appends what C prints for `%.{digits}g`: that many significant digits,
-/// correctly rounded and without trailing zeros, in exponent notation when the
-/// exponent is below -4 or not below `digits`. `digits` counts as 1 when it is
-/// 0 and as 17 when it is more.
+/// Appends the text that C prints for `%.{digits}g`: so many significant
+/// digits, correctly rounded and without trailing zeros. It uses exponent
+/// notation if the exponent is below -4 or at least `digits`. `digits` is
+/// limited to 1 to 17.
 pub fn write_g(out: &mut String, value: f64, digits: usize) {
     if !value.is_finite() {
         return write_not_finite(out, value);
@@ -153,7 +172,7 @@ pub fn write_g(out: &mut String, value: f64, digits: usize) {
     Scientific::of(format_args!("{value:.*e}", digits - 1)).lay_out(out, digits);
 }
 
-/// C shows the sign of NaN too.
+/// Unlike the exact forms, C shows the sign of NaN too.
 fn write_not_finite(out: &mut String, value: f64) {
     if value.is_sign_negative() {
         out.push('-');
@@ -166,10 +185,11 @@ fn append(out: &mut String, text: fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// Room for a sign, 17 digits with a point, and an exponent of up to five characters.
+/// Room for a sign, 17 digits with a point, and an exponent of at most five
+/// characters.
 const SCIENTIFIC_BYTES: usize = 32;
 
-/// A finite number as `-d.ddde-12`, off the heap.
+/// A finite number as `-d.ddde-12`, not on the heap.
 #[derive(Default)]
 struct Scientific {
     bytes: [u8; SCIENTIFIC_BYTES],
@@ -187,7 +207,8 @@ impl Write for Scientific {
 }
 
 impl Scientific {
-    /// Takes what `{:e}` prints for a finite number with 17 digits at most.
+    /// Takes the text that `{:e}` prints for a finite number with at most 17
+    /// digits.
     fn of(text: fmt::Arguments<'_>) -> Scientific {
         let mut scientific = Scientific::default();
         let written = scientific.write_fmt(text);
@@ -199,7 +220,7 @@ impl Scientific {
         std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 
-    /// Mantissa with its sign, and exponent.
+    /// The mantissa with its sign, and the exponent.
     fn parts(&self) -> (&str, i32) {
         let (mantissa, exponent) = self.text().split_once('e').unwrap_or((self.text(), "0"));
         (mantissa, exponent.parse().unwrap_or_default())
@@ -217,11 +238,11 @@ impl Scientific {
         if magnitude.len() < mantissa.len() {
             out.push('-');
         }
-        // The first digit, and those after the point as far as they matter.
+        // The first digit, and the significant digits after the point.
         let (first, rest) = magnitude.split_once('.').unwrap_or((magnitude, ""));
         let rest = rest.trim_end_matches('0');
         match usize::try_from(exponent) {
-            // The point moves right, over digits and then zeros.
+            // The point moves right, over digits and then over zeros.
             Ok(right) if right < precision => {
                 let whole = right.min(rest.len());
                 out.push_str(first);
@@ -255,7 +276,7 @@ impl Scientific {
 mod tests {
     use super::*;
 
-    /// The short way says what the long one does, or nothing.
+    /// The short way gives the same text as the long one, or declines.
     #[test]
     fn plain_numbers_are_exact_ones() {
         let mut random = 0x9e37_79b9_7f4a_7c15u64;
@@ -267,7 +288,7 @@ mod tests {
             let exponent = 1023 - 14 + random % 64;
             let values = [
                 f64::from_bits(random & ((1 << 52) - 1) | exponent << 52),
-                // Few digits, and binary fractions, among which ties are.
+                // Few digits, and binary fractions, which include ties.
                 (random % 1_000_000) as f64 / 100.0,
                 (random >> 11) as f64 / (1u64 << (round % 60)) as f64,
                 (random >> 40 | 1) as f64 / (1u64 << (round % 25)) as f64 + 0.5,
@@ -288,7 +309,27 @@ mod tests {
         assert!(plain > 100_000 && others > 100, "{plain} {others}");
     }
 
-    /// The short way says what the long one does, or nothing.
+    #[test]
+    fn shortest_texts() {
+        let of = |write: &dyn Fn(&mut String)| {
+            let mut text = String::new();
+            write(&mut text);
+            text
+        };
+        for (value, wanted) in
+            [(3.42f32, "3.42"), (104.0, "104"), (0.0, "0"), (-2.5e10, "-2.5e+10"), (0.1, "0.1")]
+        {
+            assert_eq!(of(&|out| write_shortest_float(out, value)), wanted);
+        }
+        let sum = std::hint::black_box(0.1) + 0.2;
+        for (value, wanted) in
+            [(sum, "0.30000000000000004"), (100.0, "100"), (1e20, "1e+20"), (f64::NAN, "nan")]
+        {
+            assert_eq!(of(&|out| write_shortest_double(out, value)), wanted);
+        }
+    }
+
+    /// The short way gives the same text as the long one, or declines.
     #[test]
     fn plain_floats_are_exact_ones() {
         let mut plain = 0;

@@ -1,6 +1,6 @@
-//! Releases of PCP whose answers differ.
+//! The releases of PCP that answer differently.
 
-/// The release of libpcp whose words or answers are wanted.
+/// The release of libpcp whose words or answers the caller wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcpVersion {
     /// 6.0.

@@ -5,31 +5,33 @@ use super::PatternError;
 /// One character or class within brackets.
 enum Element {
     Character(char),
-    /// `[=a=]`, which stands for its character but ends no range.
+    /// `[=a=]`. It stands for its character but cannot end a range.
     Equivalence(char),
     /// `[:NAME:]`.
     Class(&'static str),
 }
 
-/// The inside of a bracket expression, in which a backslash is nothing special.
+/// The inside of a bracket expression. A backslash is an ordinary character
+/// there.
 pub(super) struct Bracket<'t> {
     text: &'t str,
     position: usize,
 }
 
-/// Classes of characters that both syntaxes know by the same name.
+/// Classes of characters that have the same name in both syntaxes.
 const CLASSES: [&str; 12] = [
     "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph",
     "cntrl", "xdigit",
 ];
 
 impl<'t> Bracket<'t> {
-    /// What follows a bracket.
+    /// Starts after the opening bracket.
     pub(super) fn new(text: &'t str) -> Bracket<'t> {
         Bracket { text, position: 0 }
     }
 
-    /// Length of the expression without its first bracket, and its translation.
+    /// Length of the expression without its opening bracket, and its
+    /// translation.
     pub(super) fn translate(mut self) -> Result<(usize, String), PatternError> {
         let mut out = String::from("[");
         if self.text.is_empty() {

@@ -1,10 +1,11 @@
-//! Patterns of `matchinst()` and `matchvalue()`: POSIX extended regular expressions as
-//! `regcomp(3)` of the GNU C library takes them.
+//! Patterns of `matchinst()` and `matchvalue()`: POSIX extended regular
+//! expressions, as `regcomp(3)` of the GNU C library reads them.
 //!
 //! A pattern is checked and translated to the syntax of the `regex` crate,
-//! whose matching time is linear in the text. No such engine has
-//! back-references: patterns with them go to the `fancy-regex` crate, whose work
-//! is bounded by a number of steps back. Letters and classes are ASCII's, as in
+//! which matches in linear time. Such an engine has no back-references, so
+//! patterns with them go to the `fancy-regex` crate. A limit on its
+//! backtracking bounds the time. Letters and classes are those of ASCII, as in
+//! the C locale.
 //! the C locale.
 
 mod bracket;
@@ -20,10 +21,10 @@ use translate::{Translation, translate};
 const MAX_PATTERN_BYTES: usize = 16 << 10;
 /// Most memory that a compiled pattern may take, in bytes.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
-/// Most steps of a compiled pattern with back-references.
+/// Most instructions of a compiled pattern with back-references.
 const MAX_STEPS: usize = 1 << 16;
-/// How often matching goes back, at most, where there are back-references: some
-/// milliseconds, and enough for `(.*)-\1` in the longest name.
+/// Most backtracking steps of a match with back-references. They take some
+/// milliseconds and are enough for `(.*)-\1` in the longest name.
 const MAX_BACKTRACKS: usize = 1 << 17;
 
 /// A compiled pattern, cheap to clone.
@@ -44,25 +45,26 @@ enum Engine {
 #[error("matching a pattern with back-references takes too long")]
 pub struct TooMuchWork;
 
-/// Why a text is no pattern; displayed in the words of `regerror(3)`.
+/// The reason why a text is no pattern. Displayed in the words of
+/// `regerror(3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
     /// `[` at the end of the pattern.
     Invalid,
-    /// `[x` without its end.
+    /// `[x` without an end.
     UnmatchedBracket,
-    /// `(` without its end.
+    /// `(` without an end.
     UnmatchedParen,
-    /// `{` without its end.
+    /// `{` without an end.
     UnmatchedBrace,
-    /// `{` around anything but one or two ascending numbers.
+    /// `{` with something other than one number or two ascending numbers.
     BadInterval,
-    /// `[z-a]`, `[[:digit:]-z]`.
+    /// A range such as `[z-a]` or `[[:digit:]-z]`.
     BadRange,
-    /// `[[:nothing:]]`
+    /// An unknown class such as `[[:nothing:]]`.
     BadClass,
-    /// `[[.xyz.]]`
+    /// A collating element such as `[[.xyz.]]`.
     BadCollation,
     /// `*`, `+`, `?` or `{` with nothing to repeat.
     NothingToRepeat,
@@ -72,18 +74,32 @@ pub enum PatternError {
     BadBackReference,
     /// A number above 32,767 in `{n,m}`.
     TooBig,
-    /// Valid for `regcomp(3)`, but larger or deeper than what is taken here.
+    /// Valid for `regcomp(3)`, but larger or deeper than this module's limits.
     TooLarge,
 }
 
 impl Pattern {
     /// Compiles a pattern.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
+        Pattern::new_or_place(text).map_err(|(error, _)| error)
+    }
+
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// It is none, and the offset of the character that is wrong, or of what has
+    /// no end.
+    pub fn new_or_place(text: &str) -> Result<Pattern, (PatternError, usize)> {
         if text.len() > MAX_PATTERN_BYTES {
-            return Err(PatternError::TooLarge);
+            return Err((PatternError::TooLarge, 0));
         }
+        let translation = translate(text)?;
+        Pattern::compiled(translation).map_err(|error| (error, 0))
+    }
+
+    fn compiled(translation: Translation) -> Result<Pattern, PatternError> {
         // The translation is well-formed, so only its size or depth can be refused.
-        let engine = match translate(text)? {
+        let engine = match translation {
             Translation::Linear(text) => RegexBuilder::new(&text)
                 .dot_matches_new_line(true)
                 .size_limit(MAX_COMPILED_BYTES)
@@ -102,12 +118,12 @@ impl Pattern {
         Ok(Pattern { engine })
     }
 
-    /// True if the pattern occurs anywhere in the text. Bytes that are not
-    /// UTF-8 are matched by nothing; by a pattern with back-references, as
-    /// U+FFFD.
+    /// True if the pattern occurs anywhere in the text. No pattern matches
+    /// bytes that are not UTF-8, except that a pattern with back-references
+    /// sees them as U+FFFD.
     ///
     /// # Errors
-    /// [`TooMuchWork`], of patterns with back-references only.
+    /// [`TooMuchWork`], only for patterns with back-references.
     pub fn is_match(&self, text: impl AsRef<[u8]>) -> Result<bool, TooMuchWork> {
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text.as_ref())),
@@ -134,25 +150,28 @@ impl fmt::Display for PatternError {
             PatternError::TrailingBackslash => "Trailing backslash",
             PatternError::BadBackReference => "Invalid back reference",
             PatternError::TooBig => "Regular expression too big",
-            PatternError::TooLarge => "this pattern is larger than what is taken here",
+            PatternError::TooLarge => "this pattern is too large or too deeply nested",
         })
     }
 }
 
 impl std::error::Error for PatternError {}
 
-/// Compiles the first line of the data and matches the rest with it. Panics
-/// where the translation is not what its target takes.
+/// Compiles the first line of the data and matches the rest with it. Panics if
+/// the engine does not accept the translation.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_pattern(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (pattern, text) = text.split_once('\n').unwrap_or((text, ""));
+    if let Err((_, place)) = Pattern::new_or_place(pattern) {
+        assert!(pattern.is_char_boundary(place), "{pattern:?} at {place}");
+    }
     match Pattern::new(pattern) {
         Ok(compiled) => {
             let _ = compiled.is_match(text);
         }
         Err(PatternError::TooLarge) if pattern.len() <= MAX_PATTERN_BYTES => {
-            // The size or the depth may be refused; the syntax may not.
+            // The engine may refuse the size or depth, but not the syntax.
             let error = match translate(pattern) {
                 Ok(Translation::Linear(text)) => {
                     regex::Regex::new(&text).err().map(|error| error.to_string())
@@ -160,7 +179,9 @@ pub fn fuzz_pattern(data: &[u8]) {
                 Ok(Translation::Backtracking(text)) => {
                     fancy_regex::Regex::new(&text).err().map(|error| error.to_string())
                 }
-                Err(error) => (error == PatternError::TooLarge).then(|| "too large".to_owned()),
+                Err((error, _)) => {
+                    (error == PatternError::TooLarge).then(|| "too large".to_owned())
+                }
             };
             let size = ["size limit", "nest limit", "nest", "too big", "too large", "too complex"];
             let refused = error.unwrap_or_else(|| "size limit".to_owned());

@@ -1,6 +1,7 @@
-//! Checks a pattern and writes it in the syntax of the engine that it needs.
+//! Checks a pattern and writes it in the syntax of its engine.
 //!
-//! Compiles nothing, and leaves what is within brackets to [`super::bracket`].
+//! This module compiles nothing. [`super::bracket`] translates bracket
+//! expressions.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -10,11 +11,11 @@ use super::bracket::Bracket;
 
 /// Largest number in `{n,m}`.
 const MAX_REPEAT: u32 = 32767;
-/// Most repetitions, all numbers in `{n,m}` multiplied, where there are
-/// back-references: the limit on going back does not see what goes forward only.
+/// Limit on the product of all numbers in `{n,m}` of a pattern with
+/// back-references. The limit on backtracking does not count forward steps.
 const MAX_REPETITIONS: u32 = 255;
 
-/// What stands before a place where something could be repeated.
+/// The part before a repetition operator.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     /// Start of the pattern, of a group or of an alternative; an anchor.
@@ -32,39 +33,41 @@ pub(super) enum Translation {
 /// Translates a pattern.
 ///
 /// # Errors
-/// It is none, or too large.
-pub(super) fn translate(text: &str) -> Result<Translation, PatternError> {
+/// The text is no pattern, or it is too large; and the offset of what is wrong.
+pub(super) fn translate(text: &str) -> Result<Translation, (PatternError, usize)> {
     let mut translator = Translator::new(text, false);
-    translator.translate()?;
+    translator.translate().map_err(|error| (error, translator.at))?;
     if !translator.has_back_reference {
         return Ok(Translation::Linear(translator.out));
     }
     let mut translator = Translator::new(text, true);
-    translator.translate()?;
+    translator.translate().map_err(|error| (error, translator.at))?;
     if translator.repetitions > MAX_REPETITIONS {
-        return Err(PatternError::TooLarge);
+        return Err((PatternError::TooLarge, 0));
     }
     Ok(Translation::Backtracking(translator.out))
 }
 
 struct Translator<'t> {
-    /// Writes for the engine that has back-references.
+    /// True when writing for the engine with back-references.
     is_backtracking: bool,
     has_back_reference: bool,
     text: &'t str,
+    /// Offset of what is being read.
+    at: usize,
     rest: Peekable<CharIndices<'t>>,
     out: String,
     before: Before,
-    /// The open groups.
+    /// Groups that are open.
     groups: Vec<Group>,
-    /// The whole pattern, which counts as a group without a number.
+    /// The whole pattern. It counts as a group without a number.
     whole: Group,
-    /// Groups begun so far.
+    /// Number of groups that were opened so far.
     begun: usize,
-    /// All numbers of repetitions so far, multiplied.
+    /// Product of all repetition counts so far.
     repetitions: u32,
-    /// Groups that can be referred to, a bit for each number: those closed in
-    /// this alternative or before the alternatives.
+    /// Groups that a back-reference may name, one bit for each number: groups
+    /// closed in this alternative or before the first alternative.
     closed: u16,
 }
 
@@ -72,11 +75,13 @@ struct Translator<'t> {
 #[derive(Clone, Copy, Default)]
 struct Group {
     number: usize,
-    /// Offset in the translation where it begins.
+    /// Offset of its parenthesis.
+    at: usize,
+    /// Offset in the translation where the group begins.
     start: usize,
-    /// What was closed before it.
+    /// Value of `closed` before the group.
     before: u16,
-    /// What was closed in its earlier alternatives.
+    /// Groups that were closed in the group's earlier alternatives.
     elsewhere: u16,
 }
 
@@ -86,6 +91,7 @@ impl<'t> Translator<'t> {
             is_backtracking,
             has_back_reference: false,
             text,
+            at: 0,
             rest: text.char_indices().peekable(),
             out: String::with_capacity(text.len() * 2),
             before: Before::Nothing,
@@ -99,6 +105,7 @@ impl<'t> Translator<'t> {
 
     fn translate(&mut self) -> Result<(), PatternError> {
         while let Some((position, character)) = self.rest.next() {
+            self.at = position;
             match character {
                 '\\' => self.escape()?,
                 '[' => self.bracket(position + 1)?,
@@ -106,6 +113,7 @@ impl<'t> Translator<'t> {
                     self.begun += 1;
                     self.groups.push(Group {
                         number: self.begun,
+                        at: position,
                         start: self.out.len(),
                         before: self.closed,
                         elsewhere: 0,
@@ -113,7 +121,7 @@ impl<'t> Translator<'t> {
                     self.out.push_str(if self.is_backtracking { "(" } else { "(?:" });
                     self.before = Before::Nothing;
                 }
-                // Without a group to close it is an ordinary character.
+                // Without an open group it is an ordinary character.
                 ')' => match self.groups.pop() {
                     Some(group) => {
                         self.out.push(')');
@@ -138,7 +146,13 @@ impl<'t> Translator<'t> {
                 other => self.literal(other),
             }
         }
-        if self.groups.is_empty() { Ok(()) } else { Err(PatternError::UnmatchedParen) }
+        match self.groups.last() {
+            None => Ok(()),
+            Some(group) => {
+                self.at = group.at;
+                Err(PatternError::UnmatchedParen)
+            }
+        }
     }
 
     fn atom(&mut self, translation: &str) {
@@ -156,7 +170,8 @@ impl<'t> Translator<'t> {
         push_literal(&mut self.out, character);
     }
 
-    /// What follows a backslash: an operator of the GNU library or the character itself.
+    /// Takes the character after a backslash: an operator of the GNU library,
+    /// or a literal character.
     fn escape(&mut self) -> Result<(), PatternError> {
         let (_, character) = self.rest.next().ok_or(PatternError::TrailingBackslash)?;
         match character {
@@ -164,7 +179,7 @@ impl<'t> Translator<'t> {
             'W' => self.atom("[^0-9A-Za-z_]"),
             's' => self.atom("[\\t-\\r ]"),
             'S' => self.atom("[^\\t-\\r ]"),
-            // The other engine has no boundaries of ASCII words.
+            // `fancy-regex` has no word boundaries for ASCII words.
             'b' if self.is_backtracking => {
                 self.anchor(
                     "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))",
@@ -188,7 +203,7 @@ impl<'t> Translator<'t> {
                     return Err(PatternError::BadBackReference);
                 }
                 self.has_back_reference = true;
-                // A digit that follows is one of the text.
+                // The group keeps a following digit out of the reference.
                 self.atom(&format!("(?:\\{character})"));
             }
             other => self.literal(other),
@@ -196,8 +211,8 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    /// A run of repetition operators after one atom. Each is wrapped, since
-    /// the target syntax reads `a*?` differently.
+    /// Takes a run of repetition operators after one atom. Each operator gets
+    /// its own group, because the target syntax reads `a*?` differently.
     fn repeat(&mut self, first: char) -> Result<(), PatternError> {
         let Before::Atom(start) = self.before else { return Err(PatternError::NothingToRepeat) };
         let mut operators = Vec::new();
@@ -207,7 +222,7 @@ impl<'t> Translator<'t> {
                 '{' => self.interval()?,
                 other => other.to_string(),
             };
-            // Repeating the same star or question mark changes nothing.
+            // The same star or question mark twice is the same as once.
             if operators.last() != Some(&translation) || operator == '{' {
                 operators.push(translation);
             }
@@ -225,7 +240,7 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    /// `{n}`, `{n,}`, `{,m}`, `{n,m}` after its brace.
+    /// Takes `{n}`, `{n,}`, `{,m}` or `{n,m}` after the brace.
     fn interval(&mut self) -> Result<String, PatternError> {
         let (low, end) = self.repeat_count()?;
         let high = match end {
@@ -247,16 +262,16 @@ impl<'t> Translator<'t> {
         Ok(format!("{{{low},{high}}}"))
     }
 
-    /// Digits, if there are any, and the `,` or `}` after them; a number too
-    /// large to matter counts as one above the limit. Whether a wrong interval
-    /// counts as bad or as unmatched depends on whether it has an end at all.
+    /// Takes optional digits and the `,` or `}` after them. A number above the
+    /// limit counts as the limit plus one. A wrong interval is "bad" if it has
+    /// an end, and "unmatched" if not, so the error waits for the end.
     fn repeat_count(&mut self) -> Result<(Option<u32>, char), PatternError> {
         let mut count = None;
         let mut is_bad = false;
         loop {
             let (_, mut character) = self.rest.next().ok_or(PatternError::UnmatchedBrace)?;
             if character == '\\' {
-                // An escaped comma still is one.
+                // An escaped comma is still a comma.
                 character = match self.rest.next() {
                     Some((_, ',')) => ',',
                     _ => '\\',
@@ -274,7 +289,8 @@ impl<'t> Translator<'t> {
         }
     }
 
-    /// `[...]` after its bracket, which stands before `start`.
+    /// Takes a bracket expression after its opening bracket. `start` is the
+    /// offset after that bracket.
     fn bracket(&mut self, start: usize) -> Result<(), PatternError> {
         let (length, translation) = Bracket::new(&self.text[start..]).translate()?;
         let end = start + length;

@@ -1,31 +1,33 @@
-//! What the positions in a [`Program`](super::Program) stand for in one context.
+//! The metrics and domains that the positions in a [`Program`](super::Program)
+//! stand for in one context.
 //!
 //! A program names no metrics and no domains; a [`Binding`] does. Contexts
-//! whose metrics have the same identifiers share it. It knows no values.
+//! whose metrics have the same identifiers share a binding. This module knows
+//! no values.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{HistoryKey, InputSlot};
 use crate::model::{InDom, MetricDesc, Pmid};
 
-/// What a program's inputs and domains are in one context.
+/// The metrics and domains of a program's inputs in one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
     /// Metrics, parallel to the program's inputs.
     pub pmids: Vec<Pmid>,
     /// Fingerprints of the metrics' descriptors, parallel to `pmids`.
     pub prints: Vec<u64>,
-    /// Domains delivered with every fetch.
+    /// Domains that are delivered with every fetch.
     pub fetched_domains: Vec<InDom>,
-    /// Domains that filters look at.
+    /// Domains whose instance names filters read.
     pub named_domains: Vec<InDom>,
 }
 
-/// What previous samples belong to when programs change in a context. A sample
-/// of other metrics is of no use, even to the same definition.
+/// Identity of stored samples when the program of a context changes. Samples of
+/// other metrics are useless, even to the same definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SampleKey {
-    /// The definition and the place in it.
+    /// The definition and the position in it.
     pub history: HistoryKey,
     /// Fingerprint of the metrics below the operand: identifiers, types,
     /// domains, semantics, units.
@@ -33,7 +35,8 @@ pub struct SampleKey {
 }
 
 impl Binding {
-    /// The binding to metrics, parallel to the program's inputs, and to domains.
+    /// The binding to metrics, parallel to the program's inputs, and to
+    /// domains.
     pub fn new(
         metrics: &[MetricDesc],
         fetched_domains: Vec<InDom>,
@@ -52,7 +55,7 @@ impl Binding {
         hasher.finish()
     }
 
-    /// What samples of a history or a window over `inputs` belong to.
+    /// Identity of the samples of a history or a window over `inputs`.
     pub fn sample_key(&self, history: HistoryKey, inputs: &[InputSlot]) -> SampleKey {
         let mut hasher = DefaultHasher::new();
         for slot in inputs {

@@ -1,47 +1,47 @@
-//! What a program keeps from sample to sample: operands of differences, and
-//! windows of time.
+//! The samples that a program keeps between fetches: operands of differences,
+//! and windows of time.
 
 use super::{HistoryId, InputSlot, NodeId, WindowId};
 use crate::kernel::Scalar;
 
-/// An operand whose previous sample is kept, once for all definitions.
+/// An operand whose previous sample is kept. All definitions share it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
-    /// Whose values.
+    /// The operand.
     pub operand: NodeId,
     /// The metrics below the operand. The sample has the time stamp of the
-    /// first; without any that of the fetch.
+    /// first metric. Without metrics it has that of the fetch.
     pub inputs: Box<[InputSlot]>,
-    /// What a failed operand does to it.
+    /// Effect of a failed operand on the sample.
     pub on_failure: OnFailure,
 }
 
 /// A definition's use of a history.
 ///
-/// Definitions share the sample of an operand. But one that is new has none
-/// yet, and one that was not evaluated for some time has an older one, until
-/// the operand has values again: only then do all of them agree.
+/// Definitions share the sample of an operand. But a new definition has no
+/// sample yet, and a definition that was not evaluated for some time has an
+/// older one. They agree again after the operand's next values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Baseline {
     /// The history.
     pub history: HistoryId,
-    /// Identity of the definition and position of the history in it: what the
-    /// sample belongs to when programs change.
+    /// Identity of the definition and position of the history in it. It finds
+    /// the sample again when the program changes.
     pub key: HistoryKey,
 }
 
 /// A moving window of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// What its samples belong to when programs change.
+    /// Identity of the window when the program changes.
     pub key: HistoryKey,
-    /// The first window of the program that computes the same of an operand
-    /// that is the same, for whichever definition.
+    /// The first window of the program that computes the same function of the
+    /// same operand, for any definition.
     pub like: WindowId,
-    /// The metrics below the operand. A sample has the time stamp of the
-    /// first; without any that of the fetch.
+    /// The metrics below the operand. A sample has the time stamp of the first
+    /// metric. Without metrics it has that of the fetch.
     pub inputs: Box<[InputSlot]>,
-    /// What is computed.
+    /// The function to compute.
     pub function: WindowFunction,
     /// Length of the window or half-life in seconds, not negative.
     pub seconds: f64,
@@ -49,8 +49,9 @@ pub struct Window {
     pub scalar: Scalar,
 }
 
-/// Identity of a baseline or a window across programs. Of which metrics its
-/// samples are says the [`SampleKey`](super::SampleKey) of a context.
+/// Identity of a baseline or a window across programs. The
+/// [`SampleKey`](super::SampleKey) of a context adds the metrics that the
+/// samples came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
     /// Fingerprint of the definition: its name and its text.
@@ -59,26 +60,26 @@ pub struct HistoryKey {
     pub ordinal: u32,
 }
 
-/// What happens to a previous sample when the operand fails.
+/// Effect of a failed operand on the previous sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// It is forgotten.
+    /// The sample is forgotten.
     Forget,
-    /// It stays, so that the next difference spans the failure.
+    /// The sample stays, so the next difference spans the failure.
     Keep,
-    /// The failure takes its place and is reported once more.
+    /// The failure replaces the sample and is reported once more.
     Repeat,
 }
 
 /// Functions over a moving window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowFunction {
-    /// Plain mean of the samples.
+    /// Arithmetic mean of the samples.
     Avg,
-    /// The greatest; NaN if one is NaN.
+    /// The greatest sample; NaN if one is NaN.
     Max,
-    /// The least; NaN if one is NaN.
+    /// The least sample; NaN if one is NaN.
     Min,
-    /// Exponentially weighted moving average, by half-life.
+    /// Exponentially weighted moving average. The length is its half-life.
     Ewma,
 }

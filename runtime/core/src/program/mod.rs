@@ -1,14 +1,14 @@
-//! A compiled selection of derived metrics: what to fetch, how the values of
-//! each metric come about, and which kernels compute them.
+//! A compiled selection of derived metrics: which metrics to fetch, how to
+//! compute each derived metric, and with which kernels.
 //!
-//! A [`Program`] is made by the compiler and never changes. It names no
-//! metrics, hosts or instances, so contexts whose metadata look alike share
-//! it; a `Binding` of the evaluator says which metrics its inputs are.
+//! The compiler makes a [`Program`], which never changes. It names no metrics,
+//! hosts or instances, so contexts with similar metadata share it. A
+//! [`Binding`] says which metrics its inputs are.
 //!
-//! Every metric is there twice: as [nodes](Node), which say how instances and
-//! failures pass from operands to results and give each operation's kernel
-//! on its own, and as [steps](Step), in which whole trees are fused into one
-//! kernel for the regular case that every operand has its values.
+//! Every derived metric is there twice. As [nodes](Node), it says how instances
+//! and failures pass from operands to results, and gives each operation its own
+//! kernel. As [steps](Step), it has whole trees fused into one kernel, for the
+//! regular case in which every operand has its values.
 
 mod binding;
 mod history;
@@ -18,6 +18,8 @@ mod step;
 mod table;
 
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 pub use binding::{Binding, SampleKey};
 pub use history::{Baseline, History, HistoryKey, OnFailure, Window, WindowFunction};
@@ -37,7 +39,7 @@ macro_rules! index {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As an index of the table that it refers to.
+            /// The position as an index into its table.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -48,7 +50,7 @@ macro_rules! index {
 pub(crate) use index;
 
 index! {
-    /// Position in [`Program::inputs`] and of the metric in a fetch.
+    /// Position in [`Program::inputs`] and in the list of metrics of a fetch.
     InputSlot;
     /// Position in [`Program::nodes`].
     NodeId;
@@ -67,52 +69,74 @@ index! {
     /// Position among the domains that are delivered with every fetch
     /// ([`crate::source::FetchList::domains`]).
     FetchedDomain;
-    /// Position among the domains whose names filters look at.
+    /// Position among the domains whose instance names filters read.
     NamedDomain;
 }
 
-/// What computes a selection of derived metrics. Tables refer to each other by
-/// position. Programs of one [`Pool`] have what is equal in them in common.
+/// The computation of a selection of derived metrics. Its tables refer to each
+/// other by position. Programs of one [`Pool`] share their equal parts.
 #[derive(Debug, Default)]
 pub struct Program {
     /// Metrics to fetch.
     pub inputs: Box<[Input]>,
-    /// All operations of all metrics; operands stand before their users.
+    /// All operations of all derived metrics. Operands stand before their
+    /// users.
     pub nodes: Table<Node>,
     /// Operands of `delta()` and `rate()` whose previous sample is kept.
     pub histories: Box<[History]>,
-    /// What each definition has of them.
+    /// Each definition's uses of the histories.
     pub baselines: List<Baseline>,
     /// Moving windows.
     pub windows: Box<[Window]>,
-    /// The metrics, in the order asked for.
+    /// The derived metrics, in the order of the request.
     pub outputs: List<Output>,
-    /// What they need.
+    /// The nodes, histories and baselines that each output needs.
     pub needs: Arc<Needs>,
     /// Distinct kernels of nodes and steps.
     pub kernels: Box<[Arc<Kernel>]>,
-    /// Kernel uses in an order in which every step finds its operands.
+    /// Kernel uses, ordered so that every step finds its operands computed.
     pub steps: Table<Step>,
-    /// Where the column of a node comes from in the regular case; parallel to
-    /// `nodes`, `None` for nodes that exist only inside fused kernels.
+    /// The source of each node's column in the regular case, parallel to
+    /// `nodes`. `None` for a node that exists only inside fused kernels.
     pub placements: Table<Option<Placement>>,
-    /// Constants of kernels, 8 bytes each in native byte order.
+    /// Constants of kernels, in native byte order.
     pub constants: List<u8>,
-    /// Patterns of `matchinst()` and of texts.
+    /// Patterns of `matchinst()` and `matchvalue()`.
     pub patterns: Box<[Pattern]>,
     /// Number of [`FetchedDomain`]s.
     pub fetched_domains: usize,
-    /// The [`NamedDomain`]s: for each the inputs whose instances are looked up in it.
+    /// For each [`NamedDomain`], the inputs whose instances are looked up in
+    /// it.
     pub named_domains: Box<[Vec<InputSlot>]>,
-    /// True when previous samples do not outlive a gap in the source's data, and
-    /// there is no rate where no time has passed; libpcp knows neither.
+    /// True if previous samples are dropped at a gap in the source's data, and
+    /// a rate over no time has no value. False for libpcp's dialects, which do
+    /// neither.
     pub forget_at_gap: bool,
-    /// True when a pattern says of an instance for ever what it said when the
-    /// instance first had a value, with a name or without.
+    /// True if the first verdict of a pattern on an instance stays for ever.
+    /// The verdict is made when the instance first has a value, with a name or
+    /// without.
     pub verdicts_stay: bool,
-    /// True where a derived metric that no agent serves fails as one that is
-    /// not known, with `PM_ERR_PMID`.
+    /// True if a derived metric that no agent serves fails like an unknown one,
+    /// with `PM_ERR_PMID`.
     pub derived_is_unknown: bool,
+}
+
+impl Program {
+    /// Bytes of its tables. Those that other programs have in common with it are counted
+    /// once: `seen` has the addresses of what was counted already.
+    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+        size_of::<Program>()
+            + size_of_val(&*self.inputs)
+            + size_of_val(&*self.histories)
+            + size_of_val(&*self.windows)
+            + size_of_val(&*self.kernels)
+            + self.nodes.bytes_unless(seen)
+            + self.steps.bytes_unless(seen)
+            + self.placements.bytes_unless(seen)
+            + self.baselines.bytes_unless(seen)
+            + self.outputs.bytes_unless(seen)
+            + self.constants.bytes_unless(seen)
+    }
 }
 
 /// A metric to fetch.
@@ -122,35 +146,35 @@ pub struct Input {
     pub value_type: ValueType,
     /// True when it has an instance domain.
     pub is_set: bool,
-    /// Which of the program's domains that is, by the order in which they
-    /// appear; metrics of one mostly have the same instances.
+    /// The input's domain, numbered by first appearance in the program. Metrics
+    /// of one domain mostly have the same instances.
     pub domain: Option<u32>,
 }
 
 /// A derived metric.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Output {
-    /// Its value.
+    /// The node that computes its value.
     pub root: NodeId,
     /// Type of its values.
     pub value_type: ValueType,
-    /// For a single value, the input whose instance it bears: old archives
-    /// have single values under other instances than -1.
+    /// For a single value, the input that gives the instance number. Old
+    /// archives have single values under instances other than -1.
     pub instance_of: Option<InputSlot>,
 }
 
-/// What derived metrics need, parallel to [`Program::outputs`].
+/// The parts that derived metrics need, parallel to [`Program::outputs`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {
-    /// All nodes, ascending.
+    /// All needed nodes, ascending.
     pub nodes: Lists<NodeId>,
-    /// All histories among them.
+    /// The histories of these nodes.
     pub histories: Lists<HistoryId>,
-    /// All baselines among them.
+    /// The baselines of these nodes.
     pub baselines: Lists<BaselineId>,
 }
 
-/// The scalar of a value type; `None` for text and other bytes.
+/// The scalar of a value type. `None` for text and other bytes.
 pub const fn scalar_of(value_type: ValueType) -> Option<Scalar> {
     Some(match value_type {
         ValueType::I32 => Scalar::I32,

@@ -1,7 +1,7 @@
-//! What nodes of a program do with their operands.
+//! The operations of nodes on their operands.
 //!
-//! Names instances and metrics by position only, and knows nothing of how nodes
-//! are computed.
+//! Operations name instances and metrics by position only. This module does not
+//! compute anything.
 
 use super::{
     BaselineId, FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, PatternId, WindowId,
@@ -9,26 +9,28 @@ use super::{
 use crate::kernel::{KernelRef, ReduceOp};
 use crate::model::ValueType;
 
-/// An operation.
+/// An operation with the type and shape of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// Type of its values.
     pub value_type: ValueType,
-    /// True when it has an instance domain; else it has at most one value.
+    /// True if the node has an instance domain. Otherwise it has at most one
+    /// value.
     pub is_set: bool,
 }
 
-/// What a node does with its operands, which are earlier nodes.
+/// The operation of a node on its operands, which are earlier nodes.
 ///
-/// Unless said otherwise a failed operand makes the node fail with its
-/// status, the left one first, and an operand without values leaves it without.
+/// Unless stated otherwise, a failed operand makes the node fail with the
+/// operand's status (of two failed operands, the left one's), and an operand
+/// without values leaves the node without values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Values as fetched.
+    /// Values as they were fetched.
     Input(InputSlot),
-    /// One value, always the same (bits of a lane).
+    /// Always the same value, given as the bits of a lane.
     Constant(u64),
     /// The same value for every instance that a domain has at the fetch.
     ConstantPerInstance {
@@ -37,14 +39,14 @@ pub enum Op {
         /// Bits of the lane.
         bits: u64,
     },
-    /// Never any value.
+    /// Never a value.
     Nothing,
-    /// Stands for a branch of [`Op::Choose`] that takes values away where it
-    /// is chosen, and nowhere else.
+    /// A branch of [`Op::Choose`] without values. The result lacks values only
+    /// where this branch is chosen.
     NoValue,
-    /// A kernel on the lanes of one or two operands. Two sets meet in the
-    /// instances that both have, in the order of the first; a single value
-    /// meets every instance of a set.
+    /// A kernel on the lanes of one or two operands. Two sets meet in their
+    /// common instances, in the order of the first. A single value meets every
+    /// instance of a set.
     Map {
         /// One or two operands.
         operands: Box<[NodeId]>,
@@ -53,15 +55,15 @@ pub enum Op {
         /// Offset of its constants.
         constants: u32,
     },
-    /// A kernel on an operand's lanes, their previous values and the seconds
-    /// in between. Instances without a previous value have none, nor have
-    /// those for which the kernel sets a flag.
+    /// A kernel on an operand's lanes, their previous values and the seconds in
+    /// between. An instance without a previous value gets no value, nor does an
+    /// instance for which the kernel sets a flag.
     Change {
         /// The operand.
         operand: NodeId,
-        /// Where its previous sample is kept.
+        /// The history with the previous sample.
         history: HistoryId,
-        /// From which sample on the definition may use it.
+        /// The first sample that the definition may use.
         baseline: BaselineId,
         /// Kernel over the lane, the previous lane and, if it has three
         /// operands, the elapsed seconds (`F64`).
@@ -69,16 +71,16 @@ pub enum Op {
         /// Offset of its constants.
         constants: u32,
     },
-    /// Per instance of the guard (or, if that is single, of the first branch
-    /// that is a set) the value of the branch that the guard chooses; no value
-    /// where that branch lacks the instance. Both branches must have values,
-    /// [`Op::NoValue`] excepted.
+    /// For each instance, the value of the branch that the guard chooses. The
+    /// instances are those of the guard, or of the first branch that is a set
+    /// if the guard is single. An instance has no value if the chosen branch
+    /// lacks it. Both branches must have values, except for [`Op::NoValue`].
     Choose {
-        /// Decides: not zero chooses `yes`.
+        /// The condition: not zero chooses `yes`.
         guard: NodeId,
-        /// One branch.
+        /// The branch for a true guard.
         yes: NodeId,
-        /// The other.
+        /// The branch for a false guard.
         no: NodeId,
     },
     /// The values of a branch that was chosen at compile time, provided that
@@ -89,34 +91,36 @@ pub enum Op {
         /// The branch.
         branch: NodeId,
     },
-    /// One value from all lanes. Sum and average of no lanes are zero, the
-    /// others are not there.
+    /// One value from all lanes. Without lanes, sum and average are zero and
+    /// the other reductions have no value.
     Reduce {
-        /// Which.
+        /// The reduction.
         op: ReduceOp,
         /// The operand.
         operand: NodeId,
     },
-    /// Number of values, zero for a failed operand (`U32`).
+    /// Number of values (`U32`). A failed operand counts zero.
     Count(NodeId),
-    /// The instance of that external name.
+    /// The value of the instance with an external name.
     Named {
         /// The operand.
         operand: NodeId,
-        /// Its domain.
+        /// The operand's domain.
         domain: NamedDomain,
         /// External name.
         name: Box<str>,
     },
-    /// The instances whose external name, up to its first blank, matches.
+    /// The instances whose external name matches. Only the name up to its first
+    /// blank counts.
     Matching {
         /// The operand.
         operand: NodeId,
-        /// Its domain.
+        /// The operand's domain.
         domain: NamedDomain,
-        /// What it looks for.
+        /// The pattern.
         pattern: PatternId,
-        /// Takes those that do not match instead; instances without a name are never taken.
+        /// True to take the instances that do not match. Instances without a
+        /// name are never taken.
         negated: bool,
     },
     /// The first value, without its instance.
@@ -125,49 +129,50 @@ pub enum Op {
     Ranked {
         /// The operand.
         operand: NodeId,
-        /// How many, at most.
+        /// Most instances in the result.
         k: u32,
-        /// The greatest.
+        /// True for the greatest values, false for the least.
         top: bool,
     },
     /// A function of the operand's values over a window of time.
     Window {
         /// The operand.
         operand: NodeId,
-        /// Which.
+        /// The window.
         window: WindowId,
     },
-    /// Where two texts are equal (`U32`). Operands meet as those of [`Op::Map`] do.
+    /// 1 where two texts are equal, else 0 (`U32`). The operands meet as those
+    /// of [`Op::Map`] do.
     TextEqual {
         /// Left operand.
         left: NodeId,
         /// Right operand.
         right: NodeId,
-        /// 1 where they differ instead.
+        /// True to give 1 where they differ.
         negated: bool,
     },
-    /// Where a text is that one (`U32`).
+    /// 1 where a text equals the given one, else 0 (`U32`).
     TextIs {
         /// The operand.
         operand: NodeId,
         /// The text.
         text: Box<str>,
-        /// 1 where it is not instead.
+        /// True to give 1 where the texts differ.
         negated: bool,
     },
-    /// Where a pattern occurs in a text (`U32`).
+    /// 1 where a pattern occurs in a text, else 0 (`U32`).
     TextMatch {
         /// The operand.
         operand: NodeId,
-        /// What it looks for.
+        /// The pattern.
         pattern: PatternId,
-        /// 1 where it does not occur instead.
+        /// True to give 1 where the pattern does not occur.
         negated: bool,
     },
 }
 
-/// Calls `$visit` with each operand of an operation, in evaluation order, by
-/// the kind of reference that `$op` is.
+/// Calls `$visit` with each operand of an operation, in evaluation order. The
+/// kind of reference is that of `$op`.
 macro_rules! visit_operands {
     ($op:expr, $visit:expr) => {
         match $op {
@@ -197,14 +202,14 @@ impl Op {
         visit_operands!(self, |operand| visit(*operand));
     }
 
-    /// Calls `visit` with each operand to put another in its place, in
-    /// evaluation order.
+    /// Calls `visit` with each operand, in evaluation order, so that it can
+    /// replace the operand.
     pub fn operands_mut(&mut self, visit: impl FnMut(&mut NodeId)) {
         visit_operands!(self, visit);
     }
 
-    /// True for an operation that no kernel has: it is evaluated on its own,
-    /// and so is everything that needs its values.
+    /// True for an operation without a kernel. It and all nodes that use its
+    /// values are evaluated one by one.
     pub const fn is_general(&self) -> bool {
         matches!(
             self,

@@ -1,20 +1,21 @@
-//! What comes of an evaluation: values, none for a reason, or a failure.
+//! The outcome of an evaluation: values, a reason why there are none, or a
+//! failure.
 
 use std::fmt;
 
 use crate::model::PmStatus;
 
-/// Why a metric has no values although nothing failed.
+/// The reason why a metric has no values although nothing failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A difference needs two samples and this is the first.
+    /// A difference needs two samples, and this is the first.
     FirstSample,
-    /// The previous sample lies before a gap in the data.
+    /// The previous sample is from before a gap in the data.
     Gap,
-    /// The previous sample is of a later time, as where an archive is read
-    /// backward.
+    /// The previous sample is from a later time. This happens when an archive
+    /// is read backward.
     Backward,
-    /// The previous sample is of the same time: nothing can be told per second.
+    /// The previous sample has the same time, so there is no rate.
     SameTime,
     /// Every counter went backwards.
     CounterFell,
@@ -22,15 +23,15 @@ pub enum Reason {
     OperandEmpty,
     /// The operand failed at the previous fetch, with this status.
     OperandFailed(PmStatus),
-    /// No instance is in all operands, or none is selected.
+    /// No instance is in all operands, or the filter selects none.
     InstanceMissing,
-    /// The definition says so: `novalue()`.
+    /// The definition has no value here: `novalue()`.
     NoValue,
 }
 
 impl Reason {
-    /// The word of the reason in JSON and in files of unit tests, which does
-    /// not change.
+    /// The word for the reason in JSON and in files of unit tests. These words
+    /// do not change.
     pub const fn word(self) -> &'static str {
         match self {
             Reason::FirstSample => "first-sample",
@@ -67,8 +68,8 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Reason::FirstSample => "a difference needs two samples, and this is the first",
             Reason::Gap => "there is a gap in the data since the previous sample",
-            Reason::Backward => "the previous sample is of a later time",
-            Reason::SameTime => "the previous sample is of the same time",
+            Reason::Backward => "the previous sample has a later time",
+            Reason::SameTime => "the previous sample has the same time",
             Reason::CounterFell => "every counter went backwards",
             Reason::OperandEmpty => "an operand has no values",
             Reason::OperandFailed(status) => {
@@ -85,8 +86,8 @@ impl fmt::Display for Reason {
 pub enum Status {
     /// There are values.
     Values,
-    /// There are none.
+    /// There are no values, for a reason.
     Empty(Reason),
-    /// There is a PMAPI status instead.
+    /// A PMAPI status takes the place of values.
     Failed(PmStatus),
 }

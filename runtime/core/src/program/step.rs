@@ -1,14 +1,14 @@
-//! Uses of fused kernels, and where the columns of nodes come from.
+//! Uses of fused kernels, and the sources of nodes' columns.
 
 use super::{HistoryId, InputSlot, NodeId, StepId};
 use crate::kernel::KernelRef;
 
-/// Where a node's column comes from in the regular case.
+/// The source of a node's column in the regular case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
     /// Decoded from the fetch.
     Input(InputSlot),
-    /// Written anew for each evaluation: constants and counts.
+    /// Written by the evaluator for each evaluation: constants and counts.
     Fill,
     /// Lanes of another node's column.
     View(StepOperand),
@@ -25,45 +25,46 @@ pub struct Step {
     pub operands: Box<[StepOperand]>,
     /// Offset of its constants.
     pub constants: u32,
-    /// The node it computes; its lanes are the kernel's.
+    /// The node that the step computes. Its lanes are the kernel's lanes.
     pub output: NodeId,
-    /// Longest chain of steps below it: steps of one level are independent.
+    /// Length of the longest chain of steps below this one. Steps of one level
+    /// are independent.
     pub level: u32,
 }
 
-/// What an operand of a fused kernel is.
+/// The source of an operand of a fused kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StepOperand {
-    /// Lanes of a placed set-valued node, aligned to the step's lanes.
+    /// Lanes of a set-valued node with a column, aligned to the step's lanes.
     Column(NodeId),
-    /// The one lane of a placed node.
+    /// The single lane of a node with a column.
     Single(NodeId),
-    /// Of a placed node the lane of that instance which comes first in `of`.
+    /// One lane of a node with a column: that of the first instance of `of`.
     First {
-        /// The placed node.
+        /// The node with the lane.
         node: NodeId,
-        /// The node whose first instance is meant.
+        /// The node whose first instance selects the lane.
         of: NodeId,
     },
-    /// The previous lanes of a history, chosen as one of the above chooses
-    /// among the lanes of the history's operand.
+    /// The previous lanes of a history. They are selected as the other variants
+    /// select lanes of a column.
     Previous {
         /// The history.
         history: HistoryId,
-        /// How its lanes are chosen.
+        /// The selection of lanes.
         lanes: PreviousLanes,
     },
     /// Seconds since a history's sample (`F64`).
     Elapsed(HistoryId),
 }
 
-/// Which of a history's lanes a step reads.
+/// The lanes of a history that a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PreviousLanes {
-    /// Those of the step's instances.
+    /// The lanes of the step's instances.
     Column,
-    /// The only one.
+    /// The only lane.
     Single,
-    /// That of the instance which comes first in the node.
+    /// The lane of the first instance of this node.
     First(NodeId),
 }

@@ -1,8 +1,8 @@
-//! The tables that programs are made of. Programs for other kinds of sources
-//! have mostly the same ones, or differ in a few places: a [`Pool`] sees to it
-//! that what is equal is there once.
+//! The tables that programs consist of. Programs for different kinds of sources
+//! have mostly equal tables, or tables that differ in few places. A [`Pool`]
+//! makes programs share equal parts.
 //!
-//! Nothing here knows what is in a table.
+//! Nothing here knows the contents of a table.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,28 +11,36 @@ use std::ops::{Deref, Index};
 use std::slice;
 use std::sync::Arc;
 
-use super::{Baseline, Needs, Node, Output, Placement, Step};
-use crate::weak_table::Known;
+use rustc_hash::FxHashSet;
 
-/// A list that does not change, and that others may have as well.
+use super::{Baseline, Needs, Node, Output, Placement, Step};
+use crate::weak_table::Interner;
+
+/// An immutable list that several owners may share.
 ///
-/// The items lie behind a box of their own, so that they are gone with the last
-/// user, whatever knows of the list.
+/// The items have a box of their own. So they are freed with the last user,
+/// even while weak references to the list remain.
 pub struct List<T>(Arc<Box<[T]>>);
 
-/// A long list in pieces, each of which others may have as well.
+/// A long immutable list in pieces. Several tables may share a piece.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    /// Of [`PIECE`] items each; the last one may have fewer.
+    /// Pieces of [`PIECE`] items; the last may be shorter.
     pieces: Box<[List<T>]>,
 }
 
-/// Items of a piece: few, so that one that differs costs little, but many more
-/// than what finding a piece again takes.
+/// Items in a piece: few, so that a piece that differs costs little, but enough
+/// that looking a piece up costs little for each item.
 const PIECE: usize = 32;
 
 impl<T> List<T> {
-    /// True if both are one in memory.
+    /// Bytes of its items, unless it was counted already: `seen` has the addresses of
+    /// lists that were. What items point to does not count.
+    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+        if seen.insert(Arc::as_ptr(&self.0).addr()) { size_of_val(&**self.0) } else { 0 }
+    }
+
+    /// True if both are the same list in memory.
     pub fn is(&self, other: &List<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -94,18 +102,25 @@ impl<'l, T> IntoIterator for &'l List<T> {
 }
 
 impl<T> Table<T> {
+    /// Bytes of its items, but for pieces that were counted already
+    /// ([`List::bytes_unless`]).
+    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+        let pieces: usize = self.pieces.iter().map(|piece| piece.bytes_unless(seen)).sum();
+        size_of_val(&*self.pieces) + pieces
+    }
+
     /// Number of items.
     pub fn len(&self) -> usize {
         let last = self.pieces.last().map_or(0, |piece| piece.len());
         self.pieces.len().saturating_sub(1) * PIECE + last
     }
 
-    /// True if there is none.
+    /// True if there are no items.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// The item at a position, if there is one.
+    /// The item at a position.
     pub fn get(&self, at: usize) -> Option<&T> {
         self.pieces.get(at / PIECE)?.get(at % PIECE)
     }
@@ -139,10 +154,10 @@ impl<'t, T> IntoIterator for &'t Table<T> {
     }
 }
 
-/// Lists of numbers or the like, one behind the other.
+/// Many short lists, stored one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lists<T> {
-    /// Where each list ends.
+    /// The end of each list in `items`.
     ends: Box<[u32]>,
     items: Box<[T]>,
 }
@@ -177,32 +192,33 @@ impl<T, L: IntoIterator<Item = T>> FromIterator<L> for Lists<T> {
     }
 }
 
-/// What the programs in use are made of. It holds nothing of it.
+/// The parts of all programs in use. The pool itself keeps none of them alive.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// See [`super::Program::nodes`].
-    pub nodes: Known<Box<[Node]>>,
+    pub nodes: Interner<Box<[Node]>>,
     /// See [`super::Program::steps`].
-    pub steps: Known<Box<[Step]>>,
+    pub steps: Interner<Box<[Step]>>,
     /// See [`super::Program::placements`].
-    pub placements: Known<Box<[Option<Placement>]>>,
+    pub placements: Interner<Box<[Option<Placement>]>>,
     /// See [`super::Program::outputs`].
-    pub outputs: Known<Box<[Output]>>,
+    pub outputs: Interner<Box<[Output]>>,
     /// See [`super::Program::needs`].
-    pub needs: Known<Needs>,
+    pub needs: Interner<Needs>,
     /// See [`super::Program::baselines`].
-    pub baselines: Known<Box<[Baseline]>>,
+    pub baselines: Interner<Box<[Baseline]>>,
     /// See [`super::Program::constants`].
-    pub constants: Known<Box<[u8]>>,
+    pub constants: Interner<Box<[u8]>>,
 }
 
-impl<T: Hash + Eq> Known<Box<[T]>> {
-    /// The list of these items, which others may have already.
+impl<T: Hash + Eq> Interner<Box<[T]>> {
+    /// The list with these items, shared with equal lists in use.
     pub fn list(&self, items: impl Into<Box<[T]>>) -> List<T> {
-        List(self.shared(items.into()))
+        List(self.intern(items.into()))
     }
 
-    /// The table of these items, with the pieces that others have already.
+    /// The table with these items. Its pieces are shared with equal pieces in
+    /// use.
     pub fn table(&self, items: Vec<T>) -> Table<T> {
         let mut items = items.into_iter();
         let piece = || {
@@ -219,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_table_has_its_items_in_order() {
-        let known = Known::default();
+        let known = Interner::default();
         for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE] {
             let items: Vec<usize> = (0..length).map(|item| item * 7).collect();
             let table = known.table(items.clone());
@@ -239,7 +255,7 @@ mod tests {
 
     #[test]
     fn equal_pieces_are_there_once_and_as_long_as_they_are_used() {
-        let known = Known::default();
+        let known = Interner::default();
         let items: Vec<usize> = (0..10 * PIECE).collect();
         let one = known.table(items.clone());
         assert_eq!(known.count(), 10);

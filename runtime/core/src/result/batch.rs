@@ -1,42 +1,42 @@
-//! The answer to one fetch, in buffers that are kept from fetch to fetch.
+//! The answer to one fetch, in buffers that are reused from fetch to fetch.
 //!
-//! Knows that parts are encoded or in columns, and neither form.
+//! A part is encoded or in columns; this module looks into neither form.
 
 use std::sync::Arc;
 
 use crate::model::{InDom, InstId, InstanceDomain, InstanceProfile, PmStatus, Pmid, Timestamp};
 use crate::result::{Columns, LayoutId, ValueSet, ValueSets, Wire};
 
-/// The answer to one fetch: one part, or several where the request had to be
-/// split. Buffers are kept from fetch to fetch.
+/// The answer to one fetch: one part, or several if the request was split. Its
+/// buffers are reused from fetch to fetch.
 #[derive(Debug, Default)]
 pub struct ResultBatch {
     parts: Vec<ResultPart>,
     used: usize,
-    /// For the connection that it is filled from.
+    /// Buffers for the connection that fills the batch.
     pub spare: Spare,
-    /// Instance domains asked for with the fetch, parallel to
+    /// Instance domains that were asked for with the fetch, parallel to
     /// [`crate::source::FetchList::domains`].
     pub domains: Vec<Result<Arc<InstanceDomain>, PmStatus>>,
 }
 
-/// Buffers that are lent to a connection while it is in use.
+/// Buffers that a connection borrows while it works.
 #[derive(Debug, Default)]
 pub struct Spare {
-    /// For what it receives.
+    /// Received bytes.
     pub inbox: Vec<u8>,
-    /// For what it sends.
+    /// Bytes to send.
     pub outbox: Vec<u8>,
 }
 
 /// The value sets of one moment, encoded or in columns. A new part has columns
-/// without sets.
+/// and no sets.
 #[derive(Debug, Default)]
 pub struct ResultPart {
     /// When the values were taken.
     pub timestamp: Timestamp,
     is_wire: bool,
-    /// Of the two only one counts; the other keeps its buffers.
+    /// Only one of the two is valid; the other keeps its buffers for reuse.
     wire: Wire,
     columns: Columns,
 }
@@ -48,7 +48,7 @@ impl ResultBatch {
         self.domains.clear();
     }
 
-    /// A further part to fill, without value sets.
+    /// Adds an empty part to fill.
     pub fn add_part(&mut self) -> &mut ResultPart {
         if self.used == self.parts.len() {
             self.parts.push(ResultPart::default());
@@ -59,8 +59,8 @@ impl ResultBatch {
         part
     }
 
-    /// A further part with the columns that it had before, if those have that
-    /// layout: only time and numbers have to be written.
+    /// Adds a part with the columns that it had in an earlier fetch, if they
+    /// have this layout. Then only the time and the numbers must be written.
     pub fn add_part_again(&mut self, layout: LayoutId) -> Option<&mut ResultPart> {
         let part = self.parts.get_mut(self.used)?;
         if part.layout() != Some(layout) {
@@ -85,13 +85,13 @@ impl ResultBatch {
         self.parts().first().map_or(Timestamp::default(), |part| part.timestamp)
     }
 
-    /// Encodes all parts that are not, as if they had come from pmcd.
+    /// Encodes all parts that are in columns, as if they had come from pmcd.
     pub fn encode(&mut self) {
         self.parts[..self.used].iter_mut().for_each(ResultPart::encode);
     }
 
-    /// Takes away the values of instances that a profile does not admit;
-    /// `indom` tells the instance domain of a metric that has one.
+    /// Removes values of instances that a profile does not admit. `indom` gives
+    /// the instance domain of a metric, if it has one.
     pub fn select(&mut self, profile: &InstanceProfile, indom: impl Fn(Pmid) -> Option<InDom>) {
         if profile.is_everything() {
             return;
@@ -109,14 +109,14 @@ impl ResultBatch {
 }
 
 impl ResultPart {
-    /// Makes it an encoded part without value sets, to be filled.
+    /// Turns the part into an empty encoded part, to be filled.
     pub fn set_wire(&mut self) -> &mut Wire {
         self.is_wire = true;
         self.wire.clear();
         &mut self.wire
     }
 
-    /// Makes it a part of columns without value sets, to be filled by a
+    /// Turns the part into empty columns, to be filled by a
     /// [`ResultWriter`](crate::result::ResultWriter).
     pub(super) fn set_columns(&mut self) -> &mut Columns {
         self.is_wire = false;
@@ -124,12 +124,12 @@ impl ResultPart {
         &mut self.columns
     }
 
-    /// What is encoded; `None` for a part of columns.
+    /// The encoded form; `None` for a part of columns.
     pub fn wire(&self) -> Option<&Wire> {
         self.is_wire.then_some(&self.wire)
     }
 
-    /// As [`ResultPart::wire`], to be changed.
+    /// Like [`ResultPart::wire`], for changes.
     pub fn wire_mut(&mut self) -> Option<&mut Wire> {
         self.is_wire.then_some(&mut self.wire)
     }
@@ -139,32 +139,33 @@ impl ResultPart {
         (!self.is_wire).then_some(&self.columns)
     }
 
-    /// As [`ResultPart::columns`], to be changed.
+    /// Like [`ResultPart::columns`], for changes.
     pub fn columns_mut(&mut self) -> Option<&mut Columns> {
         (!self.is_wire).then_some(&mut self.columns)
     }
 
-    /// Which layout it has, if the source keeps account of that.
+    /// Identity of the layout, if the source tracks it.
     pub fn layout(&self) -> Option<LayoutId> {
         self.columns()?.layout()
     }
 
-    /// Number of value sets; of an encoded part, those that it is said to have.
+    /// Number of value sets. For an encoded part, the number that its header
+    /// claims.
     pub fn set_count(&self) -> usize {
         if self.is_wire { self.wire.set_count } else { self.columns.len() }
     }
 
-    /// Walks the value sets.
+    /// Iterates over the value sets.
     pub fn sets(&self) -> ValueSets<'_> {
         ValueSets::of(self)
     }
 
-    /// The value set at a place, as [`ValueSets::place`] gave it.
+    /// The value set at a place that [`ValueSets::place`] gave.
     pub fn set_at(&self, place: usize) -> Option<ValueSet<'_>> {
         ValueSets::at(self, place).next()
     }
 
-    /// Encodes the value sets, if they are not.
+    /// Encodes the value sets, if they are in columns.
     pub fn encode(&mut self) {
         let mut wire = std::mem::take(&mut self.wire);
         if !self.is_wire {

@@ -1,17 +1,17 @@
-//! Value sets as typed columns, in the machine's own order of bytes.
+//! Value sets as typed columns, in the machine's byte order.
 //!
-//! Each set has its instances and a column of lanes, back to back with those of
-//! the sets before it:
+//! Each set has its instances and a column of lanes. Both follow those of the
+//! set before:
 //!
-//! | form       | lane                                                      | what it is on the wire |
+//! | form       | lane                                                      | form on the wire       |
 //! |------------|-----------------------------------------------------------|------------------------|
 //! | `Words`    | 4 bytes: integers of 32 bits, whatever their metric's type | values in place        |
 //! | `Numbers`  | 4 bytes (FLOAT) or 8 (64, U64, DOUBLE), all of one type    | a block for each       |
 //! | `Bytes`    | 8 bytes: type code, length, and start in the arena         | a block for each       |
 //!
-//! Texts, aggregates and event records are `Bytes`, with all that a block of
-//! theirs would have (the NUL of a text too); so is a set whose values are not
-//! of one type, or not as long as their types say.
+//! Texts, aggregates and event records are `Bytes`, with all bytes of their
+//! blocks (including the NUL of a text). A set is also `Bytes` if its values
+//! have several types, or lengths that do not fit their types.
 //!
 //! This module never looks at descriptors.
 
@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{InstId, PmStatus, Pmid, RawValue, RawValueRef, ValueType};
 
-/// Most bytes of a value: what is longer could not be encoded, as a block's
-/// length has 24 bits and includes 4 of its header.
+/// Most bytes of a value. A longer one cannot be encoded: a block's length has
+/// 24 bits and includes 4 bytes of its header.
 const MAX_BYTES: usize = 0xff_ffff - 4;
 
-/// Value sets, each with its instances and a column. Filled by a
-/// [`ResultWriter`](crate::result::ResultWriter).
+/// Value sets, each with its instances and a column. A
+/// [`ResultWriter`](crate::result::ResultWriter) fills it.
 #[derive(Debug, Default)]
 pub struct Columns {
     sets: Vec<Set>,
@@ -40,13 +40,13 @@ struct Set {
     /// Number of values, or a status when negative.
     numval: i32,
     form: Form,
-    /// Of the first instance.
+    /// Position of the first instance.
     id: usize,
     /// Offset of the first lane.
     lane: usize,
 }
 
-/// What the lanes of a column are.
+/// The form of a column's lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Words,
@@ -54,14 +54,14 @@ pub(crate) enum Form {
     Bytes,
 }
 
-/// What all parts with the same identity have in common: everything but numbers,
-/// of which there are as many in the same forms. What was found out about one
-/// such part holds for the others.
+/// Identity of everything in a part except its numbers. Parts with the same
+/// identity have equally many numbers in the same forms, so conclusions about
+/// one such part hold for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutId(u64);
 
 impl LayoutId {
-    /// An identity that no layout had before in this process.
+    /// An identity that no layout of this process had before.
     pub fn fresh() -> LayoutId {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         LayoutId(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -86,7 +86,7 @@ impl Form {
         }
     }
 
-    /// Bytes of a lane.
+    /// Size of a lane in bytes.
     #[inline]
     pub(crate) fn width(self) -> usize {
         match self {
@@ -97,26 +97,26 @@ impl Form {
 }
 
 impl Set {
-    /// Number of values, which a status is not.
+    /// Number of values; 0 for a status.
     #[inline]
     fn count(&self) -> usize {
         usize::try_from(self.numval).unwrap_or(0)
     }
 
-    /// Bytes of its lanes, which stand right behind those of the set before.
+    /// Size in bytes of the set's lanes, which follow those of the set before.
     #[inline]
     fn lane_bytes(&self) -> usize {
         self.count() * self.form.width()
     }
 }
 
-/// A value of bytes as a lane.
+/// The lane of a value in the arena.
 fn pack(code: u8, start: u32, length: usize) -> u64 {
     u64::from(code) << 56 | (length as u64 & 0xff_ffff) << 32 | u64::from(start)
 }
 
 impl Columns {
-    /// Forgets everything but its buffers.
+    /// Removes all sets but keeps the buffers.
     pub(super) fn clear(&mut self) {
         self.sets.clear();
         self.ids.clear();
@@ -135,12 +135,12 @@ impl Columns {
         self.sets.is_empty()
     }
 
-    /// Which layout they have, if the source keeps account of that.
+    /// Identity of the layout, if the source tracks it.
     pub fn layout(&self) -> Option<LayoutId> {
         self.layout
     }
 
-    /// Says which layout they have.
+    /// Sets the identity of the layout.
     pub fn set_layout(&mut self, layout: LayoutId) {
         self.layout = Some(layout);
     }
@@ -162,7 +162,7 @@ impl Columns {
         Some((set.pmid, set.numval, self.values(set)))
     }
 
-    /// The lanes of the value sets, in order. Nothing for a set of bytes.
+    /// The lanes of each value set, in order. A set of bytes gives no lanes.
     pub(crate) fn number_lanes(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.lanes[..];
         self.sets.iter().map(move |set| {
@@ -171,7 +171,7 @@ impl Columns {
         })
     }
 
-    /// As `Columns::number_lanes`, to be written over.
+    /// Like `Columns::number_lanes`, to overwrite the numbers.
     pub fn number_lanes_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let mut rest = &mut self.lanes[..];
         self.sets.iter().map(move |set| {
@@ -186,23 +186,23 @@ impl Columns {
         self.sets.push(Set { pmid, numval, form: Form::Words, id, lane });
     }
 
-    /// Number of values of the set begun last.
+    /// Number of values in the current set.
     pub(super) fn count(&self) -> usize {
         self.sets.last().map_or(0, Set::count)
     }
 
-    /// Turns the set begun last, whatever was added to it, into one whose metric
-    /// failed. What is added later is dropped.
+    /// Turns the current set into one whose metric failed. Earlier values are
+    /// removed, later ones dropped.
     pub(super) fn fail(&mut self, status: PmStatus) {
         let Some(set) = self.sets.last_mut() else { return };
-        // A status that is none is a set without values.
+        // A status that is no error makes a set without values.
         set.numval = status.0.min(0);
         self.ids.truncate(set.id);
         self.lanes.truncate(set.lane);
     }
 
-    /// Adds a value to the set begun last; its bytes are pieces, one after the
-    /// other. One that is too long makes the metric fail with `PM_ERR_TOOBIG`.
+    /// Adds a value to the current set. A value that is too long makes the
+    /// metric fail with `PM_ERR_TOOBIG`.
     pub(super) fn push(&mut self, instance: InstId, value: RawValueRef<'_>) {
         let value = value.as_number();
         let form = Form::of(&value);
@@ -230,7 +230,7 @@ impl Columns {
                 let word;
                 let (code, bytes) = match value.encoded(&mut room) {
                     Ok(block) => block,
-                    // A word among blocks.
+                    // A word among blocks becomes a block.
                     Err(bits) => {
                         word = bits.to_be_bytes();
                         (U32, &word[..])
@@ -243,8 +243,8 @@ impl Columns {
         self.ids.push(instance);
     }
 
-    /// Adds a value of bytes, which are pieces one after the other, to the set
-    /// begun last. One that is too long for a block makes the metric fail with
+    /// Adds a value that consists of pieces of bytes to the current set. A
+    /// value that is too long for a block makes the metric fail with
     /// `PM_ERR_TOOBIG`.
     pub(super) fn push_bytes(&mut self, instance: InstId, code: u8, pieces: &[&[u8]]) {
         let Some(set) = self.sets.last_mut().filter(|set| set.numval >= 0) else { return };
@@ -268,7 +268,7 @@ impl Columns {
         self.ids.push(instance);
     }
 
-    /// Turns the set begun last into one of bytes.
+    /// Turns the current set into one of bytes.
     fn spell_out(&mut self) {
         let Some(at) = self.sets.len().checked_sub(1) else { return };
         let values = self.values(&self.sets[at]);
@@ -289,8 +289,9 @@ impl Columns {
         }
     }
 
-    /// Gives the set begun last, which has no values yet, all of them, all of one
-    /// form, and hands out the lanes to be written. Nothing if there are too many.
+    /// Gives the current set, which is still empty, all of its values in one
+    /// form, and returns the lanes to write. Does nothing if there are too
+    /// many.
     pub(super) fn fill(
         &mut self,
         form: Form,
@@ -308,7 +309,7 @@ impl Columns {
         &mut self.lanes[set.lane..]
     }
 
-    /// Takes away the values that `keep` does not want.
+    /// Removes the values that `keep` refuses.
     pub(super) fn retain(&mut self, keep: impl Fn(Pmid, InstId) -> bool) {
         self.layout = None;
         let (mut to_id, mut to_lane) = (0, 0);
@@ -333,7 +334,7 @@ impl Columns {
     }
 }
 
-/// Type code of unsigned integers of 32 bits.
+/// Type code of unsigned 32-bit integers.
 const U32: u8 = 1;
 
 impl<'a> ColumnValues<'a> {
@@ -348,13 +349,13 @@ impl<'a> ColumnValues<'a> {
         self.ids
     }
 
-    /// What the lanes are.
+    /// The form of the lanes.
     #[inline]
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
-    /// The lanes, in the machine's own order of bytes.
+    /// The lanes, in the machine's byte order.
     #[inline]
     pub(crate) fn lanes(&self) -> &'a [u8] {
         self.lanes
@@ -389,8 +390,8 @@ impl<'a> ColumnValues<'a> {
         })
     }
 
-    /// See [`ValueSet::numbers`](crate::result::ValueSet::numbers); `None` where
-    /// each value has to be looked at.
+    /// See [`ValueSet::numbers`](crate::result::ValueSet::numbers). `None` if
+    /// each value must be examined.
     pub(super) fn numbers(&self, value_type: ValueType, bits: &mut Vec<u64>) -> Option<bool> {
         use ValueType::{I32, U32};
         let are_numbers = match self.form {

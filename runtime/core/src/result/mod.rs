@@ -1,16 +1,16 @@
 //! Results of fetches.
 //!
-//! A [`ResultBatch`] has parts, and each part has its value sets in one of two
-//! forms, whichever its source has anyway:
+//! A [`ResultBatch`] has parts. Each part has its value sets in one of two
+//! forms, the natural form of its source:
 //!
-//! | content     | what it is                                      | from                        |
+//! | content     | form                                            | from                        |
 //! |-------------|-------------------------------------------------|-----------------------------|
 //! | [`Wire`]    | the encoding of pmcd and of archives, untouched | replies, records of archives |
 //! | [`Columns`] | typed columns in the machine's own order        | interpolation, local agents, memory, derived metrics |
 //!
 //! Nobody encodes for a neighbour in the same process. [`ResultWriter`] makes
-//! columns; [`Wire::append`] encodes them where bytes are to leave the process as
-//! a PDU, and the archive writer where they go to a file.
+//! columns. [`Wire::append`] encodes columns when they leave the process as a
+//! PDU, and the archive writer does it when they go to a file.
 //!
 //! ```text
 //!   reply, record ──► Wire ─────┐                  ┌──► evaluator: words are swapped, columns copied
@@ -18,10 +18,10 @@
 //!   ResultWriter ───► Columns ──┘   one reading    └──► Wire::append ──► PDU
 //! ```
 //!
-//! Readers see one thing, a [`ValueSet`] with instances and [`RawValueRef`]s, and
-//! need not know which of the two is behind it. What a value says is the same in
-//! both forms, also where it does not fit its metric's type: a word in place, a
-//! number with the type that its writer gave it, or a block of bytes as it came.
+//! Readers see only a [`ValueSet`] with instances and [`RawValueRef`]s, and
+//! need not know its form. A value is the same in both forms, even if it does
+//! not fit its metric's type: a word in place, a number with the type that its
+//! writer chose, or a block with its original bytes.
 //!
 //! [`RawValueRef`]: crate::model::RawValueRef
 

@@ -1,19 +1,19 @@
-//! Results as values of their own, for callers to whom convenience is worth
-//! an allocation per value: what `pmFetch(3)` returns.
+//! Results as owned values, for callers that accept an allocation per value for
+//! convenience: what `pmFetch(3)` returns.
 
 use super::ResultBatch;
 use crate::model::{
     InstId, PmStatus, Pmid, RawValue, RawValueRef, StateChange, Timestamp, Value, ValueType,
 };
 
-/// What a fetch delivered (`pmResult` of pmFetch(3)).
+/// The result of a fetch (`pmResult` of pmFetch(3)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchResult {
     /// When the values were taken.
     pub timestamp: Timestamp,
-    /// What changed at pmcd since the fetch before.
+    /// The changes at pmcd since the previous fetch.
     pub changes: StateChange,
-    /// One per metric that was asked for, in that order.
+    /// One set for each requested metric, in the order of the request.
     pub sets: Vec<MetricValues>,
 }
 
@@ -22,7 +22,7 @@ pub struct FetchResult {
 pub struct MetricValues {
     /// The metric.
     pub pmid: Pmid,
-    /// The values in the order delivered, perhaps none; or why there can be none.
+    /// The values in the order delivered (possibly none), or a status.
     pub outcome: Result<Vec<InstanceValue>, PmStatus>,
 }
 
@@ -36,8 +36,8 @@ pub struct InstanceValue {
 }
 
 impl FetchResult {
-    /// Copies the value sets of a batch. A value whose block is missing makes
-    /// its metric fail with [`PmStatus::IPC`].
+    /// Copies the value sets of a batch. A metric with a missing block fails
+    /// with [`PmStatus::IPC`].
     pub fn of_batch(batch: &ResultBatch, changes: StateChange) -> FetchResult {
         let sets = batch.sets().map(|set| {
             let values = |_count| {
@@ -51,8 +51,8 @@ impl FetchResult {
         FetchResult { timestamp: batch.timestamp(), changes, sets: sets.collect() }
     }
 
-    /// Brings the values of each metric into ascending order of instances
-    /// (pmSortInstances(3)); equal ones stay as they are.
+    /// Sorts the values of each metric by instance (`pmSortInstances(3)`).
+    /// Equal instances keep their order.
     pub fn sort_instances(&mut self) {
         for values in self.sets.iter_mut().filter_map(|set| set.outcome.as_mut().ok()) {
             values.sort_by_key(|value| value.instance);
@@ -64,7 +64,8 @@ impl MetricValues {
     /// The values of a metric of type `value_type`, by instance.
     ///
     /// # Errors
-    /// Why there are none, or [`PmStatus::CONV`] where one is not of that type.
+    /// The status of the metric, or [`PmStatus::CONV`] if a value is not of
+    /// that type.
     pub fn decode(&self, value_type: ValueType) -> Result<Vec<(InstId, Value)>, PmStatus> {
         let values = self.outcome.as_ref().map_err(|status| *status)?;
         let decoded = values.iter().map(|one| Ok((one.instance, one.value.decode(value_type)?)));

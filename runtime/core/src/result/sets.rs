@@ -1,4 +1,4 @@
-//! Reading value sets, whatever form they are in.
+//! Reads value sets in either form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use crate::result::ResultPart;
 use crate::result::columns::ColumnValues;
 use crate::result::wire::WireValues;
 
-/// Iterator over the value sets of a part; ends early when its bytes do.
+/// Iterator over the value sets of a part. It ends early if the bytes end
+/// early.
 #[derive(Clone, Debug)]
 pub struct ValueSets<'a> {
     part: &'a ResultPart,
@@ -21,12 +22,12 @@ pub struct ValueSets<'a> {
 pub struct ValueSet<'a> {
     /// The metric.
     pub pmid: Pmid,
-    /// Number of values, or why there are none.
+    /// Number of values, or the status if there are none.
     pub count: Result<usize, PmStatus>,
     pub(crate) content: Content<'a>,
 }
 
-/// The values of a set, for those to whom the form matters.
+/// The values of a set, for readers to whom the form matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'a> {
     Wire(WireValues<'a>),
@@ -51,7 +52,7 @@ impl<'a> ValueSets<'a> {
         ValueSets { part, place, left: 1 }
     }
 
-    /// Where in the part the next value set is, for [`ResultPart::set_at`].
+    /// Place of the next value set in the part, for [`ResultPart::set_at`].
     pub fn place(&self) -> usize {
         self.place
     }
@@ -85,13 +86,13 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// True without values.
+    /// True if there are no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True for values that are words of 32 bits in place, false for all others.
+    /// True if the values are 32-bit words in place.
     pub fn is_in_place(&self) -> bool {
         match &self.content {
             Content::Wire(wire) => !wire.in_blocks,
@@ -105,7 +106,7 @@ impl<'a> ValueSet<'a> {
         (0..self.len()).map(move |at| set.instance(at))
     }
 
-    /// True if the values are of these instances, in that order.
+    /// True if the values have exactly these instances, in that order.
     pub(crate) fn has_instances(&self, ids: &[InstId]) -> bool {
         match &self.content {
             Content::Columns(columns) => columns.ids() == ids,
@@ -113,7 +114,7 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// The instances of the values, as a list of its own.
+    /// The instances of the values, as an owned list.
     pub(crate) fn instance_list(&self) -> Arc<[InstId]> {
         match &self.content {
             Content::Columns(columns) => columns.ids().into(),
@@ -121,8 +122,8 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// The instances with their values, in the order delivered; `None` for a value
-    /// that the result lacks.
+    /// The instances with their values, in the order delivered. A value is
+    /// `None` if the result lacks it.
     pub fn values(
         &self,
     ) -> impl ExactSizeIterator<Item = (InstId, Option<RawValueRef<'a>>)> + use<'a> {
@@ -137,8 +138,8 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// The value at a position below [`ValueSet::len`]. `None` when the result
-    /// lacks it: a block that does not lie within its bytes.
+    /// The value at a position below [`ValueSet::len`]. `None` if the result
+    /// lacks it: its block is not within the bytes.
     pub fn value(&self, at: usize) -> Option<RawValueRef<'a>> {
         match &self.content {
             Content::Wire(wire) => wire.value(wire.lane(at)?),
@@ -146,8 +147,9 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// Appends the bits of all values if these are numbers of a type, those of 32
-    /// bits in the low half. False, with nothing appended, if one is not.
+    /// Appends the bits of all values if they are all numbers of `value_type`.
+    /// 32-bit values are in the low half. Otherwise appends nothing and returns
+    /// false.
     pub fn numbers(&self, value_type: ValueType, bits: &mut Vec<u64>) -> bool {
         if let Content::Columns(columns) = &self.content
             && let Some(are_numbers) = columns.numbers(value_type, bits)

@@ -17,13 +17,13 @@
 //! | 1      | 3        | vlen  | 4 + number of data bytes        |
 //! | 4      | vlen - 4 | data  | big-endian numbers, or bytes    |
 //!
-//! This module never looks at descriptors: what the bytes of a value mean is
-//! for the caller to know.
+//! This module never looks at descriptors. The caller knows the meaning of a
+//! value's bytes.
 
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef};
 use crate::result::ResultPart;
 
-/// Encoded value sets, in any order and with any other bytes around them.
+/// Encoded value sets. Other bytes may surround them.
 #[derive(Debug, Default)]
 pub struct Wire {
     /// Value sets and blocks.
@@ -32,8 +32,8 @@ pub struct Wire {
     pub first_set: usize,
     /// Number of value sets, back to back from `first_set`.
     pub set_count: usize,
-    /// Offset in `bytes` that block position zero means; negative for archive
-    /// records, whose positions count from before the record.
+    /// Offset in `bytes` of block position zero. Negative for archive records,
+    /// whose positions count from before the record.
     pub block_origin: i64,
 }
 
@@ -41,10 +41,10 @@ pub struct Wire {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WireSet<'a> {
     pub(super) pmid: Pmid,
-    /// Number of values, or why there are none.
+    /// Number of values, or the status if there are none.
     pub(super) count: Result<usize, PmStatus>,
     pub(super) values: WireValues<'a>,
-    /// Offset of the byte after its last.
+    /// Offset after the set's last byte.
     pub(super) end: usize,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct WireSet<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct WireValues<'a> {
     wire: &'a Wire,
-    /// True when lanes hold positions of blocks instead of values.
+    /// True if lanes hold block positions, false if they hold values.
     pub in_blocks: bool,
     lanes: &'a [[u8; 8]],
 }
@@ -79,7 +79,7 @@ fn word(bytes: &[u8], offset: usize) -> Option<u32> {
 }
 
 impl Wire {
-    /// Forgets everything but its buffer.
+    /// Removes all sets but keeps the buffer.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.first_set, self.set_count, self.block_origin) = (0, 0, 0);
@@ -114,8 +114,8 @@ impl Wire {
         })
     }
 
-    /// The block at a position: its type code and its data. `None` when it
-    /// does not lie within the bytes.
+    /// Type code and data of the block at a position. `None` if it is not
+    /// within the bytes.
     pub fn block(&self, position: u32) -> Option<(u8, &[u8])> {
         let offset = self.block_origin + 4 * i64::from(position);
         let offset = usize::try_from(offset).ok()?;
@@ -126,8 +126,8 @@ impl Wire {
         Some((header[0], data))
     }
 
-    /// Takes away the values that `keep` does not want. Sets move towards the
-    /// first one, blocks stay where they are.
+    /// Removes the values that `keep` refuses. Sets move towards the first one;
+    /// blocks stay in place.
     pub(super) fn retain(&mut self, keep: impl Fn(Pmid, InstId) -> bool) {
         let mut to = self.first_set;
         let mut from = self.first_set;
@@ -135,7 +135,7 @@ impl Wire {
             let Some(WireSet { pmid, values, end, .. }) = self.set_at(from) else { return };
             let lanes = values.len();
             let start = to;
-            // Metric and count; with values, their format as well.
+            // Metric and count, and the format if there are values.
             let head = if lanes == 0 { 8 } else { 12 };
             self.bytes.copy_within(from..from + head, to);
             to += head;
@@ -157,10 +157,10 @@ impl Wire {
         }
     }
 
-    /// Encodes the value sets of a part, behind `before` bytes that block
-    /// positions count as well, and adds them behind what is there already. Blocks
-    /// stand behind all sets in the order of their values, as pmcd writes them. A
-    /// value that the part lacks is written as an empty aggregate.
+    /// Encodes the value sets of a part and appends them. Block positions also
+    /// count `before` bytes that precede the buffer. Blocks come after all
+    /// sets, in the order of their values, as pmcd writes them. A value that
+    /// the part lacks is written as an empty aggregate.
     pub fn append(&mut self, part: &ResultPart, before: usize) {
         let out = &mut self.bytes;
         let size = |values: usize| if values == 0 { 8 } else { 12 + 8 * values };
@@ -175,7 +175,8 @@ impl Wire {
         for set in part.sets() {
             self.set_count += 1;
             out.extend_from_slice(&set.pmid.0.to_be_bytes());
-            // As many as there are fit into memory, at 8 bytes each.
+            // The count fits: so many values, of 8 bytes each, would not fit
+            // into memory.
             let numval = match set.count {
                 Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
                 Err(status) => status.0,
@@ -230,9 +231,9 @@ impl<'a> WireValues<'a> {
         self.lanes.iter().map(Lane::decode)
     }
 
-    /// True if the lanes are of these instances, in that order.
+    /// True if the lanes have exactly these instances, in that order.
     pub(super) fn has_instances(&self, ids: &[InstId]) -> bool {
-        // Many at once, as mostly all are the same.
+        // Compares many lanes at once, because usually all are the same.
         let are_same = |(lanes, ids): (&[[u8; 8]], &[InstId])| {
             let pairs = lanes.iter().zip(ids);
             pairs.fold(true, |same, (lane, id)| same & (Lane::decode(lane).instance == *id))
@@ -245,7 +246,7 @@ impl<'a> WireValues<'a> {
         self.lanes.get(at).map(Lane::decode)
     }
 
-    /// The value of a lane. `None` when its block does not lie within the bytes.
+    /// The value of a lane. `None` if its block is not within the bytes.
     pub(super) fn value(&self, lane: Lane) -> Option<RawValueRef<'a>> {
         if !self.in_blocks {
             return Some(RawValueRef::InPlace(lane.word));
@@ -254,8 +255,8 @@ impl<'a> WireValues<'a> {
         Some(RawValueRef::Block { code, bytes })
     }
 
-    /// The data of a block of exactly 8 bytes of data, whatever its type code.
-    /// `None` when there is none at that position.
+    /// The data of a block with exactly 8 bytes of data, of any type. `None` if
+    /// no such block is at that position.
     #[inline]
     pub(crate) fn block_of_8(&self, position: u32) -> Option<[u8; 8]> {
         let Wire { bytes, block_origin, .. } = self.wire;

@@ -1,10 +1,10 @@
-//! Writes value sets, for all who have values and no encoding of them: agents,
-//! sources in memory, interpolation, derived metrics, tests.
+//! Writes value sets, for everything that has values but no encoding of them:
+//! agents, sources in memory, interpolation, derived metrics, tests.
 
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
 use crate::result::{Columns, Content, Form, ResultPart, ValueSet};
 
-/// A value that is no integer of 32 bits.
+/// A value that is not a 32-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockValue<'a> {
     /// 64-bit signed integer.
@@ -23,22 +23,22 @@ pub enum BlockValue<'a> {
 
 /// Writes value sets in order into one part.
 ///
-/// Each set is begun with [`ResultWriter::set`] or [`ResultWriter::status`],
-/// followed by its values; a set holds values of one kind only, those in
-/// place (32 and U32) or those in blocks.
+/// Begin each set with [`ResultWriter::set`] or [`ResultWriter::status`] and
+/// then add its values. The values should be of one kind: values in place (32
+/// and U32) or values in blocks. A set of both kinds becomes a set of blocks.
 #[derive(Debug)]
 pub struct ResultWriter<'p> {
     columns: &'p mut Columns,
 }
 
 impl<'p> ResultWriter<'p> {
-    /// Begins a result in `part`, which is emptied.
+    /// Empties `part` and begins a result in it.
     pub fn new(part: &'p mut ResultPart, timestamp: Timestamp) -> ResultWriter<'p> {
         part.timestamp = timestamp;
         ResultWriter { columns: part.set_columns() }
     }
 
-    /// Begins a set that has no values yet.
+    /// Begins a set without values.
     pub fn set(&mut self, pmid: Pmid) {
         self.columns.begin(pmid, 0);
     }
@@ -48,8 +48,8 @@ impl<'p> ResultWriter<'p> {
         self.columns.begin(pmid, status.0.min(0));
     }
 
-    /// Turns the current set, whatever was added to it, into one whose metric
-    /// failed; values that are added later are dropped.
+    /// Turns the current set into one whose metric failed. Earlier values are
+    /// removed, later ones dropped.
     pub fn fail(&mut self, status: PmStatus) {
         self.columns.fail(status);
     }
@@ -59,12 +59,12 @@ impl<'p> ResultWriter<'p> {
         self.columns.count()
     }
 
-    /// Adds a 32-bit value (32 and U32) to the current set.
+    /// Adds a 32-bit integer (32 or U32) to the current set.
     pub fn in_place(&mut self, instance: InstId, bits: u32) {
         self.columns.push(instance, RawValueRef::InPlace(bits));
     }
 
-    /// Adds a value of any other type to the current set. One that is longer than
+    /// Adds a value of any other type to the current set. A value longer than
     /// 16 MiB makes the metric fail with `PM_ERR_TOOBIG`.
     pub fn block(&mut self, instance: InstId, value: BlockValue<'_>) {
         use ValueType::{F32, F64, I64, U64};
@@ -79,22 +79,22 @@ impl<'p> ResultWriter<'p> {
         self.value(instance, RawValueRef::Number { value_type, bits });
     }
 
-    /// Adds a value whose bytes are those of a block of a type code.
+    /// Adds a value as the type code and data of a block.
     pub fn encoded_block(&mut self, instance: InstId, code: u8, bytes: &[u8]) {
         self.value(instance, RawValueRef::Block { code, bytes });
     }
 
-    /// As [`ResultWriter::encoded_block`], of bytes that come in pieces.
+    /// Like [`ResultWriter::encoded_block`], with data in pieces.
     pub fn pieces(&mut self, instance: InstId, code: u8, pieces: &[&[u8]]) {
         self.columns.push_bytes(instance, code, pieces);
     }
 
-    /// Adds a value as another result has it.
+    /// Adds a value from another result.
     pub fn value(&mut self, instance: InstId, value: RawValueRef<'_>) {
         self.columns.push(instance, value);
     }
 
-    /// Writes a value set as another result has it. If that lacks a value the
+    /// Copies a value set from another result. If that lacks a value, the
     /// metric fails with [`PmStatus::LOGREC`].
     pub fn copy(&mut self, set: &ValueSet<'_>) {
         if let Err(status) = set.count {
@@ -115,10 +115,11 @@ impl<'p> ResultWriter<'p> {
         }
     }
 
-    /// Gives the current set, which has no values yet, all of them at once:
-    /// numbers of `value_type`, which have lanes of its size in the bytes handed
-    /// out, in the machine's own order. Integers of 32 bits are in place, and so is
-    /// [`ValueType::F32`] if `in_place` says so, as in old archives.
+    /// Gives the current set, which is still empty, all of its values at once:
+    /// numbers of `value_type`. The caller writes them to the returned bytes,
+    /// as lanes of the type's size in the machine's byte order. 32-bit integers
+    /// are in place. [`ValueType::F32`] is in place if `in_place` says so, as
+    /// in old archives.
     pub fn numbers(
         &mut self,
         value_type: ValueType,
@@ -134,7 +135,7 @@ impl<'p> ResultWriter<'p> {
     }
 }
 
-/// Type codes of text and opaque bytes.
+/// Type code of text.
 const TEXT: u8 = 6;
 const AGGREGATE: u8 = 7;
 
@@ -146,7 +147,7 @@ mod tests {
 
     type Delivered = Vec<(Pmid, Result<usize, PmStatus>, Vec<(InstId, RawValue)>)>;
 
-    /// All that a part says, read one by one.
+    /// The contents of a part, read value by value.
     fn read(part: &ResultPart) -> Delivered {
         let value = |(instance, value): (InstId, Option<RawValueRef<'_>>)| {
             (instance, value.expect("all values are there").to_owned())
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(read(&batch.parts()[0]), sets);
     }
 
-    /// In columns and encoded, by value and by column.
+    /// The same values in columns and encoded, read by value and by column.
     #[test]
     fn what_is_written_is_read_back() {
         let mut part = ResultPart::default();
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!((numbers, &bits[..]), (Some(true), &[(-2i64).cast_unsigned()][..]));
     }
 
-    /// What no block can hold is not cut short.
+    /// A value that no block can hold fails; it is not cut short.
     #[test]
     fn values_that_are_too_long_fail() {
         let long = vec![1; 1 << 24];

@@ -1,20 +1,20 @@
-//! What is below a node of a name space.
+//! Children of a node of a name space.
 
 use std::collections::HashMap;
 
-/// What is directly below a node of the name space.
+/// A direct child of a node of the name space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// The one component that is added to the node's name.
+    /// The component that the child adds to the node's name.
     pub name: Box<str>,
     /// True for a metric, false for a node with children of its own.
     pub is_leaf: bool,
 }
 
 impl Child {
-    /// The children of a node among full names of metrics, each once, in the
-    /// order in which they come first. What is both a metric and a node counts
-    /// as a node; empty components are left out.
+    /// The children of a node, from full names of metrics. Each child comes
+    /// once, in the order of first appearance. A child that is both a metric
+    /// and a node counts as a node. Empty components are left out.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -28,7 +28,7 @@ impl Child {
                 Some((component, _)) => (component, false),
                 None => (below, true),
             };
-            // Nobody could ask for the children of such a one.
+            // Nobody could ask for the children of an empty component.
             if component.is_empty() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! A source that failed as a whole, and what that is to callers of libpcp.
+//! The error of a source as a whole, and its status for callers of libpcp.
 
 use crate::model::PmStatus;
 
@@ -11,9 +11,9 @@ pub enum SourceError {
     Connect {
         /// Host specification or socket path.
         target: String,
-        /// What to look at or to try.
+        /// Advice: what to check or to try.
         help: &'static str,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -22,17 +22,17 @@ pub enum SourceError {
     Io {
         /// Host specification or file.
         target: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// No attempt to connect was made, as the one before failed not long ago
-    /// (`pmReconnectContext(3)`).
+    /// No attempt to connect was made because the last one failed a short time
+    /// ago (`pmReconnectContext(3)`).
     #[error("{failure}; the next attempt is due in {seconds:.0} seconds")]
     TooSoon {
-        /// What the one before failed by.
+        /// Message of the last attempt's failure.
         failure: String,
-        /// How long attempts have to wait.
+        /// Seconds until the next attempt is allowed.
         seconds: f64,
     },
     /// No answer in time.
@@ -40,60 +40,61 @@ pub enum SourceError {
     Timeout {
         /// Host specification.
         target: String,
-        /// The time-out that ran out.
+        /// The time-out in seconds.
         seconds: f64,
     },
-    /// A connection that was made could not be used.
+    /// The connection was made, but the handshake failed.
     #[error("{target}: {message}; {help}")]
     Handshake {
         /// Host specification or socket path.
         target: String,
-        /// What libpcp would answer.
+        /// The status that libpcp would return.
         status: PmStatus,
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to look at or to try.
+        /// Advice: what to check or to try.
         help: String,
     },
-    /// The peer or file does not keep to the format.
+    /// The peer or file violates the format.
     #[error("{target}: {source}")]
     Malformed {
         /// Host specification or file, with the position where known.
         target: String,
-        /// What is wrong: of a host a `ProtocolError`,
-        /// whose own source tells structure, field and offset.
+        /// The violation. For a host it is a `ProtocolError`, whose own source
+        /// gives structure, field and offset.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A file of an archive is damaged or missing, and PCP has a status for that.
+    /// A file of an archive is damaged or missing, and PCP has a status for
+    /// that.
     #[error("{target}: {message}")]
     Damaged {
         /// The file, or the archive when no single file is to blame.
         target: String,
-        /// What libpcp would answer.
+        /// The status that libpcp would return.
         status: PmStatus,
-        /// Field and offset where known, and what is wrong.
+        /// The problem, with field and offset where known.
         message: String,
     },
-    /// A specification of a host or archive that cannot be understood.
+    /// A host or archive specification that cannot be understood.
     #[error("{target}: {message}")]
     Specification {
-        /// What was given.
+        /// The given text.
         target: String,
-        /// What is wrong with it, and what would do.
+        /// The problem, and the accepted forms.
         message: String,
     },
-    /// Programs are there for as many kinds of sources as are allowed, and this
-    /// source is of none of them.
+    /// The source is of a new kind, but programs already exist for the largest
+    /// allowed number of kinds of sources.
     #[error(
-        "{target}: it is a further kind of source, and there are {limit} kinds already{differs}"
+        "{target}: this is a new kind of source, and the limit of {limit} kinds is reached{differs}"
     )]
     TooManyKinds {
         /// Host specification or archive.
         target: String,
-        /// Kinds of sources that programs are kept for.
+        /// Largest number of kinds.
         limit: usize,
-        /// By what the source differs from most others, if that is known.
+        /// The difference between this source and most others, if known.
         differs: String,
     },
     /// The source answered with a PMAPI status.
@@ -107,7 +108,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// The PMAPI status this error would be to a caller of libpcp.
+    /// The PMAPI status that a caller of libpcp would get for this error.
     pub fn status(&self) -> PmStatus {
         match self {
             SourceError::Connect { source, .. } | SourceError::Io { source, .. } => {
@@ -130,7 +131,8 @@ impl SourceError {
         }
     }
 
-    /// True when the same attempt may succeed later without anyone doing something.
+    /// True if the same attempt may succeed later without any action by the
+    /// user.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

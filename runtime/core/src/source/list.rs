@@ -1,7 +1,8 @@
-//! What is fetched again and again, once per process: like hosts are asked for
-//! the same metrics, and there may be thousands of them.
+//! Lists of metrics to fetch repeatedly. A process has each list once, because
+//! thousands of similar hosts may be asked for the same metrics.
 //!
-//! Knows identifiers only. What a source makes of a list is its own affair.
+//! A list knows identifiers only. A source decides itself what to derive from a
+//! list.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +13,8 @@ use rustc_hash::FxHasher;
 use crate::model::{InDom, Pmid};
 use crate::weak_table::WeakTable;
 
-/// The metrics of one fetch, each at most once. Lists of the same metrics and
-/// domains are one.
+/// The metrics of one fetch, each at most once. Two lists with the same metrics
+/// and domains are the same list.
 #[derive(Clone, Debug)]
 pub struct FetchList(Arc<Contents>);
 
@@ -25,8 +26,8 @@ struct Contents {
 }
 
 impl FetchList {
-    /// Makes a list of metrics and of the instance domains whose current
-    /// instances are wanted along with every fetch.
+    /// Makes a list of metrics, and of the instance domains whose current
+    /// instances are wanted with every fetch.
     pub fn new(pmids: Vec<Pmid>, domains: Vec<InDom>) -> FetchList {
         static LISTS: LazyLock<Mutex<WeakTable<Contents>>> = LazyLock::new(Mutex::default);
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -42,19 +43,19 @@ impl FetchList {
         FetchList(lists.find_or_insert(hasher.finish(), is_same, make))
     }
 
-    /// Another one for each list with other metrics or domains: lets a source
-    /// keep what it prepared for the list it saw last.
+    /// A number that differs between lists. With it a source can keep its
+    /// preparation for the list that it saw last.
     pub fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// The metrics; the position of each is its slot.
+    /// The metrics. A metric's position is its slot.
     pub fn pmids(&self) -> &[Pmid] {
         &self.0.pmids
     }
 
     /// Domains to deliver in [`ResultBatch::domains`], parallel to it, as of
-    /// the fetch (a live source asks for them in the same round trip).
+    /// the fetch. A live source asks for them in the same round trip.
     ///
     /// [`ResultBatch::domains`]: crate::result::ResultBatch::domains
     pub fn domains(&self) -> &[InDom] {

@@ -1,9 +1,9 @@
-//! What the engine asks of a source of metrics, wherever it gets them from:
-//! pmcd, an archive, or this process itself.
+//! The interface of a source of metrics to the engine. The source may read from
+//! pmcd, from an archive, or from this process.
 //!
-//! Questions about metadata and the facts that answer them are in `question`.
-//! Sources deliver results in the form that they have ([`ResultBatch`]): encoded,
-//! or in columns. What the evaluator expects of them is its own affair.
+//! `question` has the questions about metadata and the facts that answer them.
+//! Sources deliver results in their natural form ([`ResultBatch`]): encoded or
+//! in columns. What the evaluator expects of the values is not decided here.
 
 mod child;
 mod error;
@@ -27,31 +27,31 @@ pub use question::{Answer, Fact, Freshness, Question};
 pub use question::{of_kind, of_one_kind};
 pub use simpler::by_simpler_questions;
 
-/// One answer or status per question, in their order, unless the source itself
-/// failed.
+/// One answer or status for each question, in their order. The error: the
+/// source itself failed.
 pub type Answers<T> = Result<Vec<Result<T, PmStatus>>, SourceError>;
 
-/// Sets of labels with their levels, or a status.
+/// Label sets with their levels, or a status.
 pub type MetricLabels = Result<Result<Vec<(LabelLevel, LabelSet)>, PmStatus>, SourceError>;
 
-/// Knows names, descriptors, instance domains, help texts and labels.
+/// A source of names, descriptors, instance domains, help texts and labels.
 ///
-/// A source answers with [`MetadataSource::ask`]; the other questions here are
-/// ways to put one. Whatever is asked together costs as few round trips as one
-/// question does, so that binding thousands of metrics costs a few. The outer
-/// `Result` of each method is about the source itself; what is wrong with one
-/// name, metric or domain stands in the inner one.
+/// A source implements [`MetadataSource::ask`]. The other methods here phrase
+/// single questions. Questions that are asked together cost as few round trips
+/// as one, so binding thousands of metrics takes a few. The outer `Result` of
+/// each method is about the source itself. The inner one is about a single
+/// name, metric or domain.
 pub trait MetadataSource {
-    /// Appends an [`Answer`] to each question, in their order. What a question
-    /// means, and of which kind its answer is, is said at [`Question`]. A
-    /// source that has no answer of its own to a question leaves it to
+    /// Appends an [`Answer`] for each question, in their order. [`Question`]
+    /// says what each question means and what kind of answer it has. A source
+    /// without its own answer to a question passes it to
     /// [`by_simpler_questions`].
     ///
-    /// The place for answers is the caller's: who asks with every fetch keeps
-    /// its buffer.
+    /// The caller owns the buffer of answers, so that asking with every fetch
+    /// reuses it.
     ///
     /// # Errors
-    /// The source failed; what was appended is of no use.
+    /// The source failed. The appended answers are meaningless.
     fn ask(
         &mut self,
         questions: &[Question<'_>],
@@ -61,8 +61,8 @@ pub trait MetadataSource {
     /// Name of the source for messages: host name or archive path.
     fn name(&self) -> String;
 
-    /// Changes whenever names, descriptors or the identity of the peer may
-    /// have changed, so that bindings have to be made anew.
+    /// A number that changes whenever names, descriptors or the identity of the
+    /// peer may have changed, so that bindings must be made anew.
     fn metadata_epoch(&self) -> u64;
 
     /// Identifier of each name, in order ([`Question::Pmid`]).
@@ -138,7 +138,7 @@ pub trait MetadataSource {
     /// Names of all metrics at or below a node ([`Question::MetricsBelow`]).
     ///
     /// # Errors
-    /// [`SourceError::Status`] with `PM_ERR_NAME` where there is no such node.
+    /// [`SourceError::Status`] with `PM_ERR_NAME` if there is no such node.
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         match one::<Vec<Box<str>>>(self, Question::MetricsBelow(prefix))? {
             Ok(names) => Ok(names.into_iter().map(String::from).collect()),
@@ -146,7 +146,7 @@ pub trait MetadataSource {
         }
     }
 
-    /// What is directly below a node of the name space
+    /// The direct children of a node of the name space
     /// ([`Question::Children`]).
     fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
         one(self, Question::Children(node))
@@ -176,7 +176,7 @@ pub trait MetadataSource {
         each(self, subjects.iter().map(|of| Question::Text(*of, kind)))
     }
 
-    /// Labels as one level gives them ([`Question::Labels`]).
+    /// Labels of one level ([`Question::Labels`]).
     fn labels(
         &mut self,
         level: LabelLevel,
@@ -189,10 +189,11 @@ pub trait MetadataSource {
         each(self, levels.iter().map(|level| Question::Labels(*level)))
     }
 
-    /// The labels that hold for all values of a metric, level by level from the
-    /// most general one, where there are any (`pmLookupLabels(3)`). What holds
-    /// for one instance is at [`LabelLevel::Instances`]; [`LabelSet::merged`]
-    /// makes one set of them.
+    /// The label sets that apply to all values of a metric, from the most
+    /// general level to the most specific (`pmLookupLabels(3)`). Levels without
+    /// labels are left out. Labels of single instances are at
+    /// [`LabelLevel::Instances`]. [`LabelSet::merged`] merges the sets into
+    /// one.
     fn labels_of_metric(&mut self, pmid: Pmid) -> MetricLabels {
         let desc: MetricDesc = match one(self, Question::Desc(pmid))? {
             Ok(desc) => desc,
@@ -211,7 +212,7 @@ pub trait MetadataSource {
         Ok(Ok(found))
     }
 
-    /// Name of the host that the metrics are of ([`Question::HostName`]).
+    /// Name of the host that the metrics describe ([`Question::HostName`]).
     ///
     /// # Errors
     /// The source failed.
@@ -220,9 +221,9 @@ pub trait MetadataSource {
         Ok(name.map_or_else(|_| self.name(), String::from))
     }
 
-    /// Time zone of the host that the metrics are of, in the form of the `TZ`
-    /// environment variable ([`Question::TimeZone`]); `None` where the source
-    /// does not tell.
+    /// Time zone of the host that the metrics describe, in the form of the `TZ`
+    /// environment variable ([`Question::TimeZone`]). `None` if the source does
+    /// not say.
     ///
     /// # Errors
     /// The source failed.
@@ -232,7 +233,7 @@ pub trait MetadataSource {
     }
 }
 
-/// The answers to questions whose answers are of one kind.
+/// The answers to several questions, if all answers have one kind.
 fn each<'q, T: TryFrom<Fact>>(
     source: &mut (impl MetadataSource + ?Sized),
     questions: impl Iterator<Item = Question<'q>>,
@@ -253,27 +254,28 @@ fn one<T: TryFrom<Fact>>(
     Ok(of_one_kind(1, answers).pop().unwrap_or(Err(PmStatus::IPC)))
 }
 
-/// Delivers values.
+/// A source of values.
 pub trait FetchSource: MetadataSource {
-    /// Fetches the metrics of `list` (`pmFetch(3)`; for an archive the next
-    /// record that holds at least one of them).
+    /// Fetches the metrics of `list` (`pmFetch(3)`). An archive delivers the
+    /// next record that holds at least one of them.
     ///
-    /// On success the value sets of `batch` are exactly those of `list`, in
-    /// order; failures of single metrics are statuses inside them. There is a
-    /// part with the time of the fetch even if the list has no metrics.
+    /// On success, `batch` has exactly one value set for each metric of `list`,
+    /// in order. Failures of single metrics are statuses inside the sets. There
+    /// is a part with the time of the fetch even if the list has no metrics.
     ///
     /// # Errors
-    /// The fetch as a whole failed; `batch` is unspecified. At the end of an
-    /// archive that is [`SourceError::Status`] with `PM_ERR_EOL`.
+    /// The fetch as a whole failed, and the contents of `batch` are
+    /// unspecified. At the end of an archive the error is
+    /// [`SourceError::Status`] with `PM_ERR_EOL`.
     fn fetch(
         &mut self,
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError>;
 
-    /// Fetches metrics and copies what came into values of their own, one set
-    /// per metric in the order of `pmids` (`pmFetch(3)`). For callers who
-    /// fetch now and then; who does it on and on keeps a [`FetchList`].
+    /// Fetches metrics and copies the result into owned values, one set for
+    /// each metric in the order of `pmids` (`pmFetch(3)`). It suits occasional
+    /// fetches. For repeated fetches keep a [`FetchList`].
     ///
     /// # Errors
     /// As for [`FetchSource::fetch`].
@@ -283,11 +285,11 @@ pub trait FetchSource: MetadataSource {
         Ok(in_order_of(pmids, FetchResult::of_batch(&batch, events.changes)))
     }
 
-    /// From now on fetches deliver the instances of the profile only
-    /// (`pmAddProfile(3)`, `pmDelProfile(3)`). The profile outlives a reconnect.
+    /// Limits later fetches to the instances of the profile (`pmAddProfile(3)`,
+    /// `pmDelProfile(3)`). The profile survives a reconnect.
     ///
     /// # Errors
-    /// [`SourceError::Status`] with `PM_ERR_NYI` where the source has no profiles.
+    /// [`SourceError::Status`] with `PM_ERR_NYI` if the source has no profiles.
     fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
         if profile.is_everything() {
             return Ok(());
@@ -295,12 +297,12 @@ pub trait FetchSource: MetadataSource {
         Err(SourceError::Status { target: self.name(), status: PmStatus::NYI })
     }
 
-    /// From where and in which direction the next fetches take their values
-    /// (`pmSetMode(3)`); without a time the position stays.
+    /// Sets the position in time and the direction of the next fetches
+    /// (`pmSetMode(3)`). Without a time the position stays.
     ///
     /// # Errors
-    /// [`SourceError::Status`] with `PM_ERR_MODE` where the source cannot do
-    /// that; live sources know [`Mode::Live`] only, archives all the others.
+    /// [`SourceError::Status`] with `PM_ERR_MODE` if the source cannot do that.
+    /// Live sources support only [`Mode::Live`], archives all other modes.
     fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
         let _ = when;
         match mode {
@@ -310,8 +312,8 @@ pub trait FetchSource: MetadataSource {
     }
 
     /// Changes values at the source (`pmStore(3)`). The inner error: the source
-    /// does not do that for one of the metrics, or for this user; what stood
-    /// before it in the list may have been stored.
+    /// refuses one of the metrics, or this user. Values before that metric in
+    /// the list may already be stored.
     ///
     /// # Errors
     /// The source failed.
@@ -321,13 +323,13 @@ pub trait FetchSource: MetadataSource {
     }
 }
 
-/// The metrics of a list, each once, in the order in which they come first.
+/// The metrics of a list, each once, in the order of first appearance.
 pub fn distinct(pmids: &[Pmid]) -> Vec<Pmid> {
     let mut seen = HashSet::new();
     pmids.iter().copied().filter(|pmid| seen.insert(*pmid)).collect()
 }
 
-/// The result of a fetch of [`distinct`] metrics, as one of all of `pmids`.
+/// Expands the result of a fetch of [`distinct`] metrics to all of `pmids`.
 pub fn in_order_of(pmids: &[Pmid], mut result: FetchResult) -> FetchResult {
     let sets = std::mem::take(&mut result.sets);
     let of: HashMap<Pmid, &MetricValues> = sets.iter().map(|set| (set.pmid, set)).collect();
@@ -337,30 +339,33 @@ pub fn in_order_of(pmids: &[Pmid], mut result: FetchResult) -> FetchResult {
     result
 }
 
-/// Where the values of fetches come from in time (`pmSetMode(3)`).
+/// The position and direction of fetches in time (`pmSetMode(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `PM_MODE_LIVE`: from now.
+    /// `PM_MODE_LIVE`: current values.
     Live,
-    /// `PM_MODE_INTERP`: from points in time that are equally far apart.
+    /// `PM_MODE_INTERP`: values at equally spaced points in time.
     Interpolated {
-        /// Nanoseconds from one fetch to the next, negative for backwards.
+        /// Nanoseconds from one fetch to the next; negative for backwards.
         step: i64,
     },
-    /// `PM_MODE_FORW`: from the next record with one of the metrics.
+    /// `PM_MODE_FORW`: the next record with one of the metrics.
     Forward,
-    /// `PM_MODE_BACK`: from the previous record with one of the metrics.
+    /// `PM_MODE_BACK`: the previous record with one of the metrics.
     Backward,
 }
 
-/// What happened between the previous fetch and this one.
+/// Events between the previous fetch and this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FetchEvents {
-    /// Names, descriptors or agents may have changed (see [`MetadataSource::metadata_epoch`]).
+    /// Names, descriptors or agents may have changed (see
+    /// [`MetadataSource::metadata_epoch`]).
     pub metadata_changed: bool,
-    /// Continuity ended: a mark record was passed, the connection was made anew,
-    /// or an agent was restarted. Differences across it mean nothing.
+    /// The data are not continuous: a mark record was passed, the connection
+    /// was made anew, or an agent was restarted. Differences across it are
+    /// meaningless.
     pub gap: bool,
-    /// What pmcd said has changed (`PMCD_*` of `pmFetch(3)`); none for other sources.
+    /// The changes that pmcd reports (`PMCD_*` of `pmFetch(3)`). Other sources
+    /// report none.
     pub changes: StateChange,
 }

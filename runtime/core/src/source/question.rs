@@ -1,6 +1,7 @@
-//! Questions about the metadata of a source, and the facts that answer them:
-//! one vocabulary for sources that block, for hosts whose calls are futures,
-//! and for binding and evaluating, which ask nobody themselves.
+//! Questions about the metadata of a source, and the facts that answer them.
+//! Blocking sources and async hosts share this vocabulary. Binding and
+//! evaluation use it too: they only produce questions and ask nobody
+//! themselves.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::model::{
     TextSubject,
 };
 
-/// What is asked of a source. A source gives those that it has no answer of its
+/// A question to a source. A source passes questions without an answer of its
 /// own to [`by_simpler_questions`](super::by_simpler_questions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -18,62 +19,62 @@ pub enum Question<'q> {
     /// Identifier of a name (`pmLookupName(3)`): [`Fact::Pmid`]. The name of a
     /// non-leaf node gives `PM_ERR_NONLEAF`, an unknown one `PM_ERR_NAME`.
     Pmid(&'q str),
-    /// The same where it does not matter why a name has none: any status will
-    /// do. pmcd gives reasons for one name at a time only, so that thousands of
-    /// names that are probably unknown cost as many requests with
-    /// [`Question::Pmid`], and a few with this.
+    /// Like [`Question::Pmid`], when the reason for a missing name does not
+    /// matter: any status will do. pmcd gives a reason only for one name at a
+    /// time. So thousands of names that are probably unknown cost as many
+    /// requests with [`Question::Pmid`], and a few with this.
     PmidIfAny(&'q str),
     /// Descriptor of a metric (`pmLookupDescs(3)`): [`Fact::Desc`].
     Desc(Pmid),
-    /// An instance domain as of now; for an archive, as of the record that was
-    /// fetched last (`pmGetInDom(3)`): [`Fact::Domain`].
+    /// An instance domain as of now (`pmGetInDom(3)`): [`Fact::Domain`]. For an
+    /// archive, as of the record that was fetched last.
     ///
-    /// While nothing changed, repeated answers are the same `Arc`, so that
-    /// callers can compare pointers.
+    /// While nothing changes, repeated answers are the same `Arc`, so callers
+    /// can compare pointers.
     Domain(InDom, Freshness),
-    /// Every instance of a domain that the source has ever seen: what an
-    /// archive knows from all its time (`pmGetInDomArchive(3)`), else the
-    /// domain as of now: [`Fact::Domain`].
+    /// Every instance of a domain that the source has ever seen:
+    /// [`Fact::Domain`]. An archive knows those of all its time
+    /// (`pmGetInDomArchive(3)`); other sources give the current domain.
     KnownInstances(InDom),
-    /// Names of those of the instances that the source knows from another time
-    /// than now: an archive, as each was called last before the record that
-    /// was fetched last, or else first after it: [`Fact::Instances`].
+    /// Names that the instances have at other times: [`Fact::Instances`]. Only
+    /// archives know them: the last name before the record that was fetched
+    /// last, or else the first name after it.
     NamesAtOtherTimes(InDom, &'q [InstId]),
     /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`):
-    /// [`Fact::Instance`]. A live source lets the agent decide what matches;
-    /// many take the part before the first blank. Without a match, and for the
-    /// empty name, `PM_ERR_INST`.
+    /// [`Fact::Instance`]. In a live source the agent decides which names
+    /// match; many accept the part before the first blank. Without a match, and
+    /// for the empty name, `PM_ERR_INST`.
     Instance(InDom, &'q str),
-    /// Name of an instance (`pmNameInDom(3)`): [`Fact::Text`]. Of an unknown
-    /// one, `PM_ERR_INST`.
+    /// Name of an instance (`pmNameInDom(3)`): [`Fact::Text`]. For an unknown
+    /// instance, `PM_ERR_INST`.
     InstanceName(InDom, InstId),
-    /// Names of all metrics at or below a node, whose full name is given; the
-    /// empty name is the root (`pmTraversePMNS(3)`): [`Fact::Names`]. Without
-    /// such a node, `PM_ERR_NAME`.
+    /// Names of all metrics at or below a node, given by its full name
+    /// (`pmTraversePMNS(3)`): [`Fact::Names`]. The empty name is the root. For
+    /// an unknown node, `PM_ERR_NAME`.
     MetricsBelow(&'q str),
-    /// What is directly below a node (`pmGetChildrenStatus(3)`):
-    /// [`Fact::Children`]. A leaf has no children, and an unknown node gives
-    /// `PM_ERR_NAME`. The order is the source's.
+    /// The direct children of a node, in the source's order
+    /// (`pmGetChildrenStatus(3)`): [`Fact::Children`]. A leaf has no children.
+    /// For an unknown node, `PM_ERR_NAME`.
     Children(&'q str),
     /// All full names of a metric, at least one (`pmNameAll(3)`):
-    /// [`Fact::Names`]. A metric without a name gives `PM_ERR_PMID`.
+    /// [`Fact::Names`]. For a metric without a name, `PM_ERR_PMID`.
     NamesOf(Pmid),
     /// Help text (`pmLookupText(3)`, `pmLookupInDomText(3)`): [`Fact::Text`].
-    /// Where only one line is known, that is the help text as well. Without a
+    /// If only one line of text is known, it is the help text too. Without any
     /// text, `PM_ERR_TEXT`.
     Text(TextSubject, TextKind),
-    /// Labels as one level gives them; for an archive, as of the record that
-    /// was fetched last (`pmGetContextLabels(3)` and its kin):
-    /// [`Fact::Labels`]. No set without labels, one set with them, and for
-    /// [`LabelLevel::Instances`] as many as there are instances with labels. A
-    /// source that knows no labels at all gives `PM_ERR_NOLABELS`.
+    /// Labels of one level (`pmGetContextLabels(3)` and its kin):
+    /// [`Fact::Labels`]. For an archive, as of the record that was fetched
+    /// last. The answer is one set, or no set if there are no labels.
+    /// [`LabelLevel::Instances`] has one set for each instance with labels. A
+    /// source without any labels gives `PM_ERR_NOLABELS`.
     Labels(LabelLevel),
-    /// Name of the host that the metrics are of (`pmGetContextHostName(3)`):
+    /// Name of the host that the metrics describe (`pmGetContextHostName(3)`):
     /// [`Fact::Text`].
     HostName,
     /// Time zone of that host, in the form of the `TZ` environment variable
-    /// (`pmNewContextZone(3)`): [`Fact::Text`], or any status where the source
-    /// does not tell.
+    /// (`pmNewContextZone(3)`): [`Fact::Text`], or any status if the source
+    /// does not say.
     TimeZone,
 }
 
@@ -90,7 +91,7 @@ impl Question<'_> {
         )
     }
 
-    /// The status of a question to which there is nothing to say.
+    /// The status for a question without an answer.
     pub fn status(&self) -> PmStatus {
         match self {
             Question::Pmid(_)
@@ -112,16 +113,17 @@ impl Question<'_> {
 /// How recent an instance domain must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {
-    /// What was learnt earlier will do.
+    /// Earlier knowledge is enough.
     Cached,
-    /// Ask again: an instance was seen that the cached domain lacks.
+    /// The source must ask again: an instance was seen that the cached domain
+    /// lacks.
     Current,
 }
 
-/// A fact, or the status of a question that has none.
+/// A fact, or a status if there is none.
 pub type Answer = Result<Fact, PmStatus>;
 
-/// What a source knows.
+/// A fact about a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// Identifier of a metric.
@@ -136,7 +138,7 @@ pub enum Fact {
     Instance(InstId),
     /// Names of metrics.
     Names(Vec<Box<str>>),
-    /// What is below a node.
+    /// The children of a node.
     Children(Vec<Child>),
     /// A help text or a name.
     Text(Box<str>),
@@ -147,7 +149,7 @@ pub enum Fact {
 macro_rules! kinds {
     ($($kind:ident: $content:ty;)*) => {
         $(
-            /// Gives the fact back if it is of another kind.
+            /// Fails with the fact itself if it is of another kind.
             impl TryFrom<Fact> for $content {
                 type Error = Fact;
 
@@ -174,8 +176,8 @@ kinds! {
     Labels: Vec<LabelSet>;
 }
 
-/// Answers that are to be of one kind, as many as there were questions. What
-/// is of another kind, or missing, is the source's mistake: `PM_ERR_IPC`.
+/// Converts answers to one kind, one for each question. A missing answer or one
+/// of another kind is the source's mistake: `PM_ERR_IPC`.
 pub fn of_one_kind<T: TryFrom<Fact>>(
     questions: usize,
     answers: Vec<Answer>,
@@ -184,7 +186,7 @@ pub fn of_one_kind<T: TryFrom<Fact>>(
     answers.into_iter().map(of_kind).chain(missing).take(questions).collect()
 }
 
-/// An answer that is to be of one kind.
+/// Converts an answer to one kind.
 pub fn of_kind<T: TryFrom<Fact>>(answer: Answer) -> Result<T, PmStatus> {
     answer?.try_into().map_err(|_| PmStatus::IPC)
 }

@@ -1,14 +1,15 @@
-//! Answers to questions that follow from the answers to others: for sources
-//! that know but names, descriptors and instances.
+//! Answers to questions that follow from simpler ones, for sources that know
+//! only names, descriptors and instances.
 
 use std::sync::Arc;
 
 use super::{Answer, Child, Fact, Freshness, MetadataSource, Question, SourceError, one};
 use crate::model::{InstanceDomain, PmStatus, Pmid};
 
-/// Answers a question by putting simpler ones to the same source; to those
-/// that are the simplest already there is nothing to say. A domain's instances
-/// are as of now, texts and labels there are none, and the host is the source.
+/// Answers a question by asking the same source simpler ones. The simplest
+/// questions get the status for "no answer". A domain's instances are the
+/// current ones, there are no texts and no labels, and the source's name is the
+/// host name.
 ///
 /// # Errors
 /// The source failed.
@@ -37,12 +38,13 @@ pub fn by_simpler_questions(
         Question::NamesOf(pmid) => names_of(source, pmid)?.map(Fact::Names),
         Question::PmidIfAny(name) => one(source, Question::Pmid(name))?.map(Fact::Pmid),
         Question::HostName => Ok(Fact::Text(source.name().into())),
-        // The simplest, and those that only some sources have an answer to.
+        // The simplest questions, and questions that only some sources can
+        // answer.
         _ => Err(question.status()),
     })
 }
 
-/// The names that stand for a metric, of all names.
+/// All names of a metric, found by looking up every name.
 fn names_of(
     source: &mut (impl MetadataSource + ?Sized),
     pmid: Pmid,

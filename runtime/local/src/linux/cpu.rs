@@ -1,7 +1,7 @@
 //! Processor time and the kernel's event counts, from /proc/stat.
 //!
-//! Times are counted in clock ticks there and are delivered in milliseconds.
-//! The instances are the processors that the file lists, those online.
+//! The file counts times in clock ticks; the metrics deliver milliseconds. The
+//! instances are the processors that the file lists: those online.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::agent::{Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// The columns of a processor's line (`proc_stat(5)`), each if it is there.
+/// The columns of a processor's line (`proc_stat(5)`). A column is `None` where
+/// the kernel does not write it.
 type Ticks = [Option<u64>; 10];
 
 const USER: usize = 0;
@@ -26,7 +27,7 @@ const STEAL: usize = 7;
 const GUEST: usize = 8;
 const GUEST_NICE: usize = 9;
 
-/// What a row delivers.
+/// What a table row delivers.
 #[derive(Clone, Copy)]
 enum Content {
     /// Time of all processors together.
@@ -101,7 +102,8 @@ static TABLE: &[Row<Content>] = &[
     row("hinv.cpu.online", (55, 0), U32, Instant, NONE, Content::Online, "1 for each processor that is online.").over(CPU),
 ];
 
-/// Time in user mode without that spent for guests, which the kernel counts twice.
+/// Time in user mode without the time spent for guests. The kernel counts guest
+/// time in both columns.
 fn without_guest(own: Option<u64>, guest: Option<u64>) -> Option<u64> {
     Some(own?.saturating_sub(guest.unwrap_or(0)))
 }
@@ -113,7 +115,8 @@ pub(super) struct Cpu {
     all: Ticks,
     each: Vec<(InstId, Ticks)>,
     lines: [Option<u64>; LINES.len()],
-    /// Processors are numbered by their names, so that no numbers have to be given out.
+    /// A processor's name gives its instance number, so this needs no
+    /// [`crate::Instances`].
     domain: Arc<InstanceDomain>,
 }
 
@@ -166,7 +169,7 @@ impl Cpu {
     }
 }
 
-/// The number of a processor, which is its instance number as well.
+/// The number of a processor, which is also its instance number.
 fn processor_number(digits: &[u8]) -> Option<InstId> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -203,7 +206,7 @@ impl Area for Cpu {
             Content::TicksPerSecond => put_number(values, SINGLE, Some(self.ticks_per_second)),
             Content::Count => {
                 self.read_stat(files);
-                // No processors means that the file could not be read.
+                // An empty list means that the file could not be read.
                 let count = u64::try_from(self.each.len()).ok().filter(|count| *count > 0);
                 put_number(values, SINGLE, count);
             }

@@ -1,8 +1,8 @@
-//! What the processors are, from /proc/cpuinfo.
+//! Descriptions of the processors, from /proc/cpuinfo.
 //!
 //! The file has a block of `key : value` lines for each processor that is
-//! online. It is searched anew for each metric: these metrics are asked for
-//! once in a while, and keeping all of it as text would cost more.
+//! online. Each metric searches the file anew: these metrics are rarely
+//! fetched, and keeping all values as text would cost more.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// A key of a block and what its value is.
+/// The key in a block, and the form of its value.
 #[derive(Clone, Copy)]
 enum Content {
-    /// Text as it stands.
+    /// The text of the value, unchanged.
     Text(&'static str),
     /// A whole number, perhaps followed by its unit.
     Number(&'static str),
@@ -61,8 +61,8 @@ fn entry(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((key.trim_ascii_end(), value.strip_prefix(b" ").unwrap_or(value)))
 }
 
-/// The value of `key` for each processor; of several in a block, and of
-/// several blocks of one processor, the first.
+/// The value of `key` for each processor. The first value counts if a block has
+/// the key twice or a processor has two blocks.
 fn each_processor<'a>(
     contents: &'a [u8],
     key: &'a str,

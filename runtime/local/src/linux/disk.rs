@@ -1,8 +1,8 @@
 //! Traffic of disks and partitions, from /proc/diskstats
 //! (Documentation/admin-guide/iostats.rst of the kernel).
 //!
-//! The kernel lists all block devices alike. Which of them are disks and
-//! which partitions follows from their names, as in pmdalinux.
+//! The kernel lists all block devices alike. Names decide which of them are
+//! disks and which are partitions, as in pmdalinux.
 
 use std::sync::Arc;
 
@@ -18,8 +18,9 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// The numbers of a device's line, each if it is there: kernels before 4.18
-/// do not count discards, those before 5.5 no flushes.
+/// The numbers of a device's line. A number is `None` where the kernel does not
+/// write it: kernels before 4.18 do not count discards, kernels before 5.5 no
+/// flushes.
 type Counts = [Option<u64>; 17];
 
 const READS: usize = 0;
@@ -40,7 +41,7 @@ const DISCARD_MS: usize = 14;
 const FLUSHES: usize = 15;
 const FLUSH_MS: usize = 16;
 
-/// What a row delivers.
+/// What a table row delivers.
 #[derive(Clone, Copy)]
 enum Content {
     /// A count of each disk.
@@ -51,9 +52,9 @@ enum Content {
     All(fn(&Counts) -> Option<u64>),
     /// Number of disks.
     Number,
-    /// Kilobytes that a disk has room for.
+    /// Size of a disk in kilobytes.
     Capacity,
-    /// Name of the scheduler in use for a disk.
+    /// Name of the scheduler that a disk uses.
     Scheduler,
 }
 
@@ -62,9 +63,10 @@ fn kilobytes(sectors: Option<u64>) -> Option<u64> {
     Some(sectors? / 2)
 }
 
-/// The table of metrics. Each count of a line is one of disks, of partitions
-/// and of all disks together; its row has the item numbers and the types of
-/// these. Of the types, the first is that of disks and of partitions.
+/// The table of metrics. Each count of a line becomes three metrics: one for
+/// each disk, one for each partition, one for all disks together. A line gives
+/// their item numbers and two types: the first for disks and partitions, the
+/// second for all disks together.
 #[rustfmt::skip]
 macro_rules! table {
     (
@@ -115,7 +117,7 @@ static TABLE: &[Row<Content>] = table! {
     ]
 };
 
-/// What a block device counts as.
+/// The kind of a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Disk,
@@ -124,7 +126,7 @@ enum Kind {
     Neither,
 }
 
-/// Devices that are neither disks nor partitions: the beginning of the name
+/// Devices that are neither disks nor partitions: the beginning of the name,
 /// and whether a digit must follow it.
 const NEITHER: [(&[u8], bool); 6] = [
     (b"loop", false),
@@ -135,8 +137,8 @@ const NEITHER: [(&[u8], bool); 6] = [
     (b"sr", true),
 ];
 
-/// Devices whose names end in a number of their own, so that those of their
-/// partitions end in `p` and a number.
+/// Devices whose own names end in a number. The names of their partitions end
+/// in `p` and a number.
 const NUMBERED: [&[u8]; 4] = [b"mmcblk", b"nvme", b"nbd", b"rbd"];
 
 /// Tells disks and partitions apart by name.
@@ -171,7 +173,7 @@ impl TrimDigits for [u8] {
     }
 }
 
-/// The counts of a line. Before 2.6.25 the lines of partitions have four:
+/// The counts of a line. Before Linux 2.6.25, the line of a partition has four:
 /// reads, sectors read, writes, sectors written.
 fn counts(words: &mut dyn Iterator<Item = &[u8]>) -> Counts {
     let counts: Counts = text::numbers(words);
@@ -216,7 +218,8 @@ impl Disks {
         self.partitions.end();
     }
 
-    /// Calls `visit` with the contents of a file of each disk below /sys/block.
+    /// Calls `visit` with the contents of one file for each disk below
+    /// /sys/block.
     fn each_attribute(
         &self,
         attribute: &str,
@@ -224,7 +227,7 @@ impl Disks {
         mut visit: impl FnMut(i32, &[u8]),
     ) {
         for (number, _) in self.disks.rows() {
-            // Device names with a slash have an exclamation mark there.
+            // /sys writes an exclamation mark for a slash in a device's name.
             let name = self.disks.name(*number).replace('/', "!");
             if let Some(contents) = files.read(&format!("sys/block/{name}/{attribute}")) {
                 visit(*number, contents);
@@ -233,7 +236,8 @@ impl Disks {
     }
 }
 
-/// The scheduler in brackets; a disk that has no choice names its only one bare.
+/// The scheduler in brackets. A disk without a choice names its only scheduler
+/// without brackets.
 fn scheduler(contents: &[u8]) -> Option<&[u8]> {
     let bracketed = |word: &'_ [u8]| word.starts_with(b"[") && word.ends_with(b"]");
     let mut words = text::words(contents);

@@ -1,8 +1,8 @@
-//! Mounted file systems on devices of this host: where they are mounted,
-//! from /proc/self/mounts, and their sizes, from statvfs(3).
+//! Mounted file systems on devices of this host. /proc/self/mounts tells where
+//! they are mounted, statvfs(3) their sizes.
 //!
-//! An instance is a device. Of several mounts of one device the first
-//! counts.
+//! An instance is a device. If a device is mounted more than once, the first
+//! mount counts.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// What a row delivers of each file system.
+/// What a table row delivers for each file system.
 #[derive(Clone, Copy)]
 enum Content {
-    /// A number of statvfs(3).
+    /// A number from statvfs(3).
     Stat(fn(&StatVfs) -> Option<u64>),
-    /// Used space in percent of what users can have.
+    /// Used space in percent of the space that users can have.
     Full,
-    /// Directory it is mounted on.
+    /// Directory that the file system is mounted on.
     MountDir,
-    /// Whether it is mounted read-only.
+    /// Whether the file system is mounted read-only.
     ReadOnly,
     /// Number of file systems.
     Number,
 }
 
-/// Kilobytes of a number of blocks.
+/// Size in kilobytes of a number of blocks.
 fn kilobytes(stat: &StatVfs, blocks: u64) -> Option<u64> {
     Some(blocks.checked_mul(stat.f_frsize)? / 1024)
 }
@@ -58,8 +58,8 @@ static TABLE: &[Row<Content>] = &[
     row("filesys.readonly", (5, 11), U32, Instant, NONE, Content::ReadOnly, "1 for a file system that is mounted read-only, else 0.").over(FILESYS),
 ];
 
-/// Types that are not file systems on a device, or not on one of this host,
-/// whatever their device is called.
+/// Types of file systems that are never on a device of this host, whatever
+/// their device is called.
 const PSEUDO: [&[u8]; 13] = [
     b"autofs",
     b"cgroup",
@@ -76,7 +76,8 @@ const PSEUDO: [&[u8]; 13] = [
     b"tmpfs",
 ];
 
-/// Whatever the root is on counts, other mounts only with a device of this host.
+/// True for a mount that counts: the root, whatever it is on, and every mount
+/// of a device of this host.
 fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
     (device.starts_with(b"/dev") || directory == b"/") && !PSEUDO.contains(&kind)
 }
@@ -84,7 +85,7 @@ fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
 struct Mount {
     directory: Box<[u8]>,
     read_only: bool,
-    /// What statvfs(3) said in this fetch, if it was asked.
+    /// The answer of statvfs(3) in this fetch. The outer `None`: not asked yet.
     stat: Option<Option<StatVfs>>,
 }
 

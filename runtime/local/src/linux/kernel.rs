@@ -17,22 +17,22 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// What a row delivers.
+/// What a table row delivers.
 #[derive(Clone, Copy)]
 enum Content {
     /// The three load averages.
     Load,
-    /// A number of /proc/loadavg.
+    /// A number from /proc/loadavg.
     Tasks(fn(&LoadAverage) -> u32),
-    /// A number of seconds of /proc/uptime.
+    /// A number of seconds from /proc/uptime.
     Uptime(fn(&Uptime) -> f64),
-    /// A string of uname(2).
+    /// A string from uname(2).
     Uname(fn(&rustix::system::Uname) -> &std::ffi::CStr),
     /// Bytes in a page of memory.
     PageSize,
-    /// Averages of the stalls of a resource: its file, and which line.
+    /// The share of time that tasks stalled, averaged over three spans.
     StallShare(Stall),
-    /// Their total time.
+    /// The total time that tasks stalled.
     StallTime(Stall),
 }
 
@@ -78,13 +78,13 @@ static TABLE: &[Row<Content>] = &[
     row("kernel.all.pressure.irq.full.total", (93, 1), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/irq", "full")), "Time that all tasks that were not idle waited for the end of interrupts."),
 ];
 
-/// Instances of the load averages.
+/// The instances of the load averages.
 static LOADS: LazyLock<Arc<InstanceDomain>> = LazyLock::new(|| {
     let named = [(1, "1 minute"), (5, "5 minute"), (15, "15 minute")];
     Arc::new(InstanceDomain::new(named.map(|(number, name)| (number, name.into())).into()))
 });
 
-/// Instances of the averages of stalls, by the seconds they span.
+/// The instances of the stall averages, numbered by the seconds that they span.
 static SPANS: LazyLock<Arc<InstanceDomain>> = LazyLock::new(|| {
     let named = [(10, "10 second"), (60, "1 minute"), (300, "5 minute")];
     Arc::new(InstanceDomain::new(named.map(|(number, name)| (number, name.into())).into()))
@@ -100,7 +100,7 @@ pub(super) struct Kernel {
     pressure: Vec<Pressure>,
 }
 
-/// What was read of one line of one file.
+/// The numbers read from one line of one file.
 struct Pressure {
     of: Stall,
     read: ReadMark,

@@ -1,9 +1,9 @@
-//! Files that name their numbers: /proc/meminfo, /proc/vmstat, and the
+//! Files that give a name to each number: /proc/meminfo, /proc/vmstat, and the
 //! protocol statistics of /proc/net.
 //!
 //! Each file is read into a map from key to number. The tables of
-//! [`super::memory`], [`super::vmstat`] and [`super::protocols`] say which
-//! key, or which sum or difference of several, a metric is.
+//! [`super::memory`], [`super::vmstat`] and [`super::protocols`] say which key
+//! a metric reads, or which sum or difference of keys.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::agent::{Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// Where the value of a metric is.
+/// The file and the number in it that a metric delivers.
 #[derive(Clone, Copy)]
 pub(super) struct Content {
     pub file: File,
@@ -33,21 +33,21 @@ pub(super) enum File {
     Sockstat6,
 }
 
-/// How a number comes out of a file's keys.
+/// How a number is computed from a file's keys.
 #[derive(Clone, Copy)]
 pub(super) enum Number {
-    /// That of one key.
+    /// The number of one key.
     Key(&'static str),
-    /// Made of several.
+    /// A number computed from several keys.
     Of(fn(&Keys) -> Option<u64>),
-    /// One that the kernel does not count.
+    /// A number that the kernel does not count.
     Unsupported,
 }
 
-/// Reads a file's contents into its keys.
+/// Reads the contents of a file into keys.
 type Parse = fn(&[u8], &mut Keys);
 
-/// Name and form of each file.
+/// The name and parser of each file.
 const FORMATS: [(&str, Parse); 6] = [
     ("proc/meminfo", colon_lines),
     ("proc/vmstat", word_lines),
@@ -59,7 +59,8 @@ const FORMATS: [(&str, Parse); 6] = [
 
 const TABLES: [&[Row<Content>]; 3] = [memory::TABLE, vmstat::TABLE, protocols::TABLE];
 
-/// The numbers of a file by key. Keys of a protocol are `Protocol.Key`.
+/// The numbers of a file by key. The key of a protocol's number is
+/// `Protocol.Key`.
 #[derive(Default)]
 pub(super) struct Keys {
     numbers: HashMap<Box<str>, Entry>,
@@ -74,7 +75,8 @@ struct Entry {
 }
 
 impl Keys {
-    /// The number of a key, if the file has it and it is one.
+    /// The number of a key. `None` if the file lacks the key or its value is no
+    /// number.
     pub fn get(&self, key: &str) -> Option<u64> {
         let entry = self.numbers.get(key)?;
         if entry.reading == self.reading { entry.number } else { None }
@@ -85,7 +87,7 @@ impl Keys {
         self.added = 0;
     }
 
-    /// Adds a key; of several equal ones the first counts.
+    /// Adds a key. The first of several equal keys counts.
     fn add(&mut self, section: &[u8], key: &[u8], number: Option<u64>) {
         let (Ok(section), Ok(key)) = (std::str::from_utf8(section), std::str::from_utf8(key))
         else {
@@ -108,8 +110,8 @@ impl Keys {
         self.added += 1;
     }
 
-    /// Forgets keys that the file no longer has, once there are as many of
-    /// them as of the others.
+    /// Forgets keys that the file no longer has, once they outnumber the keys
+    /// that it has.
     fn end(&mut self) {
         if self.numbers.len() > 2 * self.added {
             self.numbers.retain(|_, entry| entry.reading == self.reading);
@@ -136,8 +138,8 @@ fn word_lines(contents: &[u8], keys: &mut Keys) {
     }
 }
 
-/// Pairs of lines, `Protocol: key key` and `Protocol: number number`. A
-/// number may be -1, for one without bound; as unsigned, that is the largest.
+/// Pairs of lines, `Protocol: key key` and `Protocol: number number`. The
+/// number -1 means "no limit" and becomes the largest unsigned number.
 fn line_pairs(contents: &[u8], keys: &mut Keys) {
     let mut lines = text::lines(contents).peekable();
     while let Some(header) = lines.next() {
@@ -165,7 +167,7 @@ fn word_pairs(contents: &[u8], keys: &mut Keys) {
     }
 }
 
-/// Reader of all files of this kind.
+/// Reader of all files with keys.
 #[derive(Default)]
 pub(super) struct KeyedFiles {
     files: [(ReadMark, Keys); FORMATS.len()],

@@ -1,8 +1,9 @@
 //! Labels and help of instance domains, and labels of metrics, as pmdalinux(1)
-//! has them.
+//! gives them.
 //!
-//! Two tables: what a domain and each of its instances is, and which metrics
-//! are of the processors as a whole. Values of metrics are not known here.
+//! One table describes the domains and the labels of their instances. The other
+//! lists the metrics about all processors together. Values of metrics are not
+//! known here.
 
 use std::borrow::Cow;
 
@@ -12,13 +13,13 @@ use pmderive_core::model::{
 
 use super::table::{DOMAIN, indom};
 
-/// An instance domain.
+/// The help and labels of an instance domain.
 struct Domain {
     serial: u32,
     help: &'static str,
-    /// JSON of its labels; empty when it has none.
+    /// JSON of the domain's labels; empty if it has none.
     labels: &'static str,
-    /// Name of the label that each instance has, and where its value comes from.
+    /// Name of the label that each instance has, and the source of its value.
     instance: Option<(&'static str, InstanceValue)>,
 }
 
@@ -27,7 +28,7 @@ struct Domain {
 enum InstanceValue {
     /// The name of the instance.
     Name,
-    /// The number behind this prefix of the name.
+    /// The number that follows this prefix in the name.
     NumberAfter(&'static str),
 }
 
@@ -40,7 +41,7 @@ static DOMAINS: &[Domain] = &[
     Domain { serial: indom::LOAD, help: "Load averages over 1, 5 and 15 minutes.", labels: "", instance: None },
     Domain { serial: indom::INTERFACE, help: "The network interfaces.", labels: r#"{"device_type":"interface","indom_name":"per interface"}"#, instance: Some(("interface", Name)) },
     Domain { serial: indom::FILESYS, help: "The mounted file systems on block devices.", labels: "", instance: None },
-    Domain { serial: indom::SWAP, help: "The areas to swap to.", labels: r#"{"device_type":["block","memory"],"indom_name":"per swap device"}"#, instance: None },
+    Domain { serial: indom::SWAP, help: "The swap areas.", labels: r#"{"device_type":["block","memory"],"indom_name":"per swap device"}"#, instance: None },
     Domain { serial: indom::PARTITION, help: "The partitions of disks.", labels: r#"{"device_type":"block","indom_name":"per partition"}"#, instance: Some(("device_name", Name)) },
     Domain { serial: indom::PRESSURE, help: "Averages of stalls over 10 seconds, 1 minute and 5 minutes.", labels: "", instance: None },
 ];
@@ -58,7 +59,7 @@ pub(super) fn domain_help(indom: InDom) -> Option<Cow<'static, str>> {
     domain(indom).map(|domain| domain.help.into())
 }
 
-/// The set of an instance domain or of a metric, if it has labels.
+/// The label set of an instance domain or of a metric, if it has labels.
 pub(super) fn set_of(level: LabelLevel) -> Option<LabelSet> {
     let json = match level {
         LabelLevel::InDom(indom) => domain(indom)?.labels,
@@ -73,7 +74,8 @@ fn is_of_all_processors(pmid: Pmid) -> bool {
     (pmid.domain(), pmid.cluster()) == (DOMAIN, 0) && OF_ALL_PROCESSORS.contains(&pmid.item())
 }
 
-/// The sets of the instances of a domain, if they have labels.
+/// The label set of each instance of a domain. Empty if its instances have no
+/// labels.
 pub(super) fn sets_of_instances(indom: InDom, instances: &InstanceDomain) -> Vec<LabelSet> {
     let flags = LabelFlags(LabelLevel::Instances(indom).bit());
     let Some((label, value)) = domain(indom).and_then(|domain| domain.instance) else {

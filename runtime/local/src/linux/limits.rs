@@ -1,5 +1,5 @@
-//! Numbers and limits of the kernel that have a small file of their own,
-//! most of them below /proc/sys.
+//! Numbers and limits of the kernel, each in a small file of its own, most of
+//! them below /proc/sys.
 
 use pmderive_core::model::{PmStatus, Semantics::*, ValueType::*};
 

@@ -1,4 +1,4 @@
-//! Memory as /proc/meminfo has it, and the counts of pages swapped.
+//! Memory from /proc/meminfo, and the size of swap.
 
 use pmderive_core::model::{Semantics::*, ValueType::*};
 
@@ -13,7 +13,7 @@ const fn of(compute: fn(&Keys) -> Option<u64>) -> Content {
     Content { file: File::Meminfo, value: Number::Of(compute) }
 }
 
-/// A pair of keys' difference in kilobytes.
+/// The difference of two keys.
 fn less(keys: &Keys, whole: &str, part: &str) -> Option<u64> {
     keys.get(whole)?.checked_sub(keys.get(part)?)
 }
@@ -23,18 +23,18 @@ fn bytes(kilobytes: Option<u64>) -> Option<u64> {
     kilobytes?.checked_mul(1024)
 }
 
-/// Bytes of a number of huge pages.
+/// Size in bytes of a number of huge pages.
 fn huge_pages(keys: &Keys, key: &str) -> Option<u64> {
     keys.get(key)?.checked_mul(bytes(keys.get("Hugepagesize"))?)
 }
 
-/// Memory that is in use for other things than buffers and cache.
+/// Memory in use for purposes other than buffers and cache.
 fn other(keys: &Keys) -> Option<u64> {
     let used = less(keys, "MemTotal", "MemFree")?;
     used.checked_sub(keys.get("Cached")?)?.checked_sub(keys.get("Buffers")?)
 }
 
-/// Cache that need not be written back before it is given up.
+/// Cache that can be given up without writing it back.
 fn clean_cache(keys: &Keys) -> Option<u64> {
     keys.get("Cached")?.checked_sub(keys.get("Dirty")?)?.checked_sub(keys.get("Writeback")?)
 }
@@ -62,9 +62,9 @@ pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.util.unevictable", (1, 40), U64, Instant, KBYTE, key("Unevictable"), "Memory that cannot be reclaimed."),
     row("mem.util.mlocked", (1, 41), U64, Instant, KBYTE, key("Mlocked"), "Memory locked by mlock(2)."),
     row("mem.util.highTotal", (1, 16), U64, Instant, KBYTE, key("HighTotal"), "Memory outside the kernel's own mapping, on 32-bit systems."),
-    row("mem.util.highFree", (1, 17), U64, Instant, KBYTE, key("HighFree"), "What is free of it."),
+    row("mem.util.highFree", (1, 17), U64, Instant, KBYTE, key("HighFree"), "Free memory outside the kernel's own mapping, on 32-bit systems."),
     row("mem.util.lowTotal", (1, 18), U64, Instant, KBYTE, key("LowTotal"), "Memory inside the kernel's own mapping, on 32-bit systems."),
-    row("mem.util.lowFree", (1, 19), U64, Instant, KBYTE, key("LowFree"), "What is free of it."),
+    row("mem.util.lowFree", (1, 19), U64, Instant, KBYTE, key("LowFree"), "Free memory inside the kernel's own mapping, on 32-bit systems."),
     row("mem.util.swapTotal", (1, 20), U64, Instant, KBYTE, key("SwapTotal"), "Space of all swap areas."),
     row("mem.util.swapFree", (1, 21), U64, Instant, KBYTE, key("SwapFree"), "Space of the swap areas that is free."),
     row("mem.util.dirty", (1, 22), U64, Instant, KBYTE, key("Dirty"), "Memory that waits to be written to disk."),
@@ -73,8 +73,8 @@ pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.util.mapped", (1, 24), U64, Instant, KBYTE, key("Mapped"), "Pages of files that processes have mapped."),
     row("mem.util.shmem", (1, 42), U64, Instant, KBYTE, key("Shmem"), "Shared memory and temporary file systems in memory."),
     row("mem.util.slab", (1, 25), U64, Instant, KBYTE, key("Slab"), "Caches of the kernel's own data structures."),
-    row("mem.util.slabReclaimable", (1, 34), U64, Instant, KBYTE, key("SReclaimable"), "The part of those caches that can be reclaimed."),
-    row("mem.util.slabUnreclaimable", (1, 35), U64, Instant, KBYTE, key("SUnreclaim"), "The part of those caches that cannot."),
+    row("mem.util.slabReclaimable", (1, 34), U64, Instant, KBYTE, key("SReclaimable"), "Caches of the kernel's own data structures that can be reclaimed."),
+    row("mem.util.slabUnreclaimable", (1, 35), U64, Instant, KBYTE, key("SUnreclaim"), "Caches of the kernel's own data structures that cannot be reclaimed."),
     row("mem.util.kernelStack", (1, 43), U64, Instant, KBYTE, key("KernelStack"), "Kernel stacks of tasks."),
     row("mem.util.pageTables", (1, 27), U64, Instant, KBYTE, key("PageTables"), "Page tables."),
     row("mem.util.NFS_Unstable", (1, 33), U64, Instant, KBYTE, key("NFS_Unstable"), "Pages that an NFS server has but has not committed yet."),
@@ -82,8 +82,8 @@ pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.util.commitLimit", (1, 31), U64, Instant, KBYTE, key("CommitLimit"), "Memory that may be promised under strict accounting."),
     row("mem.util.committed_AS", (1, 26), U64, Instant, KBYTE, key("Committed_AS"), "Memory that has been promised to processes."),
     row("mem.util.vmallocTotal", (1, 50), U64, Instant, KBYTE, key("VmallocTotal"), "Address space for the kernel's virtual allocations."),
-    row("mem.util.vmallocUsed", (1, 51), U64, Instant, KBYTE, key("VmallocUsed"), "What is used of it."),
-    row("mem.util.vmallocChunk", (1, 52), U64, Instant, KBYTE, key("VmallocChunk"), "The largest part of it in one piece."),
+    row("mem.util.vmallocUsed", (1, 51), U64, Instant, KBYTE, key("VmallocUsed"), "Address space in use for the kernel's virtual allocations."),
+    row("mem.util.vmallocChunk", (1, 52), U64, Instant, KBYTE, key("VmallocChunk"), "Largest free piece of address space for the kernel's virtual allocations."),
     row("mem.util.corrupthardware", (1, 55), U64, Instant, KBYTE, key("HardwareCorrupted"), "Memory that is no longer used because it is defective."),
     row("mem.util.anonhugepages", (1, 56), U64, Instant, KBYTE, key("AnonHugePages"), "Huge pages of processes that belong to no file."),
     row("mem.util.mmap_copy", (1, 53), U64, Instant, KBYTE, key("MmapCopy"), "Memory for private copies of mappings, on systems without memory management."),
@@ -98,8 +98,8 @@ pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.util.hugepagesRsvd", (1, 46), U64, Instant, COUNT, key("HugePages_Rsvd"), "Huge pages that are promised but not in use yet."),
     row("mem.util.hugepagesSurp", (1, 47), U64, Instant, COUNT, key("HugePages_Surp"), "Huge pages beyond the size that the pool is set to."),
     row("mem.util.hugepagesTotalBytes", (1, 60), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Total")), "Size of the pool of huge pages."),
-    row("mem.util.hugepagesFreeBytes", (1, 61), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Free")), "What is free of the pool of huge pages."),
-    row("mem.util.hugepagesRsvdBytes", (1, 62), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Rsvd")), "What is promised of the pool of huge pages."),
+    row("mem.util.hugepagesFreeBytes", (1, 61), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Free")), "Size of the free huge pages in the pool."),
+    row("mem.util.hugepagesRsvdBytes", (1, 62), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Rsvd")), "Size of the huge pages that are promised but not in use yet."),
     row("mem.util.hugepagesSurpBytes", (1, 63), U64, Instant, BYTE, of(|keys| huge_pages(keys, "HugePages_Surp")), "Size of the huge pages beyond what the pool is set to."),
     row("hinv.hugepagesize", (1, 59), U32, Discrete, BYTE, of(|keys| bytes(keys.get("Hugepagesize"))), "Size of a huge page."),
     row("swap.length", (1, 6), U64, Instant, BYTE, of(|keys| bytes(keys.get("SwapTotal"))), "Space of all swap areas."),

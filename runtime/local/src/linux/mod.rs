@@ -1,11 +1,11 @@
-//! The agent for a Linux host: pmdalinux(1)'s metrics, read from /proc and
-//! /sys by this process itself.
+//! The agent for a Linux host. It serves the metrics of pmdalinux(1) and reads
+//! /proc and /sys itself.
 //!
-//! Each area of metrics has a file with a table and the reader of the files
-//! it needs; a table's row says which value of what was read is the
-//! metric's. A fetch reads each file at most once and only if one of the
-//! metrics asked for needs it. What the kernel does not provide, or provides
-//! in a form that is not understood, has no value; nothing is made up.
+//! Each area of metrics has a file with a table and with the reader of the
+//! files that it needs. A row of the table selects the metric's value from what
+//! was read. A fetch reads each file at most once, and only if one of its
+//! metrics needs the file. A metric has no value where the kernel does not
+//! provide it, or provides it in an unknown form; nothing is made up.
 
 mod cpu;
 mod cpuinfo;
@@ -34,11 +34,11 @@ use super::agent::{Agent, Metric, Values};
 use super::files::Files;
 
 /// Metrics of the Linux kernel, with the names, identifiers, types, units,
-/// semantics and instances that pmdalinux(1) of PCP 6.0.3 has for them.
+/// semantics and instances that pmdalinux(1) of PCP 6.0.3 gives them.
 pub struct LinuxAgent {
     files: Files,
     areas: Vec<Box<dyn Area>>,
-    /// Area and row of each metric.
+    /// The area of each metric, and the row in the area's table.
     rows: HashMap<Pmid, (usize, usize)>,
 }
 
@@ -48,9 +48,10 @@ impl LinuxAgent {
         LinuxAgent::with_root(PathBuf::from("/"))
     }
 
-    /// The agent for a tree with `proc` and `sys` below `root`: a recorded one,
-    /// or a host's as a container sees it. What is asked of the kernel directly
-    /// (uname(2), page size, clock ticks) still comes from this host.
+    /// The agent for the tree `root`, which has `proc` and `sys` in it: a
+    /// recorded tree, or a host's as a container sees it. Facts that come from
+    /// the kernel directly (uname(2), page size, clock ticks) are still those
+    /// of this host.
     pub fn with_root(root: impl Into<PathBuf>) -> LinuxAgent {
         let areas = areas();
         let mut rows = HashMap::new();
@@ -129,8 +130,8 @@ impl Agent for LinuxAgent {
     }
 }
 
-/// Reads `data`, then its first half, as each of the files that the agent
-/// parses, and checks that no instance has two values. For fuzzing.
+/// Reads `data`, then its first half, as each file that the agent parses, and
+/// checks that no instance has two values. For fuzzing.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_linux_files(data: &[u8]) {
     use std::collections::HashSet;

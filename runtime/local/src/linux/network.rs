@@ -12,7 +12,8 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// The numbers of an interface's line, received ones first.
+/// The numbers of an interface's line: first those for receiving, then those
+/// for sending.
 type Counts = [Option<u64>; 16];
 
 const IN_BYTES: usize = 0;
@@ -32,10 +33,10 @@ const COLLISIONS: usize = 13;
 const OUT_CARRIER: usize = 14;
 const OUT_COMPRESSED: usize = 15;
 
-/// Bit of an interface's flags that says that it is up (`netdevice(7)`).
+/// The bit in an interface's flags that means "up" (`netdevice(7)`).
 const IFF_UP: u64 = 0x1;
 
-/// What a row delivers of each interface.
+/// What a table row delivers for each interface.
 #[derive(Clone, Copy)]
 enum Content {
     /// A count.
@@ -46,14 +47,15 @@ enum Content {
     Mtu,
     /// 1 half, 2 full duplex.
     Duplex,
-    /// Bytes per second at best.
+    /// The highest speed in bytes per second.
     BaudRate,
-    /// The same in millions.
+    /// The highest speed in millions of bytes per second.
     Speed,
-    /// Whether it is up.
+    /// Whether the interface is up.
     Up,
-    /// Whether it is up and operational: its flag `IFF_RUNNING`, which /sys
-    /// does not show but which the kernel derives from these two.
+    /// Whether the interface is up and operational. This is its flag
+    /// `IFF_RUNNING`; /sys does not show it, but the kernel derives it from
+    /// these two.
     Running,
 }
 
@@ -90,7 +92,7 @@ static TABLE: &[Row<Content>] = &[
     row("hinv.ninterface", (3, 27), U32, Discrete, NONE, Content::Number, "Number of network interfaces."),
 ];
 
-/// Reader of /proc/net/dev and of the interfaces' files below /sys.
+/// Reader of /proc/net/dev and of the interfaces' files in /sys/class/net.
 #[derive(Default)]
 pub(super) struct Interfaces {
     read: ReadMark,
@@ -104,7 +106,7 @@ impl Interfaces {
         }
         let contents = files.read("proc/net/dev");
         self.interfaces.begin(contents.is_some());
-        // Of the two lines of headings, none has a colon.
+        // The two heading lines have no colon.
         for line in text::lines(contents.unwrap_or_default()) {
             let Some((name, counts)) = text::split_once(line, b':') else { continue };
             let name = text::text(name.trim_ascii());
@@ -115,7 +117,8 @@ impl Interfaces {
         self.interfaces.end();
     }
 
-    /// Adds a number that is made of files of each interface below /sys/class/net.
+    /// Adds a number for each interface, computed from its files below
+    /// /sys/class/net.
     fn put_each(
         &self,
         files: &mut Files,
@@ -151,13 +154,14 @@ impl Attributes<'_> {
     }
 }
 
-/// Flags are written as a hexadecimal number.
+/// The kernel writes flags as a hexadecimal number.
 fn flags(word: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(word.strip_prefix(b"0x")?).ok()?;
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Megabits per second; negative, or all ones, when the interface does not know.
+/// Megabits per second. The word is negative or `u32::MAX` if the interface
+/// does not know its speed.
 fn megabits(word: &[u8]) -> Option<u64> {
     text::number::<u64>(word).filter(|speed| *speed != u64::from(u32::MAX))
 }

@@ -1,7 +1,6 @@
-//! The areas to swap to, from /proc/swaps.
+//! Swap areas, from /proc/swaps.
 //!
-//! An area is named as the kernel writes it, escapes included, as pmdalinux
-//! does.
+//! The name of an area is the kernel's, escapes included, as in pmdalinux.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use crate::agent::{Metric, Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// What a row delivers of each area.
+/// What a table row delivers for each area.
 #[derive(Clone, Copy)]
 enum Content {
-    /// Kilobytes.
+    /// A size in kilobytes.
     Size(fn(&SwapArea) -> Option<u64>),
     /// The priority, which may be negative.
     Priority,
@@ -52,7 +51,7 @@ impl Swap {
         }
         let contents = files.read("proc/swaps");
         self.areas.begin(contents.is_some());
-        // The first line has the names of the columns.
+        // The first line names the columns.
         for line in text::lines(contents.unwrap_or_default()).skip(1) {
             let mut words = text::words(line);
             let Some(name) = words.next() else { continue };

@@ -1,5 +1,5 @@
-//! What all areas have in common: rows of the tables of metrics, instance
-//! domains, devices.
+//! Shared parts of all areas: rows of the metric tables, instance domains,
+//! devices.
 //!
 //! Names, numbers, types, semantics and units are those of pmdalinux(1).
 
@@ -26,7 +26,7 @@ pub(super) mod indom {
     pub const INTERFACE: u32 = 3;
     /// Mounted file systems on devices of this host.
     pub const FILESYS: u32 = 5;
-    /// Areas to swap to.
+    /// Swap areas.
     pub const SWAP: u32 = 6;
     /// Partitions of disks.
     pub const PARTITION: u32 = 10;
@@ -34,7 +34,7 @@ pub(super) mod indom {
     pub const PRESSURE: u32 = 37;
 }
 
-/// A row of one of pmdalinux(1)'s metrics with one value.
+/// A row for a metric of pmdalinux(1) with a single value.
 pub(super) const fn row<V>(
     name: &'static str,
     number: (u32, u32),
@@ -50,10 +50,11 @@ pub(super) const fn row<V>(
 
 /// A group of metrics that are read from the same files.
 pub(super) trait Area: Send {
-    /// The metrics; the position of each is its row.
+    /// The metrics. A metric's position in this list is its row.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// Adds the values of a row, reading what this fetch has not read yet.
+    /// Adds the values of a row. Reads the files that this fetch has not read
+    /// yet.
     fn fetch(
         &mut self,
         row: usize,
@@ -61,20 +62,21 @@ pub(super) trait Area: Send {
         values: &mut Values<'_, '_>,
     ) -> Result<(), PmStatus>;
 
-    /// The instance domain with this serial number, if it is this area's.
+    /// The instance domain with this serial number, if it belongs to this area.
     fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
         let _ = (serial, files);
         None
     }
 }
 
-/// Sum of counters that are all known. It wraps as they do, so that
-/// differences between two sums stay right.
+/// The sum of counters, if all are known. The sum wraps as the counters do, so
+/// that the difference of two sums stays right.
 pub(super) fn sum<const N: usize>(counters: [Option<u64>; N]) -> Option<u64> {
     counters.into_iter().try_fold(0u64, |sum, counter| Some(sum.wrapping_add(counter?)))
 }
 
-/// One row of numbers for each device of a kind, as several files of the kernel have them.
+/// One row of numbers for each device. Several files of the kernel have this
+/// form.
 pub(super) struct Devices<T> {
     instances: Instances,
     rows: Vec<(InstId, T)>,
@@ -88,19 +90,20 @@ impl<T> Default for Devices<T> {
 }
 
 impl<T> Devices<T> {
-    /// Forgets the rows of the previous reading. Whether their file can be
-    /// read now tells having no devices from not knowing them.
+    /// Forgets the rows of the previous reading. `readable` says whether the
+    /// file can be read now: an unreadable file does not mean that there are no
+    /// devices.
     pub fn begin(&mut self, readable: bool) {
         self.rows.clear();
         self.readable = readable;
     }
 
-    /// Adds what was read of a device.
+    /// Adds the row of a device.
     pub fn add(&mut self, name: &str, row: T) {
         self.rows.push((self.instances.number(name), row));
     }
 
-    /// All devices are there: of several rows of one name the first stays.
+    /// Ends the reading. The first of several rows with one name stays.
     pub fn end(&mut self) {
         self.rows.sort_by_key(|(number, _)| *number);
         self.rows.dedup_by_key(|(number, _)| *number);
@@ -117,7 +120,7 @@ impl<T> Devices<T> {
         &self.rows
     }
 
-    /// The rows, to complete them with what is asked for only at need.
+    /// The rows, to complete them with facts that are fetched only on demand.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = (InstId, &mut T)> {
         self.rows.iter_mut().map(|(number, row)| (*number, row))
     }
@@ -127,7 +130,7 @@ impl<T> Devices<T> {
         self.instances.name(number).unwrap_or_default()
     }
 
-    /// The devices that were there at the latest reading.
+    /// The devices of the latest reading.
     pub fn domain(&self) -> Arc<InstanceDomain> {
         Arc::clone(self.instances.domain())
     }

@@ -1,5 +1,4 @@
-//! The readers against bytes that no kernel writes, and against devices that
-//! come and go.
+//! The readers meet bytes that no kernel writes, and devices that come and go.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::table::indom;
 use super::*;
 use crate::LocalContext;
 
-/// The files of the recorded trees, each of which is a seed.
+/// The files of the recorded trees. Each file is a seed.
 fn seeds() -> Vec<Vec<u8>> {
     fn collect(directory: &Path, seeds: &mut Vec<Vec<u8>>) {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -37,7 +36,7 @@ fn no_bytes_are_too_strange() {
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     for seed in seeds() {
         fuzz_linux_files(&seed);
-        // Truncation at every byte of the short files, and at some of the long ones.
+        // Cut short files at every byte, long ones at some bytes.
         for end in (0..seed.len()).step_by(1 + seed.len() / 40) {
             fuzz_linux_files(&seed[..end]);
         }
@@ -58,7 +57,7 @@ fn no_bytes_are_too_strange() {
 
 #[test]
 fn the_tables_fit_together() {
-    // Attaching refuses names and identifiers that occur twice.
+    // Attaching refuses a name or identifier that occurs twice.
     let agent = LinuxAgent::new();
     let metrics = agent.metrics();
     LocalContext::with_agents(vec![Box::new(agent)]).unwrap();

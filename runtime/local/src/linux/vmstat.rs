@@ -15,7 +15,7 @@ const fn of(compute: fn(&Keys) -> Option<u64>) -> Content {
 
 const UNSUPPORTED: Content = Content { file: File::Vmstat, value: Number::Unsupported };
 
-/// Pages of the kernel's caches, which kernels since 2.6.18 count in two parts.
+/// Pages of the kernel's caches. Kernels since 2.6.18 count them in two parts.
 fn slab(keys: &Keys) -> Option<u64> {
     let parts = || keys.get("nr_slab_reclaimable")?.checked_add(keys.get("nr_slab_unreclaimable")?);
     keys.get("nr_slab").or_else(parts)

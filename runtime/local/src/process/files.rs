@@ -1,8 +1,8 @@
-//! The files of processes: which processes there are, and what each kind of
-//! file holds for each of them.
+//! The files of processes: the list of processes, and the contents of each kind
+//! of file for each process.
 //!
-//! Everything is read at most once per fetch, into one buffer per kind. What
-//! the bytes mean is not known here.
+//! Everything is read at most once per fetch, into one buffer per kind. This
+//! module does not know what the bytes mean.
 
 use std::fs;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use pmderive_core::model::{InDom, InstId, InstanceProfile};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// Kinds of files below /proc/PID.
+/// A kind of file below /proc/PID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `stat`, see proc_pid_stat(5).
@@ -44,15 +44,15 @@ pub(super) enum Kind {
     AutoGroup,
     /// `oom_score`.
     OutOfMemoryScore,
-    /// What the link `exe` leads to.
+    /// The target of the link `exe`.
     Executable,
-    /// What the link `cwd` leads to.
+    /// The target of the link `cwd`.
     WorkingDirectory,
     /// The number of entries of `fd`, as decimal digits.
     Descriptors,
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 const KINDS: usize = Kind::Descriptors as usize + 1;
 
 impl Kind {
@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// The processes of a fetch and what was read of them.
+/// The processes of a fetch, and the contents of their files.
 #[derive(Default)]
 pub(super) struct ProcessFiles {
     listed: ReadMark,
@@ -93,17 +93,17 @@ pub(super) struct ProcessFiles {
 #[derive(Default)]
 struct Column {
     read: ReadMark,
-    /// What all files hold, one after the other.
+    /// The contents of all files, one after the other.
     bytes: Vec<u8>,
-    /// Where each file's contents are, parallel to the processes; `None` for
-    /// those that were not or could not be read.
+    /// The place of each file's contents in `bytes`, parallel to the processes.
+    /// `None` for a file that was not or could not be read.
     ranges: Vec<Option<Range<usize>>>,
-    /// True when the files of all processes were to be read.
+    /// True if the files of all processes were wanted.
     is_complete: bool,
 }
 
 impl ProcessFiles {
-    /// Finds out which processes there are, once per fetch.
+    /// Lists the processes, once per fetch.
     pub fn list(&mut self, files: &mut Files) {
         if !self.listed.is_due(files) {
             return;
@@ -120,8 +120,9 @@ impl ProcessFiles {
         &self.pids
     }
 
-    /// Reads the files of a kind, once per fetch, of the processes that the
-    /// profile admits.
+    /// Reads the files of a kind for the processes that the profile admits,
+    /// once per fetch. A fetch reads twice only when a later profile admits all
+    /// processes and the first did not.
     pub fn read(&mut self, kind: Kind, files: &mut Files, profile: &InstanceProfile, indom: InDom) {
         let wants_all = profile.is_everything();
         let column = &mut self.kinds[kind as usize];
@@ -145,14 +146,14 @@ impl ProcessFiles {
         }
     }
 
-    /// What a kind of file holds for the process at a position.
+    /// The contents of a kind of file for the process at a position.
     pub fn contents(&self, kind: Kind, position: usize) -> Option<&[u8]> {
         let column = &self.kinds[kind as usize];
         column.bytes.get(column.ranges.get(position)?.clone()?)
     }
 }
 
-/// Appends what is at a path; false if that cannot be found out.
+/// Appends the contents at a path. Returns false if they cannot be read.
 fn append(kind: Kind, path: &str, files: &mut Files, bytes: &mut Vec<u8>) -> bool {
     match kind {
         Kind::Executable | Kind::WorkingDirectory => {

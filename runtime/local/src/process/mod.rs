@@ -1,11 +1,11 @@
-//! The agent for the processes of a Linux host: pmdaproc(1)'s metrics, read
-//! from /proc by this process itself.
+//! The agent for the processes of a Linux host. It serves the metrics of
+//! pmdaproc(1) and reads /proc itself.
 //!
-//! The instance domain is large and changes all the time, and what is known of
-//! a process is spread over a dozen files. So a fetch reads a kind of file
-//! only if a metric asked for needs it, and only for processes that the
-//! profile admits (`pmAddProfile(3)`). A process that ends meanwhile, or whose
-//! files this user may not read, has no value.
+//! The instance domain is large and changes all the time, and the facts about a
+//! process are spread over a dozen files. So a fetch reads a kind of file only
+//! if one of its metrics needs it, and only for processes that the profile
+//! admits (`pmAddProfile(3)`). A process has no value if it ends meanwhile, or
+//! if this user may not read its files.
 
 mod files;
 mod table;
@@ -28,7 +28,7 @@ use super::table::{SINGLE, metrics, put_number};
 use super::text;
 
 /// Metrics of the processes of this host, with the names, identifiers, types,
-/// units, semantics and instances that pmdaproc(1) of PCP 6.0.3 has for them.
+/// units, semantics and instances that pmdaproc(1) of PCP 6.0.3 gives them.
 pub struct ProcessAgent {
     files: Files,
     processes: ProcessFiles,
@@ -43,8 +43,8 @@ impl ProcessAgent {
         ProcessAgent::with_root(PathBuf::from("/"))
     }
 
-    /// The agent for a tree with `proc` and `etc` below `root`: a recorded one,
-    /// or a host's as a container sees it.
+    /// The agent for the tree `root`, which has `proc` and `etc` in it: a
+    /// recorded tree, or a host's as a container sees it.
     pub fn with_root(root: impl Into<PathBuf>) -> ProcessAgent {
         let rows = TABLE.iter().zip(0..).map(|(row, position)| (row.pmid(), position)).collect();
         ProcessAgent {
@@ -56,8 +56,9 @@ impl ProcessAgent {
         }
     }
 
-    /// Name of a process as an instance: its number and the first word of its
-    /// command line, or its own name in parentheses.
+    /// Name of a process's instance: its number and the first word of its
+    /// command line. Without a command line, the program's name in parentheses
+    /// follows the number.
     fn instance_name(&mut self, position: usize, pid: InstId) -> Box<str> {
         let command = self.processes.contents(Kind::CommandLine, position).unwrap_or_default();
         let first = command.split(|byte| *byte == 0 || byte.is_ascii_whitespace()).next();
@@ -71,7 +72,7 @@ impl ProcessAgent {
         }
     }
 
-    /// Adds the values of a metric with the processes for instances.
+    /// Adds the values of a metric whose instances are the processes.
     fn fetch_each(&mut self, source: &Content, out: &mut Values<'_, '_>) {
         let Some(kind) = source.kind() else { return };
         self.processes.read(kind, &mut self.files, out.profile(), InDom::new(DOMAIN, PROCESSES));
@@ -85,7 +86,7 @@ impl ProcessAgent {
         }
     }
 
-    /// Number of processes in a state of the run queue.
+    /// Number of processes whose state `in_state` accepts.
     fn count(&mut self, in_state: fn(values::State) -> bool) -> u64 {
         let everyone = InstanceProfile::default();
         let indom = InDom::new(DOMAIN, PROCESSES);
@@ -164,7 +165,7 @@ impl Agent for ProcessAgent {
         Ok(Arc::clone(&self.domain))
     }
 
-    /// The number of a process alone will do, with zeros in front or without.
+    /// Also accepts the bare process number, with leading zeros or without.
     fn lookup_instance(&mut self, indom: InDom, name: &str) -> Result<InstId, PmStatus> {
         let domain = self.instance_domain(indom)?;
         let number = || name.parse().ok().filter(|pid| self.processes.pids().contains(pid));
@@ -190,8 +191,8 @@ impl Agent for ProcessAgent {
     }
 }
 
-/// Reads `data` as each of the files of a process, and as the files of users
-/// and groups. For fuzzing.
+/// Reads `data` as each kind of process file, and as the files of users and
+/// groups. For fuzzing.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_process_files(data: &[u8]) {
     use pmderive_core::model::Timestamp;
@@ -207,7 +208,7 @@ pub fn fuzz_process_files(data: &[u8]) {
     for (row, metric) in TABLE.iter().zip(metrics(TABLE)) {
         let mut out = Values::new(&mut writer, metric.desc, &everything);
         values::put(&row.value, data, &accounts, 1, &mut out);
-        // A value of another type than the metric's would make it fail.
+        // A value of another type than the metric's would give a status here.
         out.finish(Ok(()));
     }
     assert!(part.sets().all(|set| set.count.is_ok_and(|count| count <= 1)));

@@ -1,4 +1,4 @@
-//! The metrics of processes, and where the value of each is found.
+//! The metrics of processes, and the place of each metric's value.
 //!
 //! Names, numbers, types, semantics and units are those of pmdaproc(1).
 
@@ -14,14 +14,14 @@ pub(super) const DOMAIN: u32 = 3;
 /// Serial number of the instance domain of processes.
 pub(super) const PROCESSES: u32 = 9;
 
-/// Where a metric's value is.
+/// The place of a metric's value.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// The number of processes.
     Processes,
-    /// The number of processes in some states.
+    /// The number of processes in the states that this accepts.
     Count(fn(State) -> bool),
-    /// The number in a file of the whole system.
+    /// The number in a file below the root.
     Setting(&'static str),
     /// The number of the process.
     Pid,
@@ -33,11 +33,11 @@ pub(super) enum Content {
     Terminal,
     /// The scheduling policy of `stat`, by name.
     Policy,
-    /// A word, numbered from 0, behind a key of a file.
+    /// A word, numbered from 0, after a key of a file.
     Keyed(Kind, &'static str, usize, Form),
     /// The sum of two numbers of `status`.
     Sum(&'static str, &'static str),
-    /// A number of `status` less another, which may be larger: then it is 0.
+    /// A number of `status` minus another. It is 0 if the other is larger.
     Difference(&'static str, &'static str),
     /// The name of the user whose number is this word of `Uid`.
     User(usize),
@@ -45,7 +45,7 @@ pub(super) enum Content {
     Group(usize),
     /// A word of a file, numbered from 0.
     Word(Kind, usize, Form),
-    /// All of a file, as text.
+    /// A whole file, as text.
     Whole(Kind),
     /// The command line, as text.
     CommandLine,
@@ -66,7 +66,7 @@ pub(super) enum Form {
     Number,
     /// A number with a sign.
     Signed,
-    /// As it is.
+    /// The word itself.
     Text,
     /// A number of bytes, delivered in kilobytes.
     Bytes,
@@ -77,7 +77,7 @@ pub(super) enum Form {
 }
 
 impl Content {
-    /// The kind of file that has to be read of each process.
+    /// The kind of file that this needs of each process.
     pub fn kind(&self) -> Option<Kind> {
         Some(match *self {
             Content::Processes | Content::Count(_) | Content::Setting(_) | Content::Pid => {
@@ -95,7 +95,7 @@ impl Content {
         })
     }
 
-    /// True when names of users or groups are needed.
+    /// True if the value is the name of a user or group.
     pub fn needs_accounts(&self) -> bool {
         matches!(self, Content::User(_) | Content::Group(_))
     }

@@ -1,4 +1,4 @@
-//! Values of recorded files, and of this very process.
+//! Values from recorded files, and of this very process.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use pmderive_core::result::{ResultPart, ResultWriter};
 
 use super::*;
 
-/// What the metrics of an agent give, as text: name, instance and word or bytes.
+/// The values of all metrics of an agent as text lines: name, instance, and
+/// number or bytes.
 fn values(agent: &mut ProcessAgent, profile: &InstanceProfile) -> Vec<String> {
     agent.begin_fetch();
     let mut part = ResultPart::default();
@@ -34,7 +35,7 @@ fn values(agent: &mut ProcessAgent, profile: &InstanceProfile) -> Vec<String> {
     lines
 }
 
-/// A tree with two processes; the second one's files are not all as they should be.
+/// A tree with two processes. Some files of the second are damaged.
 fn tree() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory");
     let stat = "7 (a) b) c) S 1 6 5 34816 6 4194304 137 1 2 3 150 250 350 450 39 19 1 0 129392 2990080 388 1844674407 4294967295 4294967296 1 0 0 1 2 6 4 1 0 0 17 1 50 2 7 8 9 0 0 0 0 0 0 0 0";
@@ -85,7 +86,7 @@ fn recorded_files_have_the_values_that_they_say() {
     }
 }
 
-/// Of libraries that are mapped not everything is in memory.
+/// Mapped libraries need not be in memory as a whole.
 #[test]
 fn libraries_may_be_larger_than_what_is_in_memory() {
     let tree = tree();

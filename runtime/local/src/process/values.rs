@@ -1,7 +1,7 @@
-//! What the files of processes say, as values.
+//! Turns the contents of processes' files into values.
 //!
-//! Input: the contents of one file of one process. Output: at most one value.
-//! A file that is not as the kernel writes it gives none.
+//! Input: the contents of one file of one process. Output: at most one value. A
+//! file in a form that the kernel does not write gives no value.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::files::{Files, ReadMark};
 use crate::table::put_number;
 use crate::text;
 
-/// Longest text that is delivered of a file; more would be of no use.
+/// Longest text that is delivered from a file, in bytes.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// Names of users and groups.
+/// Names of users and groups by number.
 #[derive(Default)]
 pub(super) struct Accounts {
     read: ReadMark,
@@ -34,7 +34,8 @@ impl Accounts {
     }
 }
 
-/// Names by the number in the third field of each line; the first of each counts.
+/// Names by the number in the third field of each line. The first name of a
+/// number counts.
 fn names(contents: &[u8]) -> HashMap<u32, Box<str>> {
     let mut names = HashMap::new();
     for line in text::lines(contents) {
@@ -47,20 +48,20 @@ fn names(contents: &[u8]) -> HashMap<u32, Box<str>> {
     names
 }
 
-/// What a process is doing, see `proc.runq`.
+/// The state of a process, in the terms of `proc.runq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Runs or waits for a processor.
     Runnable,
     /// Waits for a device.
     Blocked,
-    /// Waits for something else, with memory of its own.
+    /// Waits for something other than a device, with pages in memory.
     Sleeping,
     /// Was stopped.
     Stopped,
     /// Waits without any page in memory.
     Swapped,
-    /// Has ended, which its parent does not know yet.
+    /// Has ended, and its parent has not waited for it yet.
     Defunct,
     /// Is part of the kernel.
     Kernel,
@@ -68,14 +69,16 @@ pub(super) enum State {
     Unknown,
 }
 
-/// The name between the parentheses of `stat`, which may contain anything.
+/// The program's name between the parentheses of `stat`. The name may contain
+/// any byte, even parentheses.
 pub(super) fn name_of(stat: &[u8]) -> Option<&[u8]> {
     let start = stat.iter().position(|byte| *byte == b'(')?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     stat.get(start + 1..end)
 }
 
-/// A word of `stat`, numbered from 1 as in proc_pid_stat(5); the state is the third.
+/// A word of `stat`, numbered from 1 as in proc_pid_stat(5). The state is word
+/// 3.
 fn stat_word(stat: &[u8], number: usize) -> Option<&[u8]> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     text::words(&stat[end + 1..]).nth(number.checked_sub(3)?)
@@ -97,13 +100,13 @@ pub(super) fn state_of(stat: &[u8]) -> Option<State> {
     })
 }
 
-/// The words behind a key at the beginning of a line.
+/// The rest of the line that begins with a key.
 fn keyed<'c>(contents: &'c [u8], key: &str) -> Option<&'c [u8]> {
     let line = text::lines(contents).find_map(|line| line.strip_prefix(key.as_bytes()))?;
     Some(line.strip_prefix(b":")?.trim_ascii())
 }
 
-/// Adds the value of one process, if its file has it.
+/// Adds the value of one process, if its file contains the value.
 pub(super) fn put(
     source: &Content,
     contents: &[u8],
@@ -183,13 +186,13 @@ pub(super) fn put(
                 out.put(pid, Value::I32(nice));
             }
         }
-        // These are not about files of one process.
+        // These values do not come from a file of one process.
         Content::Processes | Content::Count(_) | Content::Setting(_) | Content::Pid => {}
     }
 }
 
-/// The number and the nice value of a process that started before any session:
-/// its file is empty.
+/// The group number or nice value of a process that started before any session:
+/// 0. Its file is empty.
 fn in_no_group<T: Default>(file: &[u8]) -> Option<T> {
     file.is_empty().then(T::default)
 }

@@ -9,7 +9,7 @@ use super::zone::TimeZone;
 /// Date and time of day in some zone (`pmLocaltime(3)`, `struct tm`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenDown {
-    /// As written: 2024.
+    /// The full year, such as 2024.
     pub year: i64,
     /// 1 to 12.
     pub month: i64,
@@ -38,7 +38,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl BrokenDown {
-    /// A time by clocks that are `utc_offset` seconds before those in Greenwich.
+    /// The date and time on clocks that are `utc_offset` seconds ahead of UTC.
     pub(super) fn new(time: Timestamp, utc_offset: i32, is_dst: bool) -> BrokenDown {
         let local = time.sec.saturating_add(i64::from(utc_offset));
         let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
@@ -59,26 +59,29 @@ impl BrokenDown {
         }
     }
 
-    /// The second since the epoch at which clocks in `zone` show this (mktime(3)).
-    /// Fields beyond their limits are carried over: the 32nd is the first.
-    /// Weekday, day of the year and offset are not looked at.
+    /// The second since the epoch at which clocks in `zone` show this date and
+    /// time (mktime(3)). Fields beyond their limits carry over: the 32nd of
+    /// January is the 1st of February. Weekday, day of the year and offset are
+    /// ignored.
     ///
-    /// What clocks skip in spring is read by the clocks before that. What they
-    /// show twice in autumn is the first for zones west of Greenwich, the second
-    /// for others, unless `is_dst` chooses. If it is not as `is_dst` says at
-    /// that time of the year, the offset of the nearest time where it is holds.
+    /// A time that clocks skip in spring counts by the offset before the
+    /// change. A time that clocks show twice in autumn is the first occurrence
+    /// in zones west of Greenwich, the second in others, unless `is_dst`
+    /// chooses. If `is_dst` disagrees with the zone at that time of the year,
+    /// the offset of the nearest time where it agrees is used.
     ///
-    /// `None` if 64 bits cannot count as far.
+    /// `None` if the second does not fit into 64 bits.
     pub fn second_in(&self, zone: &TimeZone, is_dst: Option<bool>) -> Option<i64> {
         let clock = self.as_if_utc()?;
         let found = match search(zone, clock, is_dst)? {
-            Found::Shown(second) => second,
-            Found::Skipped(second) => return Some(second),
+            SearchResult::Shown(second) => second,
+            SearchResult::Skipped(second) => return Some(second),
         };
         let Some(wanted) = is_dst.filter(|wanted| zone.at(found).is_dst != *wanted) else {
             return Some(found);
         };
-        // Shorter than any summer time lasted, and as far as one may be missing.
+        // Searches in steps shorter than any summer time, up to the longest
+        // time without one.
         const STRIDE: i64 = 601_200;
         const FURTHEST: i64 = 268_828_200;
         let distances = (1..=FURTHEST / STRIDE).flat_map(|n| [-n * STRIDE, n * STRIDE]);
@@ -91,7 +94,7 @@ impl BrokenDown {
         Some(found)
     }
 
-    /// Seconds since the epoch if the clocks were those of Greenwich.
+    /// Seconds since the epoch if the clocks showed UTC.
     fn as_if_utc(&self) -> Option<i64> {
         let seconds = calendar::days(self.year, self.month, self.day)?.checked_mul(86_400)?;
         let seconds = seconds.checked_add(self.hour.checked_mul(3600)?)?;
@@ -99,42 +102,44 @@ impl BrokenDown {
     }
 }
 
-/// A second since the epoch.
-enum Found {
-    /// At which clocks show what was looked for.
+/// The result of a search, as a second since the epoch.
+enum SearchResult {
+    /// Clocks show the wanted time at this second.
     Shown(i64),
-    /// That stands for a time which the clocks skip.
+    /// Clocks skip the wanted time; this second stands for it.
     Skipped(i64),
 }
 
-/// Looks for the second at which clocks show `clock`, as the C library does
-/// when it has not looked before: from the second at which they do in Greenwich.
-fn search(zone: &TimeZone, clock: i64, is_dst: Option<bool>) -> Option<Found> {
+/// Searches for the second at which clocks show `clock`. The search starts
+/// where UTC clocks show it, as the C library's first search does.
+fn search(zone: &TimeZone, clock: i64, is_dst: Option<bool>) -> Option<SearchResult> {
     let mut guess = clock;
     let (mut last_but_one, mut last, mut was_dst) = (clock, clock, false);
-    // Three steps do, a few more where the offset changes twice in short time.
+    // Usually three steps are enough. A few more are needed where the offset
+    // changes twice in short time.
     for _ in 0..8 {
         let period = zone.at(guess);
         let next = clock.checked_sub(i64::from(period.offset))?;
         if next == guess {
-            return Some(Found::Shown(guess));
+            return Some(SearchResult::Shown(guess));
         }
-        // To and fro: the clocks never show it.
+        // The guess swings between two seconds: the clocks never show this
+        // time.
         let is_skipped = guess == last_but_one && guess != last;
         let is_settled = match is_dst {
             None => !was_dst || period.is_dst,
             Some(wanted) => wanted != period.is_dst,
         };
         if is_skipped && is_settled {
-            return Some(Found::Skipped(guess));
+            return Some(SearchResult::Skipped(guess));
         }
         (last_but_one, last, was_dst) = (last, guess, period.is_dst);
         guess = next;
     }
-    Some(Found::Skipped(guess))
+    Some(SearchResult::Skipped(guess))
 }
 
-/// As `asctime(3)` without the newline: `Wed Feb 28 10:15:30 2024`.
+/// The form of `asctime(3)` without the newline: `Wed Feb 28 10:15:30 2024`.
 impl fmt::Display for BrokenDown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |names: &[&'static str], index: i64| {

@@ -1,11 +1,11 @@
-//! Dates in the order of ctime(3), of which every part may be missing:
-//! `[Www] [Mmm] [DD] [HH[:MM[:SS[.f]]]] [am|pm] [YYYY]`.
+//! Dates in the order of ctime(3). Every part may be missing: `[Www] [Mmm] [DD]
+//! [HH[:MM[:SS[.f]]]] [am|pm] [YYYY]`.
 
 use pmderive_core::model::{Timestamp, is_c_space, leading_number};
 
 use super::TimeZone;
 
-/// The parts of a date that were given, or follow from those.
+/// The parts of a date that were given or that follow from given ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DateParts {
     year: Option<i64>,
@@ -19,7 +19,7 @@ pub(super) struct DateParts {
     nanosecond: u32,
 }
 
-/// Why a text is no date of this form, and the place in bytes.
+/// The place in bytes where a text stops being a date of this form, and why.
 pub(super) type Fault = (usize, &'static str);
 
 pub(super) const UNEXPECTED: &str = "unexpected value";
@@ -30,7 +30,7 @@ const MONTHS: &[&str] =
     &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const HALVES: &[&str] = &["am", "pm"];
 
-/// What is left of a text.
+/// The unread rest of a text.
 struct Rest<'t> {
     text: &'t str,
     at: usize,
@@ -45,7 +45,7 @@ impl Rest<'_> {
         self.at += self.rest().bytes().take_while(|byte| is_c_space(*byte)).count();
     }
 
-    /// Takes one of the words, of which only three letters are looked at.
+    /// Takes one of the words. Only its first three letters count.
     fn word(&mut self, words: &[&str]) -> Option<usize> {
         self.skip_space();
         let rest = self.rest();
@@ -87,7 +87,7 @@ impl DateParts {
     /// Reads a text.
     ///
     /// # Errors
-    /// There is something else in it, or too little.
+    /// The text contains something else, or too little.
     pub fn parse(text: &str) -> Result<DateParts, Fault> {
         let mut rest = Rest { text, at: 0 };
         let mut parts = DateParts::default();
@@ -98,7 +98,7 @@ impl DateParts {
         if parts.day == Some(0) && parts.hour.is_some() {
             parts.day = None;
         }
-        // One number is an hour rather than a day where it can be one.
+        // A single number is an hour if it can be one, else a day.
         let is_hour = parts.day.is_some_and(|day| day <= 23)
             && (parts.month.is_none() || rest.rest().starts_with(':'));
         if parts.hour.is_none() && is_hour {
@@ -110,7 +110,8 @@ impl DateParts {
             if rest.sign(':')
                 && let Some(seconds) = rest.number(0.0..=61.0)
             {
-                // Both parts are small and not negative.
+                // Both numbers are small and not negative, so the conversions
+                // are exact.
                 parts.second = Some(seconds.trunc() as i64);
                 parts.nanosecond = (seconds.fract() * 1e9) as u32;
             }
@@ -138,7 +139,7 @@ impl DateParts {
         Ok(parts)
     }
 
-    /// Gives what is missing after something that is there its least value.
+    /// Gives each missing part after a given one its least value.
     fn fill(&mut self) {
         let mut given = self.year.is_some();
         for (part, least) in [
@@ -155,9 +156,10 @@ impl DateParts {
         }
     }
 
-    /// The time in a zone. What is missing before the first part that is there
-    /// is that of `reference`, or the next if that part would be in the past:
-    /// an hour before that of `reference` is one of the next day.
+    /// The time in a zone. Missing parts before the first given part come from
+    /// `reference`. If the first given part is less than that of `reference`,
+    /// the date moves on by one of the next larger unit: an earlier hour means
+    /// the next day.
     pub fn time(&self, reference: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut date = zone.local(reference);
         let first = if let Some(year) = self.year {

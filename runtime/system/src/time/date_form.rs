@@ -1,9 +1,9 @@
-//! Dates in free form: `29 Feb 2024 18:30`, `2024-02-29`, `next week`,
-//! `2 hours ago`, `Monday 5 pm EST`.
+//! Dates in free form: `29 Feb 2024 18:30`, `2024-02-29`, `next week`, `2 hours
+//! ago`, `Monday 5 pm EST`.
 //!
-//! The grammar is the old one of `getdate`, with its ways: `next` is two, a
-//! year stands after a time or after `DD Mon`, and each of date, time, zone and
-//! weekday is given once at most.
+//! The grammar is the old one of `getdate`, with its peculiarities: `next`
+//! means two, a year stands after a time or after `DD Mon`, and each of date,
+//! time, zone and weekday may be given once.
 
 use pmderive_core::model::{Timestamp, calendar};
 
@@ -11,15 +11,15 @@ use super::TimeZone;
 use super::broken_down::BrokenDown;
 use super::date_words::{Token, Unit, Zone, tokens};
 
-/// Reads a text; what is missing is that of `reference`, in its zone. Fractions
-/// of seconds are lost. `None` if it is no date, or none after 1969.
+/// Reads a text. Missing parts come from `reference`, in its zone. Fractions of
+/// seconds are lost. `None` if the text is no date, or a date before 1970.
 pub(super) fn date(text: &str, reference: Timestamp, zone: &TimeZone) -> Option<i64> {
     let local = zone.local(reference);
     let mut date = Date {
         year: local.year,
         month: local.month,
         day: local.day,
-        // As if it were winter.
+        // The offset in winter.
         west: -i64::from(local.utc_offset) / 60 + if local.is_dst { 60 } else { 0 },
         ..Date::default()
     };
@@ -31,7 +31,7 @@ pub(super) fn date(text: &str, reference: Timestamp, zone: &TimeZone) -> Option<
     date.second(reference, &local, zone)
 }
 
-/// What is known of a date so far.
+/// The parts of a date that are known so far.
 #[derive(Debug, Default)]
 struct Date {
     year: i64,
@@ -40,16 +40,16 @@ struct Date {
     hour: i64,
     minute: i64,
     second: i64,
-    /// For hours that end at twelve: whether it is afternoon.
+    /// For twelve-hour times: whether it is afternoon.
     half: Option<bool>,
     /// Minutes west of UTC, in winter.
     west: i64,
     is_dst: Option<bool>,
-    /// Which of its kind, and the day of the week.
+    /// The ordinal (`next` is 2) and the day of the week.
     weekday: (i64, i64),
     later_seconds: i64,
     later_months: i64,
-    /// How many of each were given.
+    /// The number of times each kind of item was given.
     dates: u32,
     times: u32,
     zones: u32,
@@ -59,8 +59,8 @@ struct Date {
 }
 
 impl Date {
-    /// Takes the next item, and gives what is left. A number belongs to as long
-    /// an item as it can begin.
+    /// Takes the next item and returns the remaining tokens. A number belongs
+    /// to the longest item that it can begin.
     fn item<'t>(&mut self, tokens: &'t [Token]) -> Option<&'t [Token]> {
         use Token::{Ago, Dst, Half, Month, Number, Sign, Signed, Weekday};
         match *tokens {
@@ -152,7 +152,8 @@ impl Date {
         (self.hour, self.minute, self.second, self.half) = (hour, minute, second, half);
     }
 
-    /// Takes what may follow a time: a half of the day, or a distance from UTC.
+    /// Takes the half of the day or the distance from UTC that may follow a
+    /// time.
     fn after_time<'t>(&mut self, tokens: &'t [Token]) -> &'t [Token] {
         match *tokens {
             [Token::Half(half), ref after @ ..] => {
@@ -193,7 +194,7 @@ impl Date {
         Some(())
     }
 
-    /// Takes `ago`, which turns all distances so far round.
+    /// Takes `ago`, which reverses all distances so far.
     fn after_distance<'t>(&mut self, tokens: &'t [Token]) -> &'t [Token] {
         let Some(after) = tokens.strip_prefix(&[Token::Ago]) else { return tokens };
         self.later_seconds = self.later_seconds.saturating_neg();
@@ -201,7 +202,8 @@ impl Date {
         after
     }
 
-    /// A number alone: the year after date and time, else `YYYYMMDD` or `HHMM`.
+    /// Takes a number alone: the year after a date and time, else `YYYYMMDD` or
+    /// `HHMM`.
     fn number(&mut self, number: i64) {
         if self.times > 0 && self.dates > 0 && !self.has_distance {
             self.year = number;
@@ -241,7 +243,7 @@ impl Date {
         same_hour(start, later, zone)
     }
 
-    /// Date and time, midnight where there is no time.
+    /// The second of the date and time, at midnight if there is no time.
     fn absolute(&self, zone: &TimeZone) -> Option<i64> {
         let hour = match self.half {
             None => self.hour,
@@ -274,9 +276,9 @@ impl Date {
     }
 }
 
-/// The second since the epoch of a date and a second of the day, by clocks
-/// that are `west` minutes behind those in Greenwich in winter. Where it is not
-/// known whether it is summer, the zone says. A year has two digits or four.
+/// The second since the epoch of a date and a second of the day, on clocks that
+/// are `west` minutes behind UTC in winter. If summer time was not said, the
+/// zone decides. A year has two digits or four.
 fn clock_second(
     year: i64,
     month: i64,
@@ -305,10 +307,10 @@ fn clock_second(
     Some(if is_dst { second - 3600 } else { second }).filter(|second| *second >= 0)
 }
 
-/// Moves `later` so that clocks show the hour they show at `start`, whether it
-/// is summer or winter then.
+/// Moves `later` so that clocks show the same hour as at `start`, even if
+/// summer time begins or ends between the two.
 fn same_hour(start: i64, later: i64, zone: &TimeZone) -> Option<i64> {
-    // An hour before midnight is next to midnight.
+    // 23 hours counts as next to 0 hours.
     let next_hour = |second| (hour_and_weekday(zone, second).0 + 1) % 24;
     later.checked_add((next_hour(start) - next_hour(later)) * 3600)
 }

@@ -1,8 +1,8 @@
-//! The words of dates in free form, and the pieces such a text falls into.
+//! The words of dates in free form, and the tokens of such a text.
 
 use pmderive_core::model::is_c_space;
 
-/// A piece of a date.
+/// A token of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A number without a sign, or a word for one.
@@ -19,7 +19,7 @@ pub(super) enum Token {
     Unit(Unit),
     Ago,
     Zone(Zone),
-    /// Summer time, said after a zone.
+    /// The word for summer time after a zone.
     Dst,
     /// `/`, `:` or `,`.
     Sign(char),
@@ -27,14 +27,15 @@ pub(super) enum Token {
     Other,
 }
 
-/// What a number counts.
+/// The unit that a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Of so many seconds.
+    /// A unit of this many seconds.
     Seconds(i64),
-    /// Of so many seconds, and the time of day is midnight if none is given.
+    /// A unit of this many seconds. If no time is given, the time of day
+    /// becomes midnight.
     WholeDays(i64),
-    /// Of so many months.
+    /// A unit of this many months.
     Months(i64),
 }
 
@@ -78,7 +79,7 @@ const WEEKDAYS: &[(&str, i64)] = &[
     ("saturday", 6),
 ];
 
-/// Each also in the plural.
+/// Units of time; each word may be plural.
 const UNITS: &[(&str, Unit)] = &[
     ("year", Unit::Months(12)),
     ("month", Unit::Months(1)),
@@ -92,7 +93,7 @@ const UNITS: &[(&str, Unit)] = &[
     ("sec", Unit::Seconds(1)),
 ];
 
-/// `second` is the unit, and `next` is two, as it always was.
+/// `second` is missing because it is a unit. `next` is two, as it always was.
 const OTHERS: &[(&str, Token)] = &[
     ("tomorrow", Token::Unit(Unit::WholeDays(DAY))),
     ("yesterday", Token::Unit(Unit::WholeDays(-DAY))),
@@ -172,11 +173,11 @@ const SUMMER_ZONES: &[(&str, i64)] = &[
     ("nzdt", -12),
 ];
 
-/// Letters of a word that count.
+/// Number of letters of a word that count.
 const WORD_LENGTH: usize = 19;
 
-/// The pieces of a text. What is in parentheses is a remark, and a sign
-/// without a number after it is nothing.
+/// The tokens of a text. Text in parentheses is a remark. A sign without a
+/// number after it is ignored.
 ///
 /// `None` if a number is too large.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
@@ -209,7 +210,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
                 tokens.push(Token::Sign(char::from(*byte)));
                 at += 1;
             }
-            // The text ends here for a C program as well.
+            // A C program's text ends here too.
             0 => break,
             _ => {
                 tokens.push(Token::Other);
@@ -220,7 +221,8 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// Length of what is in parentheses, to the end of the text if they stay open.
+/// Length of the text in parentheses, up to the end of the text if they are not
+/// closed.
 fn remark_length(bytes: &[u8]) -> usize {
     let mut depth = 0usize;
     for (index, byte) in bytes.iter().enumerate() {
@@ -274,8 +276,8 @@ fn zone(word: &str) -> Option<Token> {
     winter.or_else(summer).map(Token::Zone)
 }
 
-/// Zones of one letter: A is an hour west of UTC and M twelve, N is an hour
-/// east and Y twelve; there is no J. (Soldiers count the other way.)
+/// Zones of one letter: A is an hour west of UTC and M twelve; N is an hour
+/// east and Y twelve; there is no J. (The military counts the other way.)
 fn military_zone(word: &str) -> Option<Token> {
     let &[letter] = word.as_bytes() else { return None };
     let hours = match letter {

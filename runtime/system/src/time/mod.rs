@@ -10,9 +10,9 @@
 //!                                       └─► options   zone and window for a source
 //! ```
 //!
-//! Points in time themselves are [`pmderive_core::model::Timestamp`]s. Nothing here
-//! knows a source of metrics but the two questions asked of it: its time zone,
-//! and its first and last time.
+//! Points in time themselves are [`pmderive_core::model::Timestamp`]s. Nothing
+//! here knows a source of metrics, except for two questions that are asked of
+//! it: its time zone, and its first and last time.
 
 mod broken_down;
 mod ctime_form;

@@ -1,5 +1,5 @@
-//! What the options about time mean for an open source: `-z`, `-Z`, `-S`, `-T`,
-//! `-A` and `-O`. The caller takes them from its command line.
+//! The meaning of the time options for an open source: `-z`, `-Z`, `-S`, `-T`,
+//! `-A` and `-O`. The caller takes the texts from its command line.
 
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::{MetadataSource, SourceError};
@@ -7,19 +7,19 @@ use pmderive_core::source::{MetadataSource, SourceError};
 use super::window::{TimeWindow, WindowError, WindowSpec};
 use super::zone::TimeZone;
 
-/// In which zone times are shown and read.
+/// The zone in which times are shown and read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZoneOption<'t> {
-    /// That of this process.
+    /// The zone of this process.
     #[default]
     System,
-    /// `-z`: that of the source's host.
+    /// `-z`: the zone of the source's host.
     OfSource,
-    /// `-Z`: this one.
+    /// `-Z`: the zone with this text.
     Named(&'t str),
 }
 
-/// From when to when a source has values.
+/// The span of time in which a source has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBounds {
     /// The start of an archive, or now.
@@ -29,14 +29,14 @@ pub struct TimeBounds {
 }
 
 impl TimeBounds {
-    /// Those of a source without an end.
+    /// The bounds of a source without an end: they start now.
     pub fn live() -> TimeBounds {
         TimeBounds { first: Timestamp::now(), last: None }
     }
 }
 
-/// Options about time (the part of `pmGetContextOptions(3)` that is not about
-/// getting them).
+/// Options about time (`pmGetContextOptions(3)`, without the reading of the
+/// command line).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportingOptions<'t> {
     /// `-z` and `-Z`.
@@ -45,35 +45,35 @@ pub struct ReportingOptions<'t> {
     pub window: WindowSpec<'t>,
 }
 
-/// What the options mean.
+/// The zone and the window that the options choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportingChoices {
     /// The reporting zone.
     pub zone: TimeZone,
-    /// What tools print before anything else, with an empty line after it, when
-    /// the zone was chosen.
+    /// The line that tools print first, with an empty line after it, if an
+    /// option chose the zone.
     pub note: Option<String>,
-    /// The window; the whole of the bounds where nothing was said.
+    /// The window; without options, the whole of the bounds.
     pub window: TimeWindow,
 }
 
-/// Options that cannot be followed.
+/// An option that cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportingError {
-    /// The source did not tell its zone.
+    /// The source did not give its zone.
     #[error("Cannot set context timezone: {}", .0.status())]
     Zone(#[source] SourceError),
-    /// Text that is no time.
+    /// A text is no time.
     #[error("invalid time window.\n{0}")]
     Window(#[source] WindowError),
 }
 
 impl ReportingOptions<'_> {
-    /// Follows the options for a source that has values within `bounds`: first
+    /// Applies the options to a source that has values within `bounds`: first
     /// the zone, then the window, whose dates are in that zone.
     ///
     /// # Errors
-    /// The source fails or has no zone, or an option makes no sense.
+    /// The source fails or has no zone, or an option is invalid.
     pub fn choose<S: MetadataSource + ?Sized>(
         &self,
         source: &mut S,

@@ -1,22 +1,22 @@
 //! Rules of a time zone as text, in the form of the `TZ` environment variable:
 //! `EST5EDT,M3.2.0,M11.1.0`.
 //!
-//! Reads such a text as glibc 2.36 does, for libpcp's answers are glibc's:
-//! leniently, never failing, and what cannot be understood is UTC. Crates for
-//! time zones refuse what glibc lets pass, such as `EST5EDT` without its rules.
-//! Knows neither files nor names of zones.
+//! The text is read as glibc 2.36 reads it, because libpcp's answers are
+//! glibc's. glibc is lenient and never fails; text that it does not understand
+//! is UTC. Crates for time zones refuse texts that glibc accepts, such as
+//! `EST5EDT` without rules. This module knows neither files nor names of zones.
 
 use std::borrow::Cow;
 
 use pmderive_core::model::calendar;
 
-/// What holds at some time in a zone.
+/// The offset that is in force at some time in a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Period<'z> {
     /// Seconds east of UTC.
     pub offset: i32,
     pub is_dst: bool,
-    /// `CET`, `CEST`.
+    /// Such as `CET` or `CEST`.
     pub abbreviation: Cow<'z, str>,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct PosixZone {
     halves: [Half; 2],
 }
 
-/// One of the two times of a year.
+/// One of the two parts of a year.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Half {
     abbreviation: Box<str>,
     /// Seconds east of UTC.
     offset: i32,
-    /// When the half of this offset ends: standard time where summer time begins.
+    /// The end of this half. Standard time ends where summer time begins.
     end: Change,
 }
 
@@ -49,7 +49,7 @@ enum Date {
     Julian(i64),
     /// `n`: counted from 0, with the leap day.
     OfYear(i64),
-    /// `Mm.w.d`: the week'th such weekday of a month; the fifth is the last.
+    /// `Mm.w.d`: that weekday in week `w` of a month. Week 5 is the last one.
     Weekday { month: i64, week: i64, weekday: i64 },
 }
 
@@ -59,18 +59,18 @@ impl Default for Date {
     }
 }
 
-/// Where summer time begins and ends when the text does not say: as in the USA
-/// since 2007.
+/// The beginning and end of summer time if the text gives none: those of the
+/// USA since 2007.
 const USUAL_CHANGES: [Date; 2] = [
     Date::Weekday { month: 3, week: 2, weekday: 0 },
     Date::Weekday { month: 11, week: 1, weekday: 0 },
 ];
 
-/// Changes happen at two o'clock.
+/// The usual time of a change is two o'clock.
 const USUAL_SECOND: i32 = 2 * 3600;
 
 impl PosixZone {
-    /// Reads a text; what is no zone is UTC without a name.
+    /// Reads a text. A text that is no zone becomes UTC without a name.
     pub fn parse(text: &str) -> PosixZone {
         let mut zone = PosixZone::default();
         let mut rest = text;
@@ -96,12 +96,12 @@ impl PosixZone {
         zone
     }
 
-    /// True for a text that begins with a zone.
+    /// True if the text began with a zone.
     pub fn is_zone(&self) -> bool {
         !self.halves[1].abbreviation.is_empty()
     }
 
-    /// What holds at a second since the epoch.
+    /// The period at a second since the epoch.
     pub fn at(&self, second: i64) -> Period<'_> {
         let (year, ..) = calendar::date(second.div_euclid(86_400));
         let [end_of_standard, end_of_summer] = [0, 1].map(|index| {
@@ -119,7 +119,8 @@ impl PosixZone {
 }
 
 impl Change {
-    /// When it comes in a year, in seconds since the epoch by the zone's own clocks.
+    /// The time of the change in a year, in seconds since the epoch on the
+    /// zone's own clocks.
     fn instant(self, year: i64) -> i64 {
         let first = calendar::days(year, 1, 1).unwrap_or_default();
         let leap = i64::from(calendar::is_leap_year(year));
@@ -139,7 +140,7 @@ impl Change {
     }
 }
 
-/// Takes a name off: at least three letters, or anything useful in `<>`.
+/// Takes a name: at least three letters, or letters, digits and signs in `<>`.
 fn abbreviation<'t>(rest: &mut &'t str) -> Option<&'t str> {
     let (name, after) = match rest.strip_prefix('<') {
         Some(quoted) => {
@@ -156,7 +157,8 @@ fn abbreviation<'t>(rest: &mut &'t str) -> Option<&'t str> {
     Some(name)
 }
 
-/// Takes an offset off, which counts to the west, and gives it to the east.
+/// Takes an offset. The text counts it to the west; the result counts to the
+/// east.
 fn offset(rest: &mut &str) -> Option<i32> {
     let (sign, after) = match rest.as_bytes().first() {
         Some(b'-') => (1, &rest[1..]),
@@ -170,7 +172,7 @@ fn offset(rest: &mut &str) -> Option<i32> {
     Some(sign * (hours * 3600 + minutes * 60 + seconds))
 }
 
-/// Takes a day with its time off, for which nothing at all stands as well.
+/// Takes a day with its time. An empty text stands for `usual`.
 fn change(rest: &mut &str, usual: Date) -> Option<Change> {
     let mut text = rest.strip_prefix(',').unwrap_or(rest);
     let day = match text.as_bytes().first() {
@@ -211,7 +213,7 @@ fn change(rest: &mut &str, usual: Date) -> Option<Change> {
     Some(Change { day, second })
 }
 
-/// Takes `HH[:MM[:SS]]` off; what is there. A colon without a number stays.
+/// Takes as much of `HH[:MM[:SS]]` as there is. A colon without a number stays.
 fn clock(rest: &mut &str) -> [Option<i32>; 3] {
     let mut fields = [None; 3];
     let mut text = *rest;
@@ -225,8 +227,8 @@ fn clock(rest: &mut &str) -> [Option<i32>; 3] {
     fields
 }
 
-/// Takes a number of 16 bits off as `scanf` does: blanks and a sign may come
-/// before it, and what is too large loses its upper bits.
+/// Takes a 16-bit number as `scanf` does: blanks and a sign may precede it, and
+/// a number that is too large loses its upper bits.
 fn short(rest: &mut &str) -> Option<i32> {
     let text = rest.trim_ascii_start();
     let (negative, mut digits) = match text.as_bytes().first() {
@@ -240,7 +242,7 @@ fn short(rest: &mut &str) -> Option<i32> {
     Some(i32::from(if negative { value.wrapping_neg() } else { value }))
 }
 
-/// Takes digits off; a number beyond 64 bits has all bits set.
+/// Takes digits. A number beyond 64 bits becomes all ones.
 fn number(rest: &mut &str) -> Option<i64> {
     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, after) = rest.split_at(length);
@@ -248,7 +250,7 @@ fn number(rest: &mut &str) -> Option<i64> {
         return None;
     }
     *rest = after;
-    // The bits matter, and only of those numbers that are small.
+    // Only the low bits matter, and only those of small numbers.
     Some(digits.parse::<u64>().map_or(-1, |value| i64::try_from(value).unwrap_or(-1)))
 }
 
@@ -262,7 +264,7 @@ mod tests {
             ("EST5EDT", 1_720_000_000, -4 * 3600, true),
             ("EST5EDT", 1_709_115_330, -5 * 3600, false),
             ("EST5EDT4,M3.2.0/2,M11.1.0/2", 1_720_000_000, -4 * 3600, true),
-            // The second before summer time, and its first.
+            // The last second before summer time, and the first second of it.
             ("CET-1CEST,M3.5.0,M10.5.0/3", 1_711_846_799, 3600, false),
             ("CET-1CEST,M3.5.0,M10.5.0/3", 1_711_846_800, 7200, true),
             ("EST-11EST-10,87/2:00,297/2:00", 1_720_000_000, 36000, true),
@@ -276,7 +278,7 @@ mod tests {
             ("", 0, 0, false),
             ("AB5", 0, 0, false),
             ("UTC", 0, 0, false),
-            // Changes may come days before or after the day.
+            // A change may come days before or after the named day.
             ("WGT3WGST,M3.5.0/-2,M10.5.0/-1", 1_720_000_000, -7200, true),
             ("IST-2IDT,M3.4.4/26,M10.5.0", 1_711_670_399, 7200, false),
         ] {
@@ -288,7 +290,7 @@ mod tests {
         assert!(!PosixZone::parse("nosuch/zone").is_zone() && !PosixZone::parse("EST").is_zone());
         let zone = PosixZone::parse("CET-1CEST");
         assert_eq!(zone.at(1_720_000_000).abbreviation, "CEST");
-        // Whatever a peer may say.
+        // Any second that a peer may send.
         for second in [i64::MIN, i64::MAX] {
             assert!(zone.at(second).offset > 0);
         }

@@ -1,9 +1,9 @@
-//! Points in time as options name them: after a start, before an end, or as a
+//! Points in time as options write them: after a start, before an end, or as a
 //! date.
 //!
 //! ```text
 //!   5min  +5min        after the start
-//!   -5min              before the end, where that is known
+//!   -5min              before the end, if there is one
 //!   @10:30  @Feb 29    date_parts: in the order of ctime(3)
 //!   2024-02-29         free_date, also what the others do not understand
 //! ```
@@ -14,7 +14,7 @@ use super::TimeZone;
 use super::ctime_form::{DateParts, Fault, UNEXPECTED};
 use super::date_form;
 
-/// Where points in time are relative to.
+/// The times and the zone that a text may refer to.
 pub(super) struct Reference<'z> {
     pub start: Timestamp,
     /// `None` if there is no end.
@@ -23,10 +23,11 @@ pub(super) struct Reference<'z> {
     pub zone: &'z TimeZone,
 }
 
-/// Text that is no point in time: the text that was looked at, and the fault in it.
+/// A text that is no point in time: the part that was read, and the fault in
+/// it.
 pub(super) type Misread = (String, Fault);
 
-/// The words with which a free date is relative to start or end.
+/// Words that make a free date relative to start or end.
 const UNIT_WORDS: &[&str] = &[
     " year",
     " month",
@@ -44,8 +45,8 @@ impl Reference<'_> {
     /// Reads a point in time.
     ///
     /// # Errors
-    /// It is none. The fault is that of the first reading, for the free form
-    /// does not tell where it fails.
+    /// The text is no point in time. The fault is that of the first reading,
+    /// because the free form does not say where it fails.
     pub fn parse(&self, text: &str) -> Result<Timestamp, Misread> {
         let text = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_c_space));
         let (rest, fault) = if let Some(rest) = text.strip_prefix('@') {
@@ -63,7 +64,8 @@ impl Reference<'_> {
             };
             match parse_interval(rest) {
                 Ok(interval) => {
-                    // The nanoseconds of intervals are not above those of 600 years.
+                    // An interval's nanoseconds do not exceed those of 600
+                    // years.
                     let nsec = i64::from(interval.subsec_nanos()) * sign;
                     let sec = i64::try_from(interval.as_secs()).unwrap_or(i64::MAX);
                     let sec = from.sec.saturating_add(sec.saturating_mul(sign));

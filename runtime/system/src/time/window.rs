@@ -1,5 +1,4 @@
-//! The part of time that a tool looks at, from its options `-S`, `-T`, `-A`
-//! and `-O`.
+//! The time window of a tool, from its options `-S`, `-T`, `-A` and `-O`.
 
 use std::fmt;
 
@@ -12,36 +11,36 @@ use super::specification::{Misread, Reference};
 /// The texts of the options of a time window, as given; see PCPIntro(1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowSpec<'t> {
-    /// `-S`: where it starts.
+    /// `-S`: the start of the window.
     pub start: Option<&'t str>,
-    /// `-T`: where it ends.
+    /// `-T`: the end of the window.
     pub finish: Option<&'t str>,
     /// `-A`: start and origin are multiples of this interval, counted in UTC.
     pub align: Option<&'t str>,
-    /// `-O`: where in it to begin.
+    /// `-O`: the first time to look at within the window.
     pub origin: Option<&'t str>,
 }
 
 impl WindowSpec<'_> {
-    /// True if it makes sense for a live source too, which has no past: it
-    /// says nothing but where the window ends.
+    /// True if the options make sense for a live source, which has no past:
+    /// they give at most the end of the window.
     pub fn is_live(&self) -> bool {
         *self == WindowSpec { finish: self.finish, ..WindowSpec::default() }
     }
 }
 
-/// A part of time, and a point in it at which to begin.
+/// A span of time, and a point in it at which to begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWindow {
-    /// Never before the start of what there is.
+    /// Never before the first time of the source.
     pub start: Timestamp,
-    /// Never after the end of what there is; it may be before the start. `None`
-    /// if there is no end.
+    /// Never after the last time of the source, but possibly before `start`.
+    /// `None` if there is no end.
     pub end: Option<Timestamp>,
-    /// The first time to look at, `start` without `-O`.
+    /// The first time to look at. Without `-O` it is `start`.
     pub origin: Timestamp,
-    /// What tools say and go on: the alignment leads out of the window, and
-    /// was left out.
+    /// A problem that tools report before they go on: the aligned time would be
+    /// outside the window, so the alignment was ignored.
     pub warning: Option<WindowError>,
 }
 
@@ -58,15 +57,16 @@ pub enum WindowOption {
     Origin,
 }
 
-/// An option of a window that cannot be understood or followed. Shown as libpcp
-/// does: the text, and the problem below its place; without the last newline.
+/// An option of a window that cannot be understood or applied. Shown as libpcp
+/// shows it: the text, and the problem below its place, without the last
+/// newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowError {
     /// The option at fault.
     pub option: WindowOption,
-    /// The part of its text that was looked at: without `@`, `+` or `-`.
+    /// The part of the option's text that was read, without `@`, `+` or `-`.
     pub text: String,
-    /// Offset of the fault in it, in bytes.
+    /// Offset of the fault in `text`, in bytes.
     pub offset: usize,
     /// What is wrong there, in the words of libpcp.
     pub problem: &'static str,
@@ -90,7 +90,7 @@ const NOT_ALIGNED: &str = "alignment specified by -A switch could not be applied
 
 const NSEC_PER_SEC: i128 = 1_000_000_000;
 
-/// After every time there is.
+/// Later than every real time.
 const FOREVER: Timestamp = Timestamp { sec: i64::MAX, nsec: 999_999_999 };
 
 impl TimeWindow {
@@ -100,7 +100,7 @@ impl TimeWindow {
     /// in `zone`.
     ///
     /// # Errors
-    /// One of the texts is neither a time nor, for `-A`, an interval above zero.
+    /// A text is neither a time nor, for `-A`, an interval above zero.
     pub fn parse(
         spec: &WindowSpec<'_>,
         bounds: (Timestamp, Option<Timestamp>),
@@ -109,8 +109,8 @@ impl TimeWindow {
         TimeWindow::parse_at(spec, bounds, zone, Timestamp::now())
     }
 
-    /// As [`TimeWindow::parse`], for texts that are relative to `now`, such as
-    /// `yesterday`.
+    /// Like [`TimeWindow::parse`], with the time that texts such as `yesterday`
+    /// are relative to.
     ///
     /// # Errors
     /// As for [`TimeWindow::parse`].
@@ -143,7 +143,7 @@ impl TimeWindow {
         let end = time(WindowOption::Finish, spec.finish, start, last, last)?.min(last);
         let mut origin = time(WindowOption::Origin, spec.origin, start, end, start)?;
         if spec.origin.is_some() {
-            // Not clamp(), for the end may be before the start.
+            // `clamp()` would panic: the end may be before the start.
             origin = if origin < start { start } else { origin.min(end) };
             if let Some(step) = step {
                 let next = aligned(nanoseconds(origin), step);
@@ -158,7 +158,7 @@ impl TimeWindow {
     }
 }
 
-/// Nanoseconds of the interval of `-A`.
+/// The interval of `-A` in nanoseconds.
 fn step(text: &str) -> Result<i128, WindowError> {
     let error = |fault: Fault| WindowError::new(WindowOption::Align, (text.to_owned(), fault));
     let step = parse_interval(text).map_err(|e| error((e.offset, e.problem)))?;
@@ -168,7 +168,7 @@ fn step(text: &str) -> Result<i128, WindowError> {
     }
 }
 
-/// The next multiple of `step`.
+/// The first multiple of `step` that is not before `time`.
 fn aligned(time: i128, step: i128) -> i128 {
     let before = time / step * step;
     if before < time { before + step } else { before }
@@ -184,7 +184,8 @@ fn from_nanoseconds(time: i128) -> Option<Timestamp> {
     Some(Timestamp { sec, nsec })
 }
 
-/// Reads lines as zone, start, finish, alignment and origin of a window.
+/// Reads lines of text as zone, start, finish, alignment and origin of a
+/// window.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_window(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -1,8 +1,8 @@
-//! Time zones, in which times are shown and dates are read.
+//! Time zones. Times are shown and dates are read in a zone.
 //!
-//! A zone is a value: libpcp's handles, one of which is the current zone of
-//! the process (`pmUseZone(3)`, `pmWhichZone(3)`), are variables of the caller
-//! here, and the environment is never changed.
+//! A zone is a value. libpcp has handles instead, one of which is the current
+//! zone of the process (`pmUseZone(3)`, `pmWhichZone(3)`); here the caller's
+//! variables do that. The environment is never changed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::broken_down::BrokenDown;
 use super::posix::{Period, PosixZone};
 use super::zoneinfo::{self, ZoneFile};
 
-/// Longest text of a zone, in bytes; what is longer is no zone.
+/// Longest text of a zone, in bytes. Longer text is no zone.
 const MAX_TEXT_BYTES: usize = 1024;
 
 /// A time zone (`pmNewZone(3)`). Cheap to clone.
@@ -33,11 +33,12 @@ enum Rules {
 
 impl TimeZone {
     /// The zone of a text in the form of the `TZ` environment variable
-    /// (`pmNewZone(3)` of PCP 6): the name of a file in the system's zone
-    /// folder such as `Europe/Paris` or `:Etc/UTC`, or rules such as
-    /// `EST-11EST-10,87/2:00,297/2:00`. Text without a meaning is UTC.
+    /// (`pmNewZone(3)` of PCP 6). The text is the name of a file in the
+    /// system's zone folder, such as `Europe/Paris` or `:Etc/UTC`, or it is
+    /// rules, such as `EST-11EST-10,87/2:00,297/2:00`. Text without a meaning
+    /// is UTC.
     ///
-    /// As to libpcp, three letters alone are a name for UTC: `EST` is `EST+0`.
+    /// Three letters alone are a name for UTC, as in libpcp: `EST` is `EST+0`.
     /// Summer time without rules follows those of the USA.
     pub fn parse(text: &str) -> TimeZone {
         let text = if text.len() == 3 { format!("{text}+0") } else { text.to_owned() };
@@ -50,10 +51,11 @@ impl TimeZone {
         TimeZone { text: text.into(), rules: Arc::new(rules) }
     }
 
-    /// As [`TimeZone::parse`], for texts that `pmNewZone(3)` of PCP 7 accepts.
+    /// Like [`TimeZone::parse`], but accepts only texts that `pmNewZone(3)` of
+    /// PCP 7 accepts.
     ///
     /// # Errors
-    /// The text is empty, is or holds a path out of the zone folder, or holds
+    /// The text is empty or too long, leads out of the zone folder, or has
     /// characters that no zone has. Text of allowed characters without a
     /// meaning is still UTC, see [`TimeZone::is_known`].
     pub fn parse_strict(text: &str) -> Result<TimeZone, TimeZoneError> {
@@ -79,11 +81,11 @@ impl TimeZone {
         TimeZone { text: "UTC+0".into(), rules: Arc::new(Rules::Posix(PosixZone::parse("UTC+0"))) }
     }
 
-    /// The zone of this process: that of the `TZ` environment variable, or of
-    /// this machine. libpcp's zone before any other was chosen.
+    /// The zone of this process: that of the `TZ` environment variable, or else
+    /// of this machine. libpcp uses this zone until another is chosen.
     pub fn system() -> TimeZone {
         match std::env::var("TZ") {
-            // Here three letters are what they are to the C library.
+            // Here three letters mean what they mean to the C library.
             Ok(text) if text.len() == 3 => {
                 let mut zone = TimeZone::parse(&format!(":{text}"));
                 zone.text = text.into();
@@ -98,7 +100,7 @@ impl TimeZone {
     /// The zone of a source's host (`pmNewContextZone(3)`).
     ///
     /// # Errors
-    /// The source failed, or it does not tell its zone (`PM_ERR_VALUE`).
+    /// The source failed, or it has no zone to give (`PM_ERR_VALUE`).
     pub fn of_source<S: MetadataSource + ?Sized>(source: &mut S) -> Result<TimeZone, SourceError> {
         match source.time_zone()? {
             Some(text) => Ok(TimeZone::parse(&text)),
@@ -111,7 +113,7 @@ impl TimeZone {
         &self.text
     }
 
-    /// False for text that names no zone and has no rules, and so became UTC.
+    /// False for a text that names no zone and has no rules, and so became UTC.
     pub fn is_known(&self) -> bool {
         match &*self.rules {
             Rules::File(_) => true,
@@ -119,7 +121,7 @@ impl TimeZone {
         }
     }
 
-    /// Seconds east of UTC and more, at a second since the epoch.
+    /// The offset, summer time and abbreviation at a second since the epoch.
     pub(super) fn at(&self, second: i64) -> Period<'_> {
         match &*self.rules {
             Rules::Posix(rules) => rules.at(second),
@@ -127,8 +129,8 @@ impl TimeZone {
         }
     }
 
-    /// Name of the zone at a time: `CET` in winter, `CEST` in summer; empty
-    /// where it has none.
+    /// Abbreviation of the zone at a time: `CET` in winter, `CEST` in summer.
+    /// Empty if the zone has none.
     pub fn abbreviation(&self, time: Timestamp) -> Cow<'_, str> {
         self.at(time.sec).abbreviation
     }
@@ -145,14 +147,14 @@ impl TimeZone {
         self.local(time).to_string()
     }
 
-    /// Date and time of day to the nanosecond with the distance to UTC, as in
+    /// Date and time of day to the nanosecond with the offset from UTC, as in
     /// RFC 3339: `2024-02-28T11:15:30.250000000+01:00`.
     pub fn zoned(&self, time: Timestamp) -> String {
         let local = self.local(time);
         let BrokenDown { year, month, day, hour, minute, second, nanosecond, utc_offset, .. } =
             local;
         let sign = if utc_offset < 0 { '-' } else { '+' };
-        // RFC 3339 has no seconds here.
+        // An offset in RFC 3339 has no seconds.
         let distance = utc_offset.unsigned_abs() / 60;
         format!(
             "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanosecond:09}\
@@ -163,7 +165,7 @@ impl TimeZone {
     }
 
     /// Time of day to the millisecond, `10:15:30.250` (`pmtimevalPrint(3)`,
-    /// `pmPrintStamp(3)` before PCP 7); what is finer is cut off.
+    /// `pmPrintStamp(3)` before PCP 7). Finer digits are cut off.
     pub fn clock_millis(&self, time: Timestamp) -> String {
         let BrokenDown { hour, minute, second, .. } = self.local(time);
         format!("{hour:02}:{minute:02}:{second:02}.{:03}", time.nsec / 1_000_000)
@@ -177,14 +179,14 @@ impl TimeZone {
     }
 }
 
-/// The text of the zone.
+/// Shows the text of the zone.
 impl fmt::Debug for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TimeZone").field(&self.text).finish()
     }
 }
 
-/// As much of a text as a message can use.
+/// The beginning of a text, short enough for a message.
 fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -193,27 +195,27 @@ fn shortened(text: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time zone \"{text}\": {problem}")]
 pub struct TimeZoneError {
-    /// What was given, or its beginning.
+    /// The given text, or its beginning.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem with the text.
     pub problem: TimeZoneProblem,
 }
 
-/// What is wrong with a time zone.
+/// The problem with a time zone's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeZoneProblem {
-    /// There is no text.
+    /// The text is empty.
     #[error("it is empty; give a name such as Europe/Paris or rules such as CET-1CEST")]
     Empty,
-    /// More text than any zone has.
+    /// The text is longer than that of any zone.
     #[error("it is too long")]
     TooLong,
-    /// A path that leads out of the folder of zones.
+    /// The text is a path that leads out of the zone folder.
     #[error("it must be a name in the system's folder of zones")]
     Path,
-    /// A character that is in no zone.
-    #[error("{0:?} is in no time zone")]
+    /// The text has a character that no zone has.
+    #[error("no time zone contains {0:?}")]
     Character(char),
 }
 

@@ -1,8 +1,8 @@
-//! Files of time zones, see tzfile(5).
+//! Time zone files, see tzfile(5).
 //!
-//! Finds the file of a name and lets a crate read it. The name may come from a
-//! peer or an archive, so it must not lead anywhere else; the bytes may be
-//! anybody's as well.
+//! This module finds the file of a name and lets a crate read it. The name may
+//! come from a peer or an archive, so it must not lead out of the folder. The
+//! bytes need not be trustworthy either.
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -11,23 +11,24 @@ use jiff::tz::TimeZone;
 
 use super::posix::Period;
 
-/// Where the files are, if `TZDIR` does not say.
+/// The folder of the files, unless `TZDIR` names another.
 const FOLDER: &str = "/usr/share/zoneinfo";
 
-/// The zone of this machine.
+/// The file of this machine's zone.
 pub(super) const LOCAL: &str = "/etc/localtime";
 
-/// Largest file that is read; the largest that exist have 4 kilobytes.
+/// Largest file that is read, in bytes. The largest real files have 4
+/// kilobytes.
 const MAX_FILE_BYTES: u64 = 1 << 18;
 
-/// The zone of a file.
+/// The zone in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ZoneFile(TimeZone);
 
 impl ZoneFile {
-    /// Reads the file of a name such as `Europe/Paris`, or of the absolute path
-    /// of this machine's zone. `None` if there is none, it is no zone file, or
-    /// the name leads elsewhere.
+    /// Reads the file with a name such as `Europe/Paris`, or with the absolute
+    /// path of this machine's zone. `None` if there is no file, the file is no
+    /// zone file, or the name leads out of the folder.
     pub fn open(name: &str) -> Option<ZoneFile> {
         let folder = std::env::var_os("TZDIR").filter(|folder| !folder.is_empty());
         let folder = folder.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
@@ -38,7 +39,7 @@ impl ZoneFile {
         if !path.starts_with(&folder) && path != Path::new(LOCAL) {
             return None;
         }
-        // Not every path may be opened: a pipe would wait for its other end.
+        // Opening a pipe would wait for its other end.
         if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
             return None;
         }
@@ -52,8 +53,8 @@ impl ZoneFile {
         TimeZone::tzif("", bytes).ok().map(ZoneFile)
     }
 
-    /// What holds at a second since the epoch; before and after the years that
-    /// the crate knows, what holds at their ends.
+    /// The period at a second since the epoch. Times outside the crate's range
+    /// count as its first or last time.
     pub fn at(&self, second: i64) -> Period<'static> {
         let [first, last] = [jiff::Timestamp::MIN, jiff::Timestamp::MAX];
         let second = second.clamp(first.as_second(), last.as_second());

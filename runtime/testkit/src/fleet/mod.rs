@@ -16,7 +16,7 @@ mod plan;
 mod server;
 pub(crate) mod worlds;
 
-pub use definitions::definitions;
+pub use definitions::{definition, definitions};
 pub use law::BaseMetric;
 pub use plan::{Fate, Plan, Shares};
 pub use server::FakeFleet;

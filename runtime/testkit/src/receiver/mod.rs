@@ -34,6 +34,7 @@ mod store;
 
 pub use http::Request;
 pub use remote_write::{Metadata, STALE, Sample, Series, WriteRequest, decode};
+pub(crate) use remote_write::{labels_of, samples_of};
 pub use server::{Listening, Receiver};
 pub use snappy::decompress;
 pub use store::{Reply, Seen};
@@ -44,6 +45,7 @@ pub use store::{Reply, Seen};
 pub fn fuzz_receiver(data: &[u8]) {
     let _ = http::take_request(&mut data.to_vec());
     let _ = decode(data);
+    let _ = samples_of(data, |labels, _| drop(labels_of(labels)));
     if let Ok(bytes) = decompress(data, 1 << 20) {
         assert!(bytes.len() <= 1 << 20);
         let _ = decode(&bytes);

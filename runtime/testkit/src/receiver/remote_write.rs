@@ -180,6 +180,41 @@ fn decode_sample(mut message: &[u8]) -> Result<Sample, String> {
     Ok(sample)
 }
 
+/// Hands the samples of a message over, each with the labels of its series as they are
+/// encoded: for receivers of many messages of the same series.
+///
+/// # Errors
+/// What is wrong with the message.
+pub(crate) fn samples_of(
+    mut message: &[u8],
+    mut take: impl FnMut(&[u8], Sample),
+) -> Result<(), String> {
+    while let Some(field) = field(&mut message)? {
+        let (1, Field::Bytes(series)) = field else { continue };
+        let (mut rest, mut labels) = (series, &series[..0]);
+        while let Some(field) = self::field(&mut rest)? {
+            match field {
+                (1, Field::Bytes(_)) => labels = &series[..series.len() - rest.len()],
+                (2, Field::Bytes(sample)) => take(labels, decode_sample(sample)?),
+                (number, _) => return Err(format!("there is a field {number} in a series")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Labels as [`samples_of`] has them.
+///
+/// # Errors
+/// They are not in order.
+pub(crate) fn labels_of(encoded: &[u8]) -> Result<Vec<(String, String)>, String> {
+    let series = Series { samples: vec![Sample::default()], ..decode_series(encoded)? };
+    match fault_of(&series) {
+        Some(fault) => Err(fault),
+        None => Ok(series.labels),
+    }
+}
+
 fn decode_metadata(mut message: &[u8]) -> Result<Metadata, String> {
     let mut metadata = Metadata::default();
     while let Some(field) = field(&mut message)? {
@@ -267,7 +302,12 @@ mod tests {
                 unit: "s".into(),
             }],
         };
-        assert_eq!(decode(&body.concat()), Ok(expected));
+        assert_eq!(decode(&body.concat()), Ok(expected.clone()));
+        let mut found = Vec::new();
+        let take = |labels: &[u8], sample| found.push((labels_of(labels), sample));
+        samples_of(&body.concat(), take).expect("it is in order");
+        let series = &expected.series[0];
+        assert_eq!(found, [(Ok(series.labels.clone()), series.samples[0])]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ struct Matter {
     refusing: u32,
     stopped: u32,
     absent: u32,
+    forgotten: u32,
     /// Delays that were drawn so far.
     delays: u64,
     model: Model,
@@ -143,6 +145,7 @@ impl Fleet {
                 refusing: u32::from(plan.fate(number) == Fate::Refuses),
                 stopped: 0,
                 absent: u32::from(plan.fate(number) == Fate::HasVanished),
+                forgotten: 0,
                 delays: 0,
                 model: Model { class: plan.class(number), ahead: 0 },
                 answers: Vec::new(),
@@ -208,6 +211,13 @@ impl Fleet {
         state.answers.iter().rev().find(|answer| answer.stamp == stamp).copied()
     }
 
+    /// The latest answer of a host at a time since the fleet began, or before.
+    pub fn answer_before(&self, host: u32, at: Duration) -> Option<Answer> {
+        let state = self.network.hosts.get(host as usize)?.state();
+        let later = state.answers.partition_point(|answer| answer.at <= at);
+        state.answers.get(later.checked_sub(1)?).copied()
+    }
+
     /// All answers of a host so far.
     pub fn answers(&self, host: u32) -> Vec<Answer> {
         let state = self.network.hosts.get(host as usize).map(SimHost::state);
@@ -254,6 +264,11 @@ impl SimHost {
         self.state().absent > 0
     }
 
+    /// True while nobody knows its address.
+    pub fn is_forgotten(&self) -> bool {
+        self.state().forgotten > 0
+    }
+
     /// True while it refuses connections.
     pub fn refuses(&self) -> bool {
         let state = self.state();
@@ -278,6 +293,10 @@ impl Network {
             (number < self.plan.hosts && self.plan.name(number) == name).then_some(number)
         };
         by_name().or_else(|| self.plan.host_at(name.parse().ok()?))
+    }
+
+    pub fn address(&self, host: u32) -> Ipv4Addr {
+        self.plan.address(host)
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -346,6 +365,8 @@ impl Network {
                 pmcd.drop_connections();
             }
             Happening::Reset => pmcd.drop_connections(),
+            Happening::Forget => state.forgotten += 1,
+            Happening::Remember => state.forgotten -= 1,
             Happening::Cut { after, by_reset: true } => inject(pmcd, Fault::Reset { after }),
             Happening::Cut { after, by_reset: false } => inject(pmcd, Fault::Close { after }),
             Happening::Drip { every } => inject(pmcd, Fault::Drip { every }),

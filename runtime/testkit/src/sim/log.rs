@@ -30,6 +30,8 @@ pub enum What {
     Refused,
     /// A client gave up to connect.
     GivenUp,
+    /// A client asked for the address, and nobody knew it.
+    Unknown,
     /// A fetch was answered, which does not mean that the reply arrived.
     Answered {
         /// The stamp of the reply.
@@ -46,6 +48,7 @@ impl fmt::Display for Entry {
             What::Happened(happening) => happening.fmt(f),
             What::Connected => f.write_str("takes a connection"),
             What::Refused => f.write_str("refuses a connection"),
+            What::Unknown => f.write_str("is looked for in vain"),
             What::GivenUp => f.write_str("is given up by a client"),
             What::Answered { stamp } => write!(f, "answers at {}.{:09}", stamp.sec, stamp.nsec),
             What::Struck => f.write_str("the reply is spoilt"),

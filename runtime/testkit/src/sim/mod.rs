@@ -11,6 +11,9 @@
 //!   Fleet      lets it happen; keeps a log, and a model of every answer
 //!     ▲
 //!   Socket     the client's end of a connection, for AsyncHostContext
+//!
+//!   Receiver   takes remote write, or not, by a seed of its own
+//!   Disk       takes what is written, or not
 //! ```
 //!
 //! Nothing depends on anything but the seed and on what the client does, so that
@@ -53,12 +56,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod disk;
 mod fleet;
 mod log;
+mod periods;
+mod receiver;
 mod schedule;
 mod socket;
 
+pub use disk::Disk;
 pub use fleet::{Answer, Fleet, Truth};
 pub use log::{Entry, Log, What};
+pub use receiver::{Mood, Receiver, Said, SeriesId};
 pub use schedule::{Happening, Script};
 pub use socket::Socket;

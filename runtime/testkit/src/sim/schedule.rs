@@ -37,6 +37,8 @@ pub struct Script {
     pub notices: f64,
     /// The host's clock jumps.
     pub jumps: f64,
+    /// For a while nobody knows the address of the host's name.
+    pub oblivions: f64,
 }
 
 impl Script {
@@ -55,6 +57,7 @@ impl Script {
             changes: 0.0,
             notices: 0.0,
             jumps: 0.0,
+            oblivions: 0.0,
         }
     }
 
@@ -72,11 +75,12 @@ impl Script {
             changes: 1.0,
             notices: 1.0,
             jumps: 1.0,
+            oblivions: 1.0,
             ..Script::calm(length)
         }
     }
 
-    fn rates(&self) -> [(f64, Kind); 11] {
+    fn rates(&self) -> [(f64, Kind); 12] {
         [
             (self.kills, Kind::Kill),
             (self.refusals, Kind::Refusal),
@@ -89,6 +93,7 @@ impl Script {
             (self.changes, Kind::Change),
             (self.notices, Kind::Notice),
             (self.jumps, Kind::Jump),
+            (self.oblivions, Kind::Oblivion),
         ]
     }
 }
@@ -106,6 +111,7 @@ enum Kind {
     Change,
     Notice,
     Jump,
+    Oblivion,
 }
 
 /// Something that happens to a host.
@@ -164,6 +170,10 @@ pub enum Happening {
         /// really the time.
         ahead: i64,
     },
+    /// Nobody knows the address of the host's name.
+    Forget,
+    /// It is known again.
+    Remember,
 }
 
 impl fmt::Display for Happening {
@@ -188,6 +198,8 @@ impl fmt::Display for Happening {
             }
             Happening::Change { class } => write!(f, "becomes one of class {class}"),
             Happening::Notice => f.write_str("gives notice of nothing"),
+            Happening::Forget => f.write_str("is not known by its name"),
+            Happening::Remember => f.write_str("is known by its name again"),
             Happening::Jump { ahead } => write!(f, "the clock jumps to {ahead:+} ns"),
         }
     }
@@ -294,6 +306,10 @@ fn happen(plan: &Plan, kind: Kind, at: Duration, host: u32, draws: &mut Draws, a
             due(at, Happening::Change { class });
         }
         Kind::Notice => due(at, Happening::Notice),
+        Kind::Oblivion => {
+            due(at, Happening::Forget);
+            due(at + draws.while_(), Happening::Remember);
+        }
         Kind::Jump => {
             // From a nanosecond to some hours, back as often as forward.
             let size = (draws.next() >> (20 + draws.below(40))).cast_signed();

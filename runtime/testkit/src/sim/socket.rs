@@ -3,6 +3,7 @@
 //! tokio runtime.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -149,6 +150,20 @@ impl Transport for Socket {
         let network = Network::current().ok_or(io::ErrorKind::NetworkDown)?;
         let host = network.find(name).ok_or(io::ErrorKind::HostUnreachable)?;
         Socket::connect(network, host, timeout).await
+    }
+
+    /// The address of a name of the fleet, after a delay.
+    async fn lookup(name: &str, port: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
+        let network = Network::current().ok_or(io::ErrorKind::NetworkDown)?;
+        let host = network.find(name).ok_or(io::ErrorKind::HostUnreachable)?;
+        sleep_until(Instant::now() + network.delay(host, MOST_DELAY)).await;
+        match network.host(host) {
+            Some(found) if !found.is_forgotten() => Ok(vec![(network.address(host), port).into()]),
+            _ => {
+                network.note(host, What::Unknown);
+                Err(io::ErrorKind::HostUnreachable.into())
+            }
+        }
     }
 
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -48,58 +48,58 @@ pub struct InfoArguments {
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
-    /// A derived metric besides, as in `-r 'my.ratio = a / b'`.
+    /// Add a derived metric, as in `-r 'my.ratio = a / b'`.
     #[arg(short, long, value_name = "NAME=EXPRESSION")]
     pub register: Vec<String>,
-    /// Metrics or nodes of the name space, identifiers of metrics (29.0.5) or of
-    /// instance domains (29.1); without any, all metrics.
-    #[arg(value_name = "METRIC|PMID|INDOM")]
+    /// Metrics, groups of metrics, expressions, and identifiers of metrics (29.0.5) or of
+    /// instance domains (29.1). Without any it is all metrics.
+    #[arg(value_name = "METRIC|EXPRESSION|PMID|INDOM")]
     pub names: Vec<String>,
 }
 
 /// What of a metric is printed.
 #[derive(Clone, Debug, Args)]
 pub struct Shown {
-    /// Type, instance domain, semantics and units.
+    /// Print type, instance domain, semantics and units.
     #[arg(short, long)]
     pub desc: bool,
-    /// The same in one line: name, type, instance domain, semantics, units, with tabs between.
+    /// Print the same on one line, with tabs between.
     #[arg(short = '1', long = "desc-oneline")]
     pub desc_oneline: bool,
-    /// Only metrics that can never have values, and metadata that contradict themselves.
+    /// Print only metrics that can never have values, and metadata that contradict themselves.
     #[arg(short = 'e', long)]
     pub metadata_errors: bool,
-    /// Values of all instances.
+    /// Print the values of all instances.
     #[arg(short, long)]
     pub fetch: bool,
-    /// Values of all instances, of domains that cannot be enumerated as well.
+    /// As -f, also for instance domains that cannot be enumerated.
     #[arg(short = 'F', long)]
     pub fetchall: bool,
-    /// Identifiers of instance domains in all their forms.
+    /// Print identifiers of instance domains in all their forms.
     #[arg(short = 'I', long)]
     pub fullindom: bool,
-    /// Labels of metrics and instances.
+    /// Print labels of metrics and instances.
     #[arg(short, long)]
     pub labels: bool,
-    /// Identifiers of metrics.
+    /// Print identifiers of metrics.
     #[arg(short = 'm', long)]
     pub pmid: bool,
-    /// Identifiers of metrics in all their forms.
+    /// Print identifiers of metrics in all their forms.
     #[arg(short = 'M', long)]
     pub fullpmid: bool,
-    /// Identifiers of the series of values of source, metrics and instances.
+    /// Print identifiers of series: of the source, metrics and instances.
     #[arg(short, long)]
     pub series: bool,
-    /// One line of help.
+    /// Print the one-line help.
     #[arg(short = 't', long)]
     pub oneline: bool,
-    /// The help text.
+    /// Print the help text.
     #[arg(short = 'T', long)]
     pub helptext: bool,
-    /// Values, and what event records hold.
+    /// Print values, and unpack event records.
     #[arg(short = 'x', long)]
     pub events: bool,
-    /// Only that metrics have no values, and why.
+    /// Print only the metrics without values, and why.
     #[arg(short, long)]
     pub verify: bool,
 }
@@ -107,9 +107,13 @@ pub struct Shown {
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let options = arguments.options.with_source_of(&arguments.window)?;
-    let asked = &arguments.names;
-    let mut source = options.open(asked, Backend::Interp, UnreadableFiles::Told, messages)?;
+    let given = &arguments.names;
+    let mut source = options.open(given, Backend::Interp, UnreadableFiles::Told, messages)?;
     source.start_at(&arguments.window, messages)?;
+    let asked = &source.take_expressions(given, messages)?;
+    if asked.is_empty() && !given.is_empty() {
+        return Ok(source.outcome());
+    }
     let mut outcome = Outcome::Good;
     for definition in &arguments.register {
         outcome = outcome.max(register(definition, &mut source, messages)?);

@@ -21,40 +21,41 @@ pub struct ValArguments {
     /// The time that is reported on.
     #[command(flatten)]
     pub window: WindowOptions,
-    /// Metrics of an archive, record by record instead of at an interval.
+    /// Take metrics from this archive, record by record instead of at an interval.
     #[arg(short = 'U', long, value_name = "ARCHIVE", conflicts_with = "host")]
     pub nointerp: Option<PathBuf>,
-    /// Number of samples [default: until the end].
+    /// Take this many samples [default: until the end].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
-    /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
+    /// Take a sample every INTERVAL, such as 2, 500msec or 1min (`ms` means minutes)
+    /// [default: 1sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
-    /// Pause between samples of an archive for as long as passed between them.
+    /// Pause between samples of an archive, for as long as lay between them.
     #[arg(short, long)]
     pub delay: bool,
     /// What to do at the end.
     #[command(flatten)]
     pub follow: FollowArgument,
-    /// Digits after the decimal point [default: as the size of a number calls for].
+    /// Print this many digits after the decimal point [default: by the size of the number].
     #[arg(short = 'f', long, value_name = "DIGITS", value_parser = digits)]
     pub precision: Option<usize>,
-    /// Width of a column [default: that of the longest value of the type].
+    /// Make columns this wide [default: by the type].
     #[arg(short, long, value_name = "COLUMNS", value_parser = columns)]
     pub width: Option<usize>,
-    /// Names of instances, with commas or blanks between them; in quotes if they contain such.
+    /// Take only these instances, by name, with commas or blanks between them.
     #[arg(short, long, value_name = "INSTANCES")]
     pub instances: Vec<String>,
-    /// Counters as they are, not their rates.
+    /// Print counters as they are, not their rates.
     #[arg(short, long)]
     pub raw: bool,
-    /// Say that there are no event records.
+    /// Say when there are no event records.
     #[arg(short, long)]
     pub verbose: bool,
-    /// Store this as the metric's value before the first fetch, which agents take for a filter.
+    /// Store VALUE in the metric before the first fetch; some agents take it for a filter.
     #[arg(short = 'x', long, value_name = "VALUE")]
     pub filter: Option<String>,
-    /// Date and microseconds in front of values of an archive; twice for nanoseconds.
+    /// Print date and microseconds with values of an archive; twice: nanoseconds.
     #[arg(short = 'X', long, action = ArgAction::Count)]
     pub timestamp: u8,
     /// Taken so that it can be said why it is of no use.
@@ -63,9 +64,9 @@ pub struct ValArguments {
     /// Taken so that it can be said why it is of no use.
     #[arg(short = 'p', long, value_name = "PORT", hide = true)]
     pub guiport: Option<String>,
-    /// A metric, perhaps with its source and some instances:
-    /// HOST:METRIC[INSTANCE,...], ARCHIVE/METRIC, or @:METRIC of this machine without pmcd.
-    #[arg(value_name = "METRIC")]
+    /// An expression, or a metric, which may have a source and instances:
+    /// HOST:METRIC[INSTANCE,...], ARCHIVE/METRIC, or @:METRIC for this machine without pmcd.
+    #[arg(value_name = "METRIC|EXPRESSION")]
     pub metric: String,
 }
 

@@ -43,6 +43,7 @@ use crate::cli::pcp::arguments::refused_host;
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
 use crate::cli::pcp::source::{Attempt, Source};
+use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
 use crate::cli::terminal::{Purpose, shows_output};
 use crate::cli::{Outcome, Stop};
@@ -82,9 +83,10 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         // As to pmval, the first second of 1970 is no end.
         window.end = window.end.filter(|end| end.sec != 0);
     }
-    let name = spec.metric.as_str();
+    let names = source.take_expressions(&names, messages)?;
+    let Some(name) = names.first() else { return Ok(source.outcome()) };
     let desc = describe(&mut source, name);
-    source.tell_mistakes(std::slice::from_ref(&spec.metric), messages);
+    source.tell_mistakes(&names, messages);
     let desc = desc?;
     let instances = choose_instances(arguments, &spec, &mut source, desc, escaping)?;
     if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
@@ -326,8 +328,16 @@ fn with_source(
     arguments: &ValArguments,
     messages: &Messages,
 ) -> Result<(PcpOptions, MetricSpec), Stop> {
-    let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None));
-    let spec = spec.map_err(|error| Stop::tool(&[&error]))?;
+    let language = arguments.options.definitions.language();
+    let spec = match is_expression(&arguments.metric, language) && !messages.are_of_tool() {
+        true => MetricSpec {
+            source: SpecSource::Host(None),
+            metric: arguments.metric.clone(),
+            instances: Vec::new(),
+        },
+        false => MetricSpec::parse(&arguments.metric, SpecSource::Host(None))
+            .map_err(|error| Stop::tool(&[&error]))?,
+    };
     let mut options = arguments.options.clone();
     let given = &mut options.source;
     given.archive.extend(arguments.nointerp.iter().filter(|_| !given.local).cloned());

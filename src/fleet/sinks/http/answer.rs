@@ -1,8 +1,13 @@
 //! What requests are answered. How they come and go is not known here.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, header};
 use pmderive_runtime::escape;
@@ -19,6 +24,9 @@ use crate::fleet::target::Target;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
+/// Bytes from which on it is worth it to compress.
+const MIN_COMPRESSED: usize = 4096;
+
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -28,14 +36,40 @@ pub struct Answer {
     pub content_type: &'static str,
     /// The body.
     pub body: Vec<u8>,
-    /// One more header.
-    pub header: Option<(&'static str, &'static str)>,
+    /// More headers.
+    pub headers: Vec<(&'static str, &'static str)>,
 }
 
 impl Answer {
     /// An answer in plain text.
     pub fn text(status: u16, text: impl Into<String>) -> Answer {
-        Answer { status, content_type: TEXT, body: text.into().into(), header: None }
+        let text: String = text.into();
+        Answer::of(status, TEXT, text)
+    }
+
+    /// An answer with a body of some type.
+    pub fn of(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Answer {
+        Answer { status, content_type, body: body.into(), headers: Vec::new() }
+    }
+
+    fn with(mut self, name: &'static str, value: &'static str) -> Answer {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Compressed, if that is accepted and worth it.
+    fn compressed(self, headers: &HeaderMap) -> Answer {
+        if self.body.len() < MIN_COMPRESSED || !accepts_gzip(headers) {
+            return self;
+        }
+        let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
+        // Writing into memory does not fail.
+        match writer.write_all(&self.body).and_then(|()| writer.finish()) {
+            Ok(body) => Answer { body, ..self }
+                .with("content-encoding", "gzip")
+                .with("vary", "accept-encoding"),
+            Err(_) => self,
+        }
     }
 }
 
@@ -56,6 +90,10 @@ impl Answers {
         peer: SocketAddr,
         token: Option<&Secret>,
     ) -> Answer {
+        self.plain_answer(request, peer, token).compressed(&request.headers)
+    }
+
+    fn plain_answer(&self, request: &Parts, peer: SocketAddr, token: Option<&Secret>) -> Answer {
         let path = request.uri.path();
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         let is_known = bears(&request.headers, token);
@@ -67,16 +105,14 @@ impl Answers {
             },
             "/-/reload" if !is_known && !is_loopback => unknown(),
             "/-/reload" if request.method != Method::POST => {
-                Answer { header: Some(("allow", "POST")), ..Answer::text(405, "only POST\n") }
+                Answer::text(405, "only POST\n").with("allow", "POST")
             }
             "/-/reload" if is_foreign(&request.headers) => {
                 Answer::text(403, "a page of another site asks for this\n")
             }
             "/-/reload" => self.pages.reload(),
             _ if !is_known => unknown(),
-            _ if !is_read => {
-                Answer { header: Some(("allow", "GET, HEAD")), ..Answer::text(405, "only GET\n") }
-            }
+            _ if !is_read => Answer::text(405, "only GET\n").with("allow", "GET, HEAD"),
             "/metrics" => self.metrics(request),
             _ if path.starts_with("/-/") => {
                 let page = self.pages.page(path, accept(&request.headers));
@@ -97,7 +133,8 @@ impl Answers {
         let hosts = self.newest.of(target.unwrap_or(Target::FLEET));
         if let (Some(target), true) = (target, hosts.is_empty()) {
             let target = escape::line(target.as_bytes());
-            let why = "unknown, or it did not answer in its newest slot";
+            let why = "unknown, it did not answer in its newest slot, or its frame has no room \
+                       (`buffer` of the sink)";
             return Answer::text(404, format!("no values of {target}: {why}\n"));
         }
         let format = query::format(accept(&request.headers));
@@ -109,12 +146,12 @@ impl Answers {
             let left_out = scrape::write(&mut writer, &hosts, &choice);
             self.numbers.labels_left_out.add(left_out as u64);
         }
-        if target.is_none() {
-            self.pages.write_own(&mut writer);
+        match target {
+            None => self.pages.write_own(&mut writer),
+            Some(target) => self.pages.write_target(target, &mut writer),
         }
         writer.finish();
-        let content_type = format.content_type();
-        Answer { status: 200, content_type, body: text.into(), header: None }
+        Answer::of(200, format.content_type(), text)
     }
 }
 
@@ -122,22 +159,55 @@ fn nothing() -> Answer {
     Answer::text(404, "there is /metrics, /metrics?target=NAME, /healthz, /-/targets, /-/reload\n")
 }
 
+/// A program brings the token as a bearer; a browser asks its user for a password.
 fn unknown() -> Answer {
-    let header = Some(("www-authenticate", "Bearer"));
-    Answer { header, ..Answer::text(401, "this needs the token: Authorization: Bearer TOKEN\n") }
+    let words = "this needs the token: Authorization: Bearer TOKEN; in a browser it is the \
+                 password, with any name\n";
+    Answer::text(401, words)
+        .with("www-authenticate", "Bearer")
+        .with("www-authenticate", "Basic realm=\"pmderive\", charset=\"UTF-8\"")
 }
 
 /// True if the request brings the token, or none is needed.
 fn bears(headers: &HeaderMap, token: Option<&Secret>) -> bool {
     let Some(token) = token else { return true };
     let given = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
-    let (scheme, given) = given.split_at_checked(7).unwrap_or_default();
-    scheme.eq_ignore_ascii_case(b"bearer ") && token.is(given.trim_ascii())
+    let Some(space) = given.iter().position(|byte| *byte == b' ') else { return false };
+    let (scheme, given) = (&given[..space], given[space..].trim_ascii());
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return token.is(given);
+    }
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return false;
+    }
+    // NAME:PASSWORD, of which the name does not matter.
+    let both = BASE64.decode(given).unwrap_or_default();
+    let colon = both.iter().position(|byte| *byte == b':');
+    colon.is_some_and(|colon| token.is(&both[colon + 1..]))
 }
 
-/// True if a browser asks for the page of another site.
+/// True if a request may be answered with gzip (RFC 9110, 12.5.3).
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let codings = all.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    codings.map(|coding| coding.split(';').map(str::trim)).any(|mut parts| {
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let is_refused = parts.any(|part| {
+            let quality = part.strip_prefix("q=").or(part.strip_prefix("Q="));
+            quality.is_some_and(|quality| quality.parse().is_ok_and(|quality: f32| quality <= 0.0))
+        });
+        is_gzip && !is_refused
+    })
+}
+
+/// True if a browser asks for the page of another site. It brings the password by
+/// itself, once its user has given it.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value: &header::HeaderValue| value.as_bytes());
+    let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return true;
+    }
     let Some(origin) = text(header::ORIGIN) else { return false };
     let site =
         origin.splitn(2, |byte| *byte == b':').nth(1).and_then(|rest| rest.strip_prefix(b"//"));

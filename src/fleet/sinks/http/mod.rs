@@ -106,6 +106,11 @@ pub trait Pages: Send + Sync {
         let _ = writer;
     }
 
+    /// Writes what is known of a host beside its values into `/metrics?target=`.
+    fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
+        let _ = (target, writer);
+    }
+
     /// What is wrong with the program, if anything.
     fn trouble(&self) -> Option<String> {
         None
@@ -128,8 +133,8 @@ pub trait Pages: Send + Sync {
 pub enum ListenError {
     /// It would be open to others.
     #[error(
-        "{address} can be reached by others: give the listener a certificate, a key and a token, \
-         or an address of this machine alone, such as 127.0.0.1:{}",
+        "{address} can be reached by others: give the listener a certificate, a key and a token. \
+         An address of this machine alone needs none, such as 127.0.0.1:{}",
         address.port()
     )]
     Open {

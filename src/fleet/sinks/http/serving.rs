@@ -27,6 +27,16 @@ const MAKERS: usize = 2;
 /// Rest after a connection could not be accepted, since files are short, say.
 const REST: Duration = Duration::from_millis(100);
 
+/// Headers of all answers: no other site shows them in a frame, and what is of a moment
+/// is kept by nobody.
+const EVERYWHERE: &[(&str, &str)] = &[
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "frame-ancestors 'none'"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+];
+
 /// What a listener's thread has.
 pub(super) struct Serving {
     pub(super) answers: Arc<Answers>,
@@ -154,9 +164,8 @@ fn response(answer: Answer) -> Response<Full<Bytes>> {
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    if let Some((name, value)) = answer.header {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    for (name, value) in EVERYWHERE.iter().chain(&answer.headers).copied() {
+        headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     response
 }

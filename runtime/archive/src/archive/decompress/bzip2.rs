@@ -1,4 +1,4 @@
-//! What `bzip2` expands: streams, one after the other, with a checksum each.
+//! Expands files of `bzip2`: streams, one after the other, each with a checksum.
 
 use std::io::{self, BufRead, Write};
 
@@ -19,7 +19,7 @@ impl expansion::Units for Units {
         if std::mem::replace(&mut self.is_begun, true) && input.peek::<1>()?.is_none() {
             return Ok(false);
         }
-        // The crate's reader takes the lack of memory for bad data.
+        // The crate's own reader reports lack of memory as bad data.
         let mut stream = Decompress::new(false);
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -27,7 +27,7 @@ impl expansion::Units for Units {
             let bytes = input.fill_buf()?;
             let is_over = bytes.is_empty();
             let status = stream.decompress(bytes, &mut chunk);
-            // Neither is more than what was given, which is a chunk.
+            // Neither number exceeds a chunk, so both fit into `usize`.
             let (read, written) = (stream.total_in() - read, stream.total_out() - written);
             input.consume(read as usize);
             let bad = |error| io::Error::new(io::ErrorKind::InvalidData, error);

@@ -1,5 +1,5 @@
-//! The expanded contents of a file, as far as they were asked for, in a
-//! temporary file that has no name.
+//! The expanded contents of a file, in a temporary file without a name. Only the parts
+//! that were asked for are expanded.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,27 +14,27 @@ use super::output::Output;
 use super::xz::Block;
 use crate::archive::bytes::Bytes;
 
-/// What a compressed file may expand to, in bytes, unless it was said,
+/// Maximum size in bytes to which a file may expand, unless the caller sets a limit.
 const ALLOWED: u64 = 16 << 30;
 
-/// and how much of the free space that may be, in hundredths.
+/// Share of the free space, in percent, that a file may take if that is less.
 const ALLOWED_SHARE: u64 = 90;
 
-/// A decoder that goes through a file unit by unit. A unit is the smallest
-/// part whose contents are known to be good when all of it was expanded.
+/// A decoder that goes through a file unit by unit. A unit is the smallest part whose
+/// contents are known to be good once all of it was expanded.
 pub(super) trait Units: Send {
     /// Expands the next unit. False at the end of the file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] when the file ends within a unit, and
-    /// only then: what there is of it is used, although no checksum confirms it.
+    /// [`io::ErrorKind::UnexpectedEof`] if, and only if, the file ends within a unit.
+    /// The expanded part of that unit is used although no checksum confirms it.
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool>;
 }
 
 /// Why a file cannot be expanded.
 #[derive(Clone, Debug)]
 pub(in crate::archive) struct ExpandError {
-    /// How far the compressed file was read, in bytes.
+    /// Number of bytes of the compressed file that were read.
     pub(in crate::archive) offset: u64,
     reason: Arc<str>,
 }
@@ -72,14 +72,14 @@ pub(super) struct Expansion {
 
 struct State {
     input: Input,
-    /// Most that the file may expand to.
+    /// Maximum size of the contents in bytes.
     limit: u64,
     plan: Plan,
 }
 
-/// In what order units are expanded.
+/// The order in which units are expanded.
 enum Plan {
-    /// Blocks whose places are known, in any order.
+    /// Blocks with known places, in any order.
     Blocks(Vec<(Block, Progress)>),
     /// From front to back.
     InOrder {
@@ -90,7 +90,7 @@ enum Plan {
     },
 }
 
-/// How far something has been expanded.
+/// How far a block, or the whole file, has been expanded.
 #[derive(Clone, Debug)]
 enum Progress {
     ToDo,
@@ -105,9 +105,9 @@ impl std::fmt::Debug for State {
 }
 
 impl Expansion {
-    /// Prepares to expand a file, of which nothing is expanded yet, to at most
-    /// `limit` bytes, or what is allowed for any file. `blocks` are all of it,
-    /// where they are known.
+    /// Prepares to expand a file to at most `limit` bytes, or to the size that is
+    /// allowed for every file. Nothing is expanded yet. `blocks` are all blocks of the
+    /// file, if they are known.
     pub(super) fn new(
         mut input: Input,
         units: Box<dyn Units>,
@@ -129,12 +129,13 @@ impl Expansion {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
-        // Every change is the last step of what leads to it, so that a panic leaves the old state.
+        // State changes only as the last step of a computation, so a panic leaves the
+        // old state.
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Expands what is at an offset, and gives the end of the piece that was
-    /// expanded there: the offset itself at the end of the contents.
+    /// Expands the part that contains `offset`. Returns the end of that part, or
+    /// `offset` itself at the end of the contents.
     fn expand(&self, offset: u64) -> io::Result<u64> {
         self.with(|State { input, limit, plan }| match plan {
             Plan::Blocks(blocks) => {
@@ -165,11 +166,11 @@ impl Expansion {
                         Progress::Failed(error) => return Err(error.clone().into()),
                     }
                     let mut sink = Sink { file: &self.contents, position: *size };
-                    let mut output = Output::behind(*size, &mut sink, *limit);
+                    let mut output = Output::after(*size, &mut sink, *limit);
                     match units.next(input, &mut output) {
                         Ok(true) => *size += output.written(),
                         Ok(false) => *progress = Progress::Done,
-                        // Decoders are not made to go on after an error.
+                        // Decoders cannot go on after an error.
                         Err(e) => {
                             if e.kind() == io::ErrorKind::UnexpectedEof {
                                 *size += output.written();
@@ -212,7 +213,7 @@ impl Bytes for Arc<Expansion> {
     }
 }
 
-/// Writes to a file from a position on.
+/// Writes to a file, starting at a position.
 struct Sink<'a> {
     file: &'a File,
     position: u64,
@@ -233,7 +234,7 @@ impl Write for Sink<'_> {
     }
 }
 
-/// Where PCP keeps temporary files.
+/// The folder in which PCP keeps temporary files.
 fn temporary_folder() -> std::path::PathBuf {
     PcpConf::load().get("PCP_TMPFILE_DIR").map_or_else(std::env::temp_dir, Into::into)
 }
@@ -245,15 +246,15 @@ fn temporary_file() -> io::Result<File> {
             let (folder, other) = (escape::path(&folder), std::env::temp_dir());
             let other = escape::path(&other);
             io::Error::other(format!(
-                "it cannot be expanded, as no temporary file can be made in {folder}, which \
-                 PCP_TMPFILE_DIR names, nor in {other}: {error}"
+                "it cannot be expanded: no temporary file can be made in {folder} (from \
+                 PCP_TMPFILE_DIR) or in {other}: {error}"
             ))
         };
         tempfile::tempfile().map_err(cannot)
     })
 }
 
-/// The part of the free space beside a file that it may take, in bytes.
+/// The number of bytes that a file may take of the free space in its folder.
 fn free_space(file: &File) -> u64 {
     let Ok(about) = rustix::fs::fstatvfs(file) else { return u64::MAX };
     about.f_bavail.saturating_mul(about.f_frsize) / 100 * ALLOWED_SHARE

@@ -1,6 +1,6 @@
-//! What `gzip` expands. The first two bytes decide, whatever the suffix is: members
-//! of gzip, one after the other with a checksum each, or one file of `compress` or
-//! of `pack`, which have no checksum.
+//! Expands files of `gzip`. The first two bytes of the file decide what it is, not its
+//! suffix: members of gzip, each with a checksum, or one file of `compress` or `pack`,
+//! which have no checksum.
 
 use std::io;
 
@@ -27,14 +27,14 @@ const PACK: [u8; 2] = [0x1f, 0x1e];
 impl expansion::Units for Units {
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
-        // Tapes have filled the rest of a block with zeros.
+        // Tape drives have filled the rest of a block with zeros.
         if !is_first && input.skip_zeros()? {
             return Ok(false);
         }
         match input.peek()? {
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            // A member that runs out may be damaged as well as cut, and then
-            // what was expanded of it is wrong.
+            // A member that ends early may be damaged, not just cut. Then its expanded
+            // part is wrong and must not be used.
             Some(GZIP) => output.take_all(&mut GzDecoder::new(input), |_| {}).map_err(|e| {
                 let is_cut = e.kind() == io::ErrorKind::UnexpectedEof;
                 if is_cut { bad("a member ends too early") } else { e }
@@ -43,8 +43,8 @@ impl expansion::Units for Units {
             Some(PACK) if is_first => pack::expand(input, output)?,
             Some(_) => {
                 let message = match is_first {
-                    true => "these are no bytes of gzip, compress or pack",
-                    false => "what follows a member of gzip is none",
+                    true => "this is not gzip, compress or pack data",
+                    false => "the data after a gzip member are not another member",
                 };
                 return Err(bad(message));
             }

@@ -1,19 +1,19 @@
-//! The compressed bytes of a file, and how far they were read.
+//! The compressed bytes of a file, and the position of the next one to read.
 
 use std::io::{self, BufRead, Read};
 
 use crate::archive::bytes::Bytes;
 
-/// Read at a time.
+/// Number of bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Reads a file from front to back, and from anywhere after a jump.
+/// Reads a file from front to back, and from any offset after a jump.
 pub(super) struct Input {
     bytes: Box<dyn Bytes>,
     buffer: Vec<u8>,
     /// Offset in the file of the first byte in the buffer.
     start: u64,
-    /// Bytes of the buffer that were handed out.
+    /// Number of bytes in the buffer that were handed out.
     used: usize,
 }
 
@@ -22,12 +22,12 @@ impl Input {
         Input { bytes, buffer: Vec::new(), start: 0, used: 0 }
     }
 
-    /// Offset in the file of what is read next.
+    /// Offset in the file of the next byte to read.
     pub(super) fn position(&self) -> u64 {
         self.start.saturating_add(self.used as u64)
     }
 
-    /// Goes on at an offset.
+    /// Continues at `offset`.
     pub(super) fn seek(&mut self, offset: u64) {
         match offset.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok()) {
             Some(skip) if skip <= self.buffer.len() => self.used = skip,
@@ -50,7 +50,7 @@ impl Input {
         Ok(array)
     }
 
-    /// The next bytes if there are as many, which are not passed.
+    /// The next `N` bytes, which stay unread. `None` if there are fewer.
     pub(super) fn peek<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
         let position = self.position();
         let mut array = [0; N];
@@ -65,7 +65,7 @@ impl Input {
         Ok((filled == N).then_some(array))
     }
 
-    /// Passes bytes that are zero. True at the end of the file.
+    /// Skips bytes that are zero. True at the end of the file.
     pub(super) fn skip_zeros(&mut self) -> io::Result<bool> {
         loop {
             let buffer = self.fill_buf()?;

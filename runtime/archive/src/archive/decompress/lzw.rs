@@ -1,15 +1,15 @@
-//! What `compress` makes.
+//! Expands files of `compress`.
 //!
 //! | offset | size | field                                                        |
 //! |--------|------|--------------------------------------------------------------|
 //! | 0      | 2    | magic                                                        |
-//! | 2      | 1    | bits 0-4: most bits of a code; bit 7: there are clear codes   |
+//! | 2      | 1    | bits 0-4: maximum bits of a code; bit 7: clear codes occur     |
 //! | 3      |      | codes, low bits first, of 9 bits at first                    |
 //!
-//! A code is a byte, or 256 which clears the table, or an entry of the table:
-//! the string of an older code and one byte more. Codes get a bit longer when
-//! the table has outgrown them. They are written in groups of eight, and what
-//! is left of a group is skipped when their length changes.
+//! A code stands for a byte, or for an entry of the table: the string of an older code
+//! plus one byte. Code 256 clears the table. Codes become one bit longer when the table
+//! outgrows them. They are written in groups of eight; when their length changes, the
+//! rest of the group is skipped.
 
 use std::io::{self, BufRead, Write};
 
@@ -24,17 +24,17 @@ fn bad(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("compress: {message}"))
 }
 
-/// Expands all that follows.
+/// Expands the rest of the file.
 pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<()> {
     let [_, _, flags] = input.array()?;
     let most = u32::from(flags & 0x1f);
     if !(FIRST_BITS..=MOST_BITS).contains(&most) || flags & 0x60 != 0 {
-        return Err(bad("its codes are of an unknown kind"));
+        return Err(bad("its kind of codes is unknown"));
     }
     let clears = flags & 0x80 != 0;
     let mut codes = Codes { input, bits: FIRST_BITS, kept: 0, kept_bits: 0, in_group: 0 };
     let mut table = Table::new(clears, most);
-    // The code before, and the first byte of its string.
+    // The previous code, and the first byte of its string.
     let mut last: Option<(u16, u8)> = None;
     let mut string = Vec::new();
     let mut is_begun = false;
@@ -44,7 +44,8 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
             codes.bits += 1;
         }
         let Some(code) = codes.next()? else { return output.write_all(&string) };
-        // There is nothing to clear at first, and gzip refuses it as well.
+        // There is nothing to clear at the start, and gzip refuses a clear code there
+        // too.
         if code == CLEAR && clears && is_begun {
             codes.end_group()?;
             codes.bits = FIRST_BITS;
@@ -56,7 +57,7 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
         let start = string.len();
         match last {
             None if code < 256 => string.push(code as u8),
-            None => return Err(bad("a string begins with none")),
+            None => return Err(bad("the first code is not a byte")),
             Some((before, first)) if usize::from(code) == table.next() => {
                 table.spell(before, &mut string);
                 string.push(first);
@@ -78,12 +79,13 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
     }
 }
 
-/// Strings by their codes.
+/// The strings that codes stand for.
 struct Table {
-    /// Of each code from `base` on: the code of its beginning, its last byte.
+    /// For each code from `base` on: the code of its string without the last byte, and
+    /// that byte.
     entries: Vec<(u16, u8)>,
     base: usize,
-    /// Bits of the longest codes.
+    /// Maximum number of bits of a code.
     most: u32,
 }
 
@@ -92,12 +94,12 @@ impl Table {
         Table { entries: Vec::new(), base: 256 + usize::from(clears), most }
     }
 
-    /// The code of the next entry.
+    /// The code that the next entry will have.
     fn next(&self) -> usize {
         self.base + self.entries.len()
     }
 
-    /// True when codes of so many bits do not reach the next entry.
+    /// True if codes of `bits` bits are too short for the next entry.
     fn outgrows(&self, bits: u32) -> bool {
         bits < self.most && self.next() >= 1 << bits
     }
@@ -108,10 +110,10 @@ impl Table {
         }
     }
 
-    /// Appends the string of a code that is there.
+    /// Appends the string of a code of the table.
     fn spell(&self, mut code: u16, string: &mut Vec<u8>) {
         let start = string.len();
-        // An entry's beginning is always older, so this ends.
+        // The code of the shorter string is always older, so this ends.
         while let Some((beginning, byte)) =
             usize::from(code).checked_sub(self.base).and_then(|at| self.entries.get(at))
         {
@@ -123,19 +125,19 @@ impl Table {
     }
 }
 
-/// Reads codes of a number of bits.
+/// Reads codes of `bits` bits.
 struct Codes<'a> {
     input: &'a mut Input,
     bits: u32,
-    /// Bits that were read and are no code yet, and how many.
+    /// Bits that were read and belong to the next code, and their number.
     kept: u32,
     kept_bits: u32,
-    /// Codes read in the present group.
+    /// Number of codes read in the current group.
     in_group: u32,
 }
 
 impl Codes<'_> {
-    /// The next code. `None` at the end, where bits may be left over.
+    /// The next code. `None` at the end of the file, where bits may be left over.
     fn next(&mut self) -> io::Result<Option<u16>> {
         while self.kept_bits < self.bits {
             let Some(byte) = self.input.fill_buf()?.first().copied() else { return Ok(None) };
@@ -151,7 +153,7 @@ impl Codes<'_> {
         Ok(Some(code as u16))
     }
 
-    /// Skips what is left of a group.
+    /// Skips the rest of a group.
     fn end_group(&mut self) -> io::Result<()> {
         while self.in_group != 0 && self.next()?.is_some() {}
         self.in_group = 0;

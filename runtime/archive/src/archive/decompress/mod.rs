@@ -9,11 +9,13 @@
 //!   Bytes ◄── at any offset ◄── Expansion: a temporary file without a name
 //! ```
 //!
-//! Input: a file and what its suffix says. Output: [`Bytes`] at any offset of the
-//! expanded contents. Units are expanded when they are asked for, and only
-//! whole: what a checksum contradicts is not given out. Of a file that was cut
-//! within a unit, what is left of that is. All readers of a file share one
-//! expansion. What is compressed is not known here.
+//! Input: a file and the compression that its suffix stands for. Output: [`Bytes`] at
+//! any offset of the expanded contents.
+//!
+//! Units are expanded on demand, and only as a whole: contents that contradict their
+//! checksum are not given out. If a file was cut within a unit, the expanded part of
+//! that unit is. All readers of a file share one expansion. This module does not know
+//! what the contents are.
 
 mod bzip2;
 mod expansion;
@@ -37,22 +39,22 @@ use self::expansion::{Expansion, Units};
 use self::input::Input;
 use crate::archive::bytes::{Bytes, open_plain};
 
-/// How a file is stored, by the suffix of its name.
+/// How a file is stored, according to the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// As it is.
+    /// Not compressed.
     None,
-    /// What `xz` expands: xz and lzma.
+    /// Formats that `xz` expands: xz and lzma.
     Xz,
-    /// What `gzip` expands: gzip, compress and pack.
+    /// Formats that `gzip` expands: gzip, compress and pack.
     Gzip,
-    /// What `bzip2` expands.
+    /// The format of `bzip2`.
     Bzip2,
-    /// What `zstd` expands.
+    /// The format of `zstd`.
     Zstd,
 }
 
-/// Every suffix that PCP takes for a compressed file.
+/// All suffixes that PCP recognizes as those of compressed files.
 const SUFFIXES: &[(&str, Compression)] = &[
     (".xz", Compression::Xz),
     (".lzma", Compression::Xz),
@@ -65,7 +67,7 @@ const SUFFIXES: &[(&str, Compression)] = &[
 ];
 
 impl Compression {
-    /// Splits the suffix of a compressed file off a file name.
+    /// Splits a file name into its stem and the compression of its suffix.
     pub(super) fn of_name(name: &[u8]) -> (&[u8], Compression) {
         for (suffix, compression) in SUFFIXES {
             if let Some(stem) = name.strip_suffix(suffix.as_bytes()) {
@@ -75,7 +77,7 @@ impl Compression {
         (name, Compression::None)
     }
 
-    /// The decoder of a whole file, unit by unit; of plain files, none.
+    /// A decoder for a whole file. `None` for plain files.
     fn units(self) -> Option<Box<dyn Units>> {
         Some(match self {
             Compression::None => return None,
@@ -87,35 +89,35 @@ impl Compression {
     }
 }
 
-/// How many expansions are kept for the next reader although nobody reads them.
+/// Number of expansions that are kept for later readers although nobody reads them now.
 const KEPT: usize = 4;
 
-/// A file, and what it expands to.
+/// The path of a file, and its expansion.
 type Expanded = (PathBuf, Arc<Expansion>);
 
-/// The files that were expanded of the archives of one directory, so that each
-/// is expanded once for all readers of a context.
+/// Expansions of the files of one directory. All readers of a context share them, so
+/// each file is expanded once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expansions {
-    /// The one that was asked for last comes last.
+    /// The file that was opened last comes last.
     recent: Arc<Mutex<Vec<Expanded>>>,
-    /// What each may expand to, in bytes, if that was said.
+    /// Maximum size in bytes of each expansion, if the caller set one.
     limit: Option<u64>,
 }
 
 impl Expansions {
-    /// None yet, each of which may expand to `limit` bytes; without a limit, to
-    /// 16 GiB or nine tenths of the free space, whichever is less.
+    /// Starts without expansions. Each may take `limit` bytes; without a limit, 16 GiB
+    /// or nine tenths of the free space, whichever is less.
     pub(super) fn within(limit: Option<u64>) -> Expansions {
         Expansions { limit, ..Expansions::default() }
     }
 
-    /// Opens a file for reading its expanded contents.
+    /// Opens a file to read its expanded contents.
     pub(super) fn open(&self, path: &Path, compression: Compression) -> io::Result<Box<dyn Bytes>> {
         let Some(units) = compression.units() else {
             return Ok(Box::new(open_plain(path)?));
         };
-        // A list is as good as ever when another thread panicked.
+        // The list is valid even if another thread panicked while it had the lock.
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let (path, expansion) = match recent.iter().position(|(known, _)| known == path) {
             Some(at) => recent.remove(at),
@@ -136,12 +138,11 @@ impl Expansions {
     }
 }
 
-/// Expands bytes by the decoder that the first of them chooses, up to a size
-/// that only a damaged input of a fuzzer has. Blocks of xz give the same in
-/// any order.
+/// Expands bytes with the decoder that the first byte chooses, up to a size that only a
+/// damaged input of a fuzzer has. Blocks of xz must expand to the same in any order.
 ///
 /// # Panics
-/// A decoder does, or it contradicts itself.
+/// If a decoder panics or contradicts itself.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_decompress(data: &[u8]) {
     use self::output::Output;
@@ -160,7 +161,7 @@ pub fn fuzz_decompress(data: &[u8]) {
             Ok(true) if contents.len() as u64 >= LIMIT => break Ok(()),
             Ok(true) => {}
             Ok(false) => break Ok(()),
-            // Damage is an error; that it is nothing worse is what is tested.
+            // Errors are fine: the test is that damage causes nothing worse.
             Err(error) => break Err(error),
         }
     };

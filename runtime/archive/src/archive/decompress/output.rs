@@ -1,37 +1,38 @@
-//! Where decoders put what they expand.
+//! The destination of expanded bytes.
 
 use std::io::{self, Read, Write};
 
-/// Expanded at a time.
+/// Number of bytes expanded at a time.
 pub(super) const CHUNK: usize = 128 * 1024;
 
-/// The contents of one unit, of which no more is taken than is allowed.
+/// The contents of one unit. Bytes beyond the limit are refused.
 pub(super) struct Output<'a> {
     sink: &'a mut dyn Write,
     written: u64,
-    /// Bytes of the units before.
+    /// Number of bytes in all earlier units.
     before: u64,
-    /// Most that all of them together may be.
+    /// Maximum number of bytes in all units together.
     limit: u64,
 }
 
 impl<'a> Output<'a> {
-    /// Takes up to `limit` bytes.
+    /// Accepts up to `limit` bytes.
     pub(super) fn new(sink: &'a mut dyn Write, limit: u64) -> Output<'a> {
-        Output::behind(0, sink, limit)
+        Output::after(0, sink, limit)
     }
 
-    /// Takes what follows `before` bytes, up to `limit` bytes together.
-    pub(super) fn behind(before: u64, sink: &'a mut dyn Write, limit: u64) -> Output<'a> {
+    /// Accepts bytes that follow `before` earlier ones, up to `limit` bytes together.
+    pub(super) fn after(before: u64, sink: &'a mut dyn Write, limit: u64) -> Output<'a> {
         Output { sink, written: 0, before, limit }
     }
 
-    /// Bytes that were put here.
+    /// Number of bytes written here.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Puts all that a decoder gives here, and hands it to `visit` as well.
+    /// Writes everything that a decoder gives, and passes each piece to `visit` as
+    /// well.
     pub(super) fn take_all(
         &mut self,
         decoder: &mut dyn Read,

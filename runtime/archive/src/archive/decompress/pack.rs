@@ -1,24 +1,24 @@
-//! What `pack` makes: one Huffman code for the whole file.
+//! Expands files of `pack`. They use one Huffman code for the whole file.
 //!
 //! | offset | size | field                                                     |
 //! |--------|------|-----------------------------------------------------------|
 //! | 0      | 2    | magic                                                     |
 //! | 2      | 4    | size of the contents                                      |
 //! | 6      | 1    | length of the longest codes in bits                       |
-//! | 7      |      | for each length from 1 on, how many codes have it, a byte; |
-//! |        |      | of the longest ones, two more than that                   |
-//! |        |      | bytes by their codes, the shortest first, without the last |
-//! |        |      | code: it is the end                                       |
+//! | 7      |      | for each length from 1 on, the number of codes, one byte; |
+//! |        |      | for the longest codes, the number less two                |
+//! |        |      | the bytes that codes stand for, shortest codes first; the |
+//! |        |      | last code has none, it marks the end                      |
 //! |        |      | codes, high bits first                                    |
 //!
-//! Among codes of one length the highest belong to the beginnings of longer ones.
+//! Among the codes of one length, the lowest are prefixes of longer codes.
 
 use std::io::{self, BufRead, Write};
 
 use super::input::Input;
 use super::output::Output;
 
-/// Bits of the longest code that `pack` makes.
+/// Length in bits of the longest code that `pack` writes.
 const MOST_BITS: u8 = 25;
 
 fn bad(message: &str) -> io::Error {
@@ -27,15 +27,15 @@ fn bad(message: &str) -> io::Error {
 
 /// The codes of one length.
 struct Length {
-    /// Codes below this are beginnings of longer ones.
+    /// Smaller codes are prefixes of longer ones.
     beginnings: u32,
-    /// Codes of this length.
+    /// Number of codes of this length.
     count: u32,
-    /// Position in the list of bytes of the first code.
+    /// Position in the list of bytes of the first code's byte.
     first: usize,
 }
 
-/// Expands all that follows.
+/// Expands the rest of the file.
 pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<()> {
     let [_, _, a, b, c, d, most] = input.array()?;
     let size = u64::from(u32::from_be_bytes([a, b, c, d]));
@@ -46,7 +46,8 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
     let mut first = 0;
     for bits in 1..=most {
         let [count] = input.array()?;
-        // Of the longest ones one more has a byte, and one is the end.
+        // The longest length has two codes more than it says: one for a byte, one for
+        // the end.
         let bytes = u32::from(count) + u32::from(bits == most);
         let count = bytes + u32::from(bits == most);
         lengths.push(Length { beginnings: 0, count, first });
@@ -88,7 +89,7 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
                     output.write_all(&contents)?;
                     return match output.written() == size {
                         true => Ok(()),
-                        false => Err(bad("its size is not what it says")),
+                        false => Err(bad("its size differs from that in its header")),
                     };
                 }
                 _ => return Err(bad("a code stands for nothing")),

@@ -1,4 +1,4 @@
-//! Decoders against what the real programs make, whole and damaged.
+//! Expands what the real programs write, whole and damaged.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::output::Output;
 use super::*;
 
-/// Something that compresses, but not to nothing: `size` bytes.
+/// `size` bytes of text that compresses, but not to nothing.
 fn contents(size: usize) -> Vec<u8> {
     let mut state = 1u32;
     let mut random = || {
@@ -18,14 +18,14 @@ fn contents(size: usize) -> Vec<u8> {
     text.take(size).collect()
 }
 
-/// What a program makes of its input; `None` where it is not installed.
+/// The output of a program. `None` if the program is not installed.
 fn made_by(program: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     let child =
         Command::new(program).args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = child else {
         let required = std::env::var("CI").is_ok_and(|value| value == "true");
         assert!(!required, "{program} is not installed");
-        eprintln!("SKIPPED: {program} is not installed");
+        eprintln!("NOT RUN: {program} is not installed");
         return None;
     };
     let mut stdin = child.stdin.take().expect("it is a pipe");
@@ -45,7 +45,7 @@ fn expand(bytes: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
     let mut front = expansions.open(file.path(), compression)?;
     let size = usize::try_from(behind.size()?).expect("small");
     let mut contents = vec![0; size + 1];
-    // From behind to the front, by two readers: the order of reading does not matter.
+    // The second half first, through two readers: the order of reading must not matter.
     let half = size / 2;
     assert_eq!(read_full(&mut *behind, half, &mut contents[half..])?, size - half);
     assert_eq!(read_full(&mut *front, 0, &mut contents[..half])?, half);
@@ -64,7 +64,7 @@ fn read_full(bytes: &mut dyn Bytes, offset: usize, buffer: &mut [u8]) -> io::Res
     Ok(filled)
 }
 
-/// Programs, and how what they make is called.
+/// Programs with options, and the suffix of their output.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("xz", &["-0"], ".xz"),
     ("xz", &["-9", "--block-size=30000", "--check=sha256"], ".xz"),
@@ -98,7 +98,7 @@ fn what_the_programs_make_is_expanded() {
     }
 }
 
-/// Writes codes as `compress` does.
+/// Writes codes like `compress`.
 struct Codes {
     made: Vec<u8>,
     bits: u32,
@@ -143,15 +143,15 @@ fn skippable_frames_of_zstd_are_skipped() {
     assert!(expand(&bytes, Compression::Zstd).expect("good") == contents);
 }
 
-/// A file of `compress` with codes of up to `most` bits, and with a clear
-/// code, if they are wanted, after so many codes.
+/// A file of `compress` with codes of up to `most` bits. If `clear_after` is given, a
+/// clear code follows after that many codes.
 fn compress(contents: &[u8], most: u32, clear_after: Option<usize>) -> Vec<u8> {
     let flags = u8::try_from(most).expect("few") | if clear_after.is_some() { 0x80 } else { 0 };
     let base = if clear_after.is_some() { 257 } else { 256 };
     let made = vec![0x1f, 0x9d, flags];
     let mut codes = Codes { made, bits: 9, kept: 0, kept_bits: 0, in_group: 0 };
     let mut table = std::collections::HashMap::new();
-    // Codes since the table was empty. The reader has one entry less than that.
+    // Number of codes since the table was empty. The reader has one entry less.
     let mut count = 0;
     let mut rest = contents;
     while let Some((first, mut tail)) = rest.split_first() {
@@ -187,8 +187,8 @@ fn compress(contents: &[u8], most: u32, clear_after: Option<usize>) -> Vec<u8> {
     codes.made
 }
 
-/// A file of `pack` whose bytes all have codes of eight bits, but for the
-/// last, which shares its code's beginning with the end.
+/// A file of `pack` in which each byte has a code of eight bits. Only the last byte has
+/// nine bits; its code and the end's have a common prefix.
 fn pack(contents: &[u8]) -> Vec<u8> {
     let mut made = vec![0x1f, 0x1e];
     made.extend(u32::try_from(contents.len()).expect("small").to_be_bytes());
@@ -237,7 +237,7 @@ fn what_gzip_expands_besides_is_expanded() {
     }
 }
 
-/// Small files of every kind, and what is in them.
+/// Small files of every kind, with their contents.
 fn small_files() -> Vec<(String, Compression, Vec<u8>, Vec<u8>)> {
     let contents = contents(300);
     let mut files: Vec<_> = PROGRAMS
@@ -258,7 +258,7 @@ fn small_files() -> Vec<(String, Compression, Vec<u8>, Vec<u8>)> {
 #[test]
 fn decoders_survive_any_damage() {
     for (what, compression, contents, made) in small_files() {
-        // These formats cannot tell all damage.
+        // These formats cannot detect all damage.
         let is_checked = !["compress", "pack", "lzma", "--check=none", "--no-check"]
             .iter()
             .any(|word| what.contains(word));
@@ -269,11 +269,11 @@ fn decoders_survive_any_damage() {
                 Ok(_) => panic!("{what}: cut at {cut}"),
             }
         }
-        // Every bit would take too long.
+        // Flipping every bit would take too long.
         for bit in (0..8 * made.len()).step_by(3) {
             let mut damaged = made.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            // A bit that means nothing may be flipped without harm.
+            // Flipping a bit that means nothing does no harm.
             if let Ok(found) = expand(&damaged, compression)
                 && is_checked
             {
@@ -326,15 +326,15 @@ fn failures_say_where_and_why() {
         (error.offset, error.to_string())
     };
     for (bytes, compression, offset, reason) in [
-        (&b"not compressed"[..], Compression::Xz, 0, "these are no bytes of xz or lzma"),
-        (b"not compressed", Compression::Gzip, 0, "no bytes of gzip, compress or pack"),
+        (&b"not compressed"[..], Compression::Xz, 0, "this is not xz or lzma data"),
+        (b"not compressed", Compression::Gzip, 0, "this is not gzip, compress or pack data"),
         (b"not compressed", Compression::Bzip2, 7, "bz2 header missing"),
-        (b"not compressed", Compression::Zstd, 0, "these are no bytes of zstd"),
+        (b"not compressed", Compression::Zstd, 0, "this is not zstd data"),
         (b"", Compression::Xz, 0, "it ends too early"),
         (b"", Compression::Gzip, 0, "it ends too early"),
         (b"", Compression::Bzip2, 0, "too early"),
         (b"", Compression::Zstd, 0, "too early"),
-        (b"\x1f\x9d\x88", Compression::Gzip, 3, "its codes are of an unknown kind"),
+        (b"\x1f\x9d\x88", Compression::Gzip, 3, "its kind of codes is unknown"),
         (b"\x1f\x9d\x90\x00\xff", Compression::Gzip, 5, ""),
     ] {
         let found = fails(bytes, compression);
@@ -357,8 +357,8 @@ fn bombs_are_defused() {
     assert_eq!(error.to_string(), "it expands to more than the 1048575 bytes allowed");
 }
 
-/// The limit is the same for every program, whatever the size of its file; what
-/// comes before it can be read.
+/// The limit is the same for every program, whatever the file's size. Everything before
+/// the limit can be read.
 #[test]
 fn a_limit_is_one_for_all() {
     let contents = contents(100_000);

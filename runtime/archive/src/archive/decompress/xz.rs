@@ -1,4 +1,4 @@
-//! What `xz` expands: streams of blocks, or a file of the older format lzma.
+//! Expands files of `xz`: streams of blocks, or a file of the older format lzma.
 //!
 //! ```text
 //!   stream: magic │ flags │ CRC32       12 bytes
@@ -9,11 +9,11 @@
 //!   zeros, and perhaps a further stream
 //! ```
 //!
-//! Sizes in the index are those of a block without its zeros, and of its
-//! contents; they are written seven bits to a byte, the low ones first. By
-//! the indexes blocks are found without expanding those in front of them.
-//! Without indexes, as in a file that was cut, they are expanded in order.
-//! LZMA itself is left to a crate, and so are the filters.
+//! The index gives two sizes for each block: the block without its zeros, and its
+//! contents. Numbers have seven bits in each byte, low bits first. The indexes tell
+//! where each block is, so a block can be expanded without those before it. A file
+//! without indexes, such as one that was cut, is expanded in order. LZMA and the
+//! filters are left to a crate.
 
 mod index;
 
@@ -32,15 +32,15 @@ use super::expansion;
 use super::input::Input;
 use super::output::Output;
 
-/// Tables for sixteen bytes at a time.
+/// The tables handle sixteen bytes at a time.
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 const MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// Bytes of a stream's header, and of its footer.
+/// Size in bytes of a stream's header, and of its footer.
 const ENDS: u64 = 12;
 
-/// Memory that a decoder may take, in KiB; the strongest preset needs a quarter of it.
+/// Memory that a decoder may use, in KiB. The strongest preset needs a quarter of it.
 const MEMORY_KIB: u32 = 256 * 1024;
 
 fn bad(message: &str) -> io::Error {
@@ -54,7 +54,7 @@ fn check_crc(bytes: &[u8], stored: [u8; 4], of: &str) -> io::Result<()> {
     }
 }
 
-/// How the contents of blocks are checked: its number, as in the flags.
+/// The kind of checksum that blocks have, by its number in the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Check(u8);
 
@@ -66,15 +66,15 @@ impl Check {
         }
     }
 
-    /// Bytes that it takes behind a block.
+    /// Number of bytes that the checksum takes after a block.
     fn size(self) -> usize {
         [0, 4, 8, 16, 32, 64][usize::from(self.0).div_ceil(3)]
     }
 }
 
-/// Computes a check.
+/// Computes a checksum.
 enum Checker {
-    /// None, or one that nobody has defined.
+    /// No checksum, or one of an undefined kind.
     Unknown,
     Crc32(crc32fast::Hasher),
     Crc64(Digest<'static, u64, Table<16>>),
@@ -110,7 +110,7 @@ impl Checker {
     }
 }
 
-/// The next number of seven bits to a byte.
+/// The next number; each byte holds seven bits of it.
 fn number(bytes: &mut &[u8]) -> io::Result<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
@@ -126,7 +126,7 @@ fn number(bytes: &mut &[u8]) -> io::Result<u64> {
     Err(bad("a number is too long"))
 }
 
-/// The next bytes.
+/// The next `length` bytes.
 fn take<'a>(bytes: &mut &'a [u8], length: usize) -> io::Result<&'a [u8]> {
     let (taken, rest) =
         bytes.split_at_checked(length).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
@@ -134,22 +134,22 @@ fn take<'a>(bytes: &mut &'a [u8], length: usize) -> io::Result<&'a [u8]> {
     Ok(taken)
 }
 
-/// Where a block is, and where its contents belong.
+/// The place of a block in the file, and the place of its contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// Offset of its header in the file.
+    /// Offset of the block's header in the file.
     at: u64,
-    /// Size in the file without the zeros.
+    /// Size in the file, without zeros.
     length: u64,
     check: Check,
-    /// Offset of its contents in those of the file.
+    /// Offset of the block's contents in the contents of the file.
     pub(super) start: u64,
-    /// Size of its contents.
+    /// Size of the block's contents.
     pub(super) size: u64,
 }
 
 impl Block {
-    /// Offset behind its contents in those of the file.
+    /// End of the block's contents in the contents of the file.
     pub(super) fn end(&self) -> u64 {
         self.start.saturating_add(self.size)
     }
@@ -159,7 +159,7 @@ impl Block {
         input.seek(self.at);
         match expand_block(input, self.check, output)? {
             Some(sizes) if sizes == (self.length, self.size) => Ok(()),
-            _ => Err(bad("a block has not the sizes that the index gives it")),
+            _ => Err(bad("the sizes of a block differ from those in the index")),
         }
     }
 }
@@ -168,20 +168,20 @@ fn read_header(input: &mut Input) -> io::Result<Check> {
     let header = input.array::<{ ENDS as usize }>()?;
     let [magic @ .., f0, f1, c0, c1, c2, c3] = header;
     if magic != MAGIC {
-        return Err(bad("these are no bytes of a stream"));
+        return Err(bad("this is not a stream"));
     }
     check_crc(&[f0, f1], [c0, c1, c2, c3], "a stream's header")?;
     Check::of_flags([f0, f1])
 }
 
-/// One filter of a block, by its number, with its properties.
+/// A filter of a block: its number and its properties.
 struct Filter<'a> {
     kind: u64,
     properties: &'a [u8],
 }
 
 impl Filter<'_> {
-    /// A reader of what this filter makes of `inner`.
+    /// A reader that applies this filter to `inner`.
     fn reader<'r>(&self, inner: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
         let unknown = || bad("a filter is unknown");
         Ok(match (self.kind, self.properties) {
@@ -200,7 +200,7 @@ impl Filter<'_> {
                     [a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
                     _ => return Err(unknown()),
                 };
-                // The crate's filters count from an aligned offset.
+                // The crate's filters require an aligned offset.
                 let alignment = [1, 4, 16, 4, 2, 4, 4, 2];
                 let known = kind.checked_sub(4).and_then(|kind| usize::try_from(kind).ok());
                 match known.and_then(|known| alignment.get(known)) {
@@ -222,8 +222,8 @@ impl Filter<'_> {
     }
 }
 
-/// The filters of a block, the one that was applied last to the contents
-/// last, and the size of the contents if it is there.
+/// The filters of a block in the order in which they were applied, and the size of the
+/// contents if the header has it.
 fn parse_header(header: &[u8]) -> io::Result<(Vec<Filter<'_>>, Option<u64>)> {
     let Some((body, stored)) = header.split_last_chunk() else {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -235,7 +235,7 @@ fn parse_header(header: &[u8]) -> io::Result<(Vec<Filter<'_>>, Option<u64>)> {
         return Err(bad("a block has unknown flags"));
     }
     if flags & 0x40 != 0 {
-        // The size of what is compressed tells nothing that its end does not.
+        // The compressed size is not needed: the end of the data tells it.
         number(&mut rest)?;
     }
     let size = if flags & 0x80 != 0 { Some(number(&mut rest)?) } else { None };
@@ -249,12 +249,12 @@ fn parse_header(header: &[u8]) -> io::Result<(Vec<Filter<'_>>, Option<u64>)> {
     let ends_well = filters.iter().enumerate().all(|(i, f)| (f.kind == 0x21) == is_last(i));
     match ends_well && rest.iter().all(|byte| *byte == 0) {
         true => Ok((filters, size)),
-        false => Err(bad("the filters of a block are not as they should be")),
+        false => Err(bad("the filters of a block are invalid")),
     }
 }
 
-/// Expands the block that follows, and gives its size without zeros and that
-/// of its contents. `None` when no block follows but the index.
+/// Expands the next block. Returns its size without zeros, and the size of its
+/// contents. `None` if the index comes next.
 fn expand_block(
     input: &mut Input,
     check: Check,
@@ -277,7 +277,7 @@ fn expand_block(
     output.take_all(&mut reader, |bytes| checker.update(bytes))?;
     drop(reader);
     if announced.is_some_and(|announced| announced != output.written()) {
-        return Err(bad("a block has not the size that its header gives it"));
+        return Err(bad("the size of a block differs from that in its header"));
     }
     let length = input.position() - start;
     let zeros = length.next_multiple_of(4) - length;
@@ -304,7 +304,7 @@ pub(super) struct Units {
 
 struct Stream {
     check: Check,
-    /// Sizes of the blocks so far, as in the index.
+    /// Sizes of the blocks so far, as the index should have them.
     sizes: Vec<(u64, u64)>,
 }
 
@@ -317,18 +317,19 @@ impl expansion::Units for Units {
                 if !is_first && input.skip_zeros()? {
                     return match (input.position() - end).is_multiple_of(4) {
                         true => Ok(false),
-                        false => Err(bad("the zeros behind a stream are too few or too many")),
+                        false => Err(bad("the number of zeros after a stream is wrong")),
                     };
                 }
                 if is_first && input.peek()?.is_some_and(|magic| magic != MAGIC) {
                     if !is_lzma(input.peek()?) {
-                        return Err(bad("these are no bytes of xz or lzma"));
+                        return Err(bad("this is not xz or lzma data"));
                     }
                     output.take_all(
                         &mut LzmaReader::new_mem_limit(input, MEMORY_KIB, None)?,
                         |_| {},
                     )?;
-                    // What follows was read by the decoder, and it is nothing.
+                    // The decoder may have read beyond the end of the data. That does
+                    // not matter, because nothing follows a file of lzma.
                     return Ok(true);
                 }
                 self.stream = Some(Stream { check: read_header(input)?, sizes: Vec::new() });
@@ -344,8 +345,8 @@ impl expansion::Units for Units {
     }
 }
 
-/// Whether a file of lzma begins so. It has no magic: a byte of properties,
-/// and the size of a dictionary, of which writers choose round ones.
+/// Whether a file of lzma begins like this. It has no magic, only a byte of properties
+/// and the size of a dictionary; writers choose round sizes.
 fn is_lzma(start: Option<[u8; 5]>) -> bool {
     start.is_some_and(|[properties, size @ ..]| {
         let size = u32::from_le_bytes(size);

@@ -1,4 +1,4 @@
-//! What `zstd` expands: frames, one after the other; most have a checksum.
+//! Expands files of `zstd`: frames, one after the other. Most have a checksum.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,10 +9,10 @@ use super::expansion;
 use super::input::Input;
 use super::output::Output;
 
-/// What a frame begins with.
+/// Magic number of a frame.
 const FRAME: u32 = 0xfd2f_b528;
 
-/// What a frame begins with that holds no contents, but for its low four bits.
+/// Magic number of a frame without contents. Its low four bits may have any value.
 const SKIPPABLE: u32 = 0x184d_2a50;
 
 /// The frames of a file.
@@ -25,7 +25,8 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// What the decoder says, unless the file ends, which it says in many ways.
+/// The decoder's error, or [`io::ErrorKind::UnexpectedEof`] at the end of the file. The
+/// decoder reports the end in many ways.
 fn cut_or(input: &mut Input, error: FrameDecoderError) -> io::Error {
     match input.fill_buf() {
         Ok([]) => io::ErrorKind::UnexpectedEof.into(),
@@ -43,9 +44,10 @@ impl expansion::Units for Units {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             };
             if magic != FRAME && magic & !15 != SKIPPABLE {
-                return Err(invalid("these are no bytes of zstd"));
+                return Err(invalid("this is not zstd data"));
             }
-            // A new decoder takes memory for what comes, not for what a frame announces.
+            // A new decoder allocates memory for data as they come, not for the size
+            // that a frame announces.
             let mut decoder = FrameDecoder::new();
             match decoder.init(&mut *input) {
                 Ok(()) => break decoder,

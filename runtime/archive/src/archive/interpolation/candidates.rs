@@ -1,9 +1,9 @@
-//! The instances that a metric may have values of, over the whole archive.
+//! The instances of which a metric may have values anywhere in the archive.
 //!
-//! Input: all instances of a domain with their lives, and the instances that
-//! value sets have. Output: lanes, one per instance in the order in which libpcp
-//! delivers them, and for every list of instances in a value set, where its
-//! lanes are. No values here.
+//! Input: all instances of a domain with the times during which they exist, and the
+//! instances in value sets. Output: lanes, one per instance in libpcp's order of
+//! delivery, and for every list of instances in a value set the positions of its lanes.
+//! There are no values here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +11,11 @@ use pmderive_core::model::{InDom, InstId, InstanceProfile, Timestamp};
 
 use crate::archive::domains::Lives;
 
-/// From this many instances on, a domain's instances count only during their lives.
+/// In domains with at least this many instances, an instance counts only while it
+/// exists.
 const LARGE: usize = 16;
 
-/// Instances in shapes that are nothing to speak of.
+/// Total number of instances in shapes up to which shapes are never forgotten.
 const SHAPES_LIMIT: usize = 16 * 1024;
 
 /// Number of the shape without lanes, which every domain has.
@@ -29,11 +30,11 @@ pub(super) struct Candidates {
     lane_of: HashMap<InstId, u32>,
     shapes: Vec<Shape>,
     shape_of: HashMap<Box<[InstId]>, u32>,
-    /// Numbers of shapes that were forgotten.
+    /// Numbers of forgotten shapes, for reuse.
     free: Vec<u32>,
     /// Number of instances in all shapes.
     size: usize,
-    /// Size from which on it is worth looking which shapes are still used.
+    /// Size above which unused shapes are looked for.
     limit: usize,
 }
 
@@ -41,16 +42,16 @@ pub(super) struct Candidates {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) instance: InstId,
-    /// Seconds since the start of the archive between which there may be values.
+    /// Time span that may hold values, in seconds since the start of the archive.
     pub(super) life: (f64, f64),
-    /// False when it has left the domain.
+    /// False if the instance has left the domain.
     pub(super) is_alive: bool,
-    /// False where the profile excludes it.
+    /// False if the profile excludes the instance.
     pub(super) is_admitted: bool,
 }
 
 impl Candidate {
-    /// True if it is delivered at a time, if there is a value.
+    /// True if a value of this instance would be delivered at `time`.
     pub(super) fn counts_at(&self, time: f64) -> bool {
         let (birth, death) = self.life;
         self.is_admitted && (birth..=death).contains(&time)
@@ -60,9 +61,9 @@ impl Candidate {
 /// The lanes of one list of instances.
 #[derive(Debug)]
 struct Shape {
-    /// In the order of the list; of equal instances the first.
+    /// In the order of the list. Of equal instances the first one counts.
     instances: Box<[InstId]>,
-    /// Lanes with their positions in the list, ascending.
+    /// Lanes with their positions in the list, in ascending order of lanes.
     positions: Box<[(u32, u32)]>,
 }
 
@@ -115,7 +116,7 @@ impl Candidates {
         &self.lanes
     }
 
-    /// Takes a profile over.
+    /// Applies a profile: decides which instances are delivered.
     pub(super) fn apply(&mut self, profile: &InstanceProfile) {
         if let Some(indom) = self.indom {
             for lane in &mut self.lanes {
@@ -124,8 +125,8 @@ impl Candidates {
         }
     }
 
-    /// Number of the shape of a list of instances. `hint` is the number of
-    /// the shape that the same metric had last.
+    /// The number of the shape for a list of instances. `hint` is the number of the
+    /// last shape of the same metric.
     pub(super) fn shape(
         &mut self,
         instances: impl Iterator<Item = InstId> + Clone,
@@ -162,17 +163,17 @@ impl Candidates {
         number
     }
 
-    /// Number of instances in all shapes, as a measure of the memory that they take.
+    /// Number of instances in all shapes, as a measure of their memory.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// True when some shapes may well be forgotten.
+    /// True if it is worth looking for unused shapes.
     pub(super) fn is_crowded(&self) -> bool {
         self.size > self.limit
     }
 
-    /// Forgets shapes that are not among those used, by their numbers.
+    /// Forgets all shapes except those with the numbers in `used`.
     pub(super) fn keep_shapes(&mut self, used: &HashSet<u32>) {
         for (number, shape) in (0u32..).zip(&mut self.shapes) {
             if !shape.instances.is_empty() && !used.contains(&number) {
@@ -185,7 +186,7 @@ impl Candidates {
         self.limit = SHAPES_LIMIT.max(2 * self.size);
     }
 
-    /// The lanes that value sets of a shape have.
+    /// The lanes in value sets of a shape.
     pub(super) fn lanes_of(&self, shape: u32) -> impl Iterator<Item = usize> {
         self.shapes[shape as usize].positions.iter().map(|(lane, _)| *lane as usize)
     }
@@ -193,7 +194,7 @@ impl Candidates {
     /// Position of a lane in the value sets of a shape.
     pub(super) fn position(&self, shape: u32, lane: u32) -> Option<u32> {
         let positions = &self.shapes[shape as usize].positions;
-        // Where all instances are there, a lane is found at its own place.
+        // If all instances are present, a lane is at its own position.
         if let Some((found, position)) = positions.get(lane as usize)
             && *found == lane
         {
@@ -204,13 +205,12 @@ impl Candidates {
     }
 }
 
-/// Positions of the instances in the order in which libpcp delivers them: that
-/// of a hash table with as many buckets as there are instances, the one that
-/// was put in last first.
+/// Positions in `lives.instances` in libpcp's order of delivery: that of a hash table
+/// with as many buckets as instances, in which the instance inserted last comes first.
 fn delivery_order(lives: &Lives) -> Vec<usize> {
     let size = lives.instances.len();
     let mut order: Vec<usize> = (0..size).rev().collect();
-    // As libpcp does: an instance is a number without a sign there.
+    // In libpcp's hash, an instance is an unsigned number.
     order.sort_by_key(|at| lives.instances[*at].instance as u32 as usize % size);
     order
 }

@@ -1,9 +1,9 @@
-//! The values of one value set, decoded.
+//! The decoded values of one value set.
 //!
 //! Input: a record, the bytes of a set in it, and the type of the metric. Output: the
-//! instances, and bits or bytes by position. Which instances these are, and
-//! when, is not known here. A few sets are kept for all metrics together, since
-//! lane after lane of a metric asks for the same ones.
+//! instances, and bits or bytes by position. This module does not know times. A few
+//! decoded sets are kept for all metrics together, because all lanes of a metric ask
+//! for the same sets one after the other.
 
 use pmderive_core::model::{InstId, Pmid, ValueType};
 
@@ -12,19 +12,19 @@ use crate::archive::record::LENGTH_WORD;
 use crate::archive::untyped::{UNTYPED, UntypedOrder};
 use crate::archive::values::BLOCK_ORIGIN;
 
-/// Decoded value sets that are kept: those around a time, and one to look elsewhere.
+/// Number of decoded sets that are kept: those around a time, and a spare one.
 const COLUMNS: usize = 3;
 
 /// The value sets that were decoded last.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// The one that was used last stands first.
+    /// The set that was used last comes first.
     list: [Column; COLUMNS],
 }
 
 impl Columns {
-    /// The set of a metric in a record; a column for it to be decoded into if
-    /// it is not there.
+    /// The decoded set of a metric in a record. If it is not there, the error is the
+    /// column that the caller must decode it into.
     pub(super) fn find(&mut self, of: (Pmid, Ordinal)) -> Result<&Column, &mut Column> {
         let known = self.list.iter().position(|one| one.of == Some(of));
         self.list[..=known.unwrap_or(COLUMNS - 1)].rotate_right(1);
@@ -38,14 +38,14 @@ impl Columns {
         }
     }
 
-    /// A column for a set that is found by nobody else.
+    /// A column for a set that no later call will find.
     pub(super) fn spare(&mut self) -> &mut Column {
         let [.., column] = &mut self.list;
         column.of = None;
         column
     }
 
-    /// No set is known any more.
+    /// Forgets all sets.
     pub(super) fn forget(&mut self) {
         self.list.iter_mut().for_each(Column::forget);
     }
@@ -54,10 +54,10 @@ impl Columns {
 /// The values of one set by position.
 #[derive(Debug, Default)]
 pub(super) struct Column {
-    /// Metric and record that it is of.
+    /// The metric and the record of the set.
     of: Option<(Pmid, Ordinal)>,
-    /// Numbers as bits; of other values start and end in `bytes`, in the high
-    /// and the low half.
+    /// Numbers as bits. For other values, the start in `bytes` in the high half and the
+    /// end in the low half.
     pub(super) bits: Vec<u64>,
     pub(super) bytes: Vec<u8>,
 }
@@ -69,13 +69,13 @@ pub(super) fn instances(set: &[u8]) -> impl ExactSizeIterator<Item = InstId> + C
 }
 
 impl Column {
-    /// It was not decoded after all.
+    /// Marks this column as not decoded.
     pub(super) fn forget(&mut self) {
         self.of = None;
     }
 
-    /// Takes the values of a set, or none of them if one does not suit the
-    /// type. True when they are in blocks.
+    /// Decodes the values of a set, or none of them if one does not fit the type. True
+    /// if they are in blocks.
     pub(super) fn decode(
         &mut self,
         record: &[u8],

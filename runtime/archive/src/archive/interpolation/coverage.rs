@@ -1,9 +1,9 @@
-//! The records around the time of a fetch, as far as they were looked at.
+//! The records around the time of a fetch that have been looked at.
 //!
 //! Input: records that `extent` reads at both ends. Output: consecutive records with
-//! their times and places, numbered by ordinals that stay the same while the
-//! stretch grows, and the marks among them. Which metrics are in a record is
-//! for others to keep.
+//! their times and places, and the marks among them. Each record has an ordinal that
+//! stays the same while the stretch grows. This module does not know which metrics are
+//! in a record.
 
 mod extent;
 
@@ -16,7 +16,7 @@ use self::extent::Edge;
 use crate::archive::interpolation::rules::MarkRule;
 use crate::archive::sequence::{Place, Sequence, Travel};
 
-/// Number of a record, relative to the one that was read first.
+/// Number of a record, relative to the record that was read first.
 pub(super) type Ordinal = i64;
 
 /// A record that was looked at.
@@ -28,7 +28,8 @@ pub(super) struct Covered {
     pub(super) length: usize,
 }
 
-/// Direction in which a stretch of records grows.
+/// The side on which a stretch of records grows: later records ahead, earlier ones
+/// behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Ahead,
@@ -43,7 +44,7 @@ impl Side {
         }
     }
 
-    /// True if one record comes before another on the way to this side.
+    /// True if `one` comes before `other` on the way to this side.
     pub(super) fn is_nearer(self, one: Ordinal, other: Ordinal) -> bool {
         match self {
             Side::Ahead => one < other,
@@ -61,29 +62,30 @@ pub(super) struct Coverage {
     first: Ordinal,
     /// Ordinals of the marks in force.
     marks: VecDeque<Ordinal>,
-    /// Reads on behind the last record.
+    /// Reads after the last record.
     ahead: Edge,
-    /// Reads on before the first record.
+    /// Reads before the first record.
     behind: Edge,
     travel: Travel,
-    /// Where a time was looked for last, see [`Coverage::around`].
+    /// The last result of [`Coverage::around`].
     around: (Ordinal, Ordinal),
-    /// The last record that counts, where the archive is followed.
+    /// The last record that counts if the archive is followed.
     last_counted: Option<Place>,
-    /// Marks at the end that grows, until the record behind them tells whether they are in force.
+    /// Marks at an end that grows. The record after them decides whether they are in
+    /// force.
     pending: Vec<Ordinal>,
-    /// Damage that nobody was told of.
+    /// Damage that was not reported yet.
     damage: Vec<Met>,
 }
 
 /// Damage in a stretch of records.
 pub(super) struct Met {
-    /// That of the mark that stands for it; if there is none, of the record beyond.
+    /// Ordinal of the mark that stands for the damage, or of the record beyond it.
     ordinal: Ordinal,
-    /// Where it was met.
+    /// The side on which it was met.
     side: Side,
     pub(super) error: SourceError,
-    /// All that is lost are records that were left out.
+    /// True if only records with wrong times are lost.
     pub(super) is_passed_over: bool,
 }
 
@@ -110,20 +112,20 @@ impl Coverage {
         })
     }
 
-    /// Chooses the direction in which time passes. If it is another one,
-    /// what is covered is of no use.
+    /// Sets the direction in which time moves. True if it changed: then the covered
+    /// records are useless.
     pub(super) fn set_travel(&mut self, travel: Travel) -> bool {
         self.ahead.reader.set_travel(travel);
         self.behind.reader.set_travel(travel);
         std::mem::replace(&mut self.travel, travel) != travel
     }
 
-    /// The direction in which time passes.
+    /// The direction in which time moves.
     pub(super) fn travel(&self) -> Travel {
         self.travel
     }
 
-    /// Covers nothing any more.
+    /// Forgets all records.
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.marks.clear();
@@ -133,17 +135,17 @@ impl Coverage {
         (self.ahead.is_complete, self.behind.is_complete) = (false, false);
     }
 
-    /// Covers no records behind the last one that counts, if that is given.
+    /// Restricts coverage to records up to `last_counted`, if it is given.
     pub(super) fn count_up_to(&mut self, last_counted: Option<Place>) {
         self.last_counted = last_counted;
     }
 
-    /// True where the archive is followed.
+    /// True if the archive is followed.
     pub(super) fn is_followed(&self) -> bool {
         self.last_counted.is_some()
     }
 
-    /// Time of the last record that is covered, in seconds since the start.
+    /// Time of the last covered record, in seconds since the start.
     pub(super) fn last_time(&self) -> f64 {
         self.records.back().map_or(f64::NEG_INFINITY, |last| last.time)
     }
@@ -152,17 +154,17 @@ impl Coverage {
         self.records.front().map_or(f64::INFINITY, |first| first.time)
     }
 
-    /// A coverage of the same archive.
+    /// A new coverage of the same archive.
     pub(super) fn another(&self) -> Result<Coverage, SourceError> {
         let coverage = Coverage::new(&self.ahead.reader, self.start, self.rule)?;
         Ok(Coverage { last_counted: self.last_counted, ..coverage })
     }
 
-    /// Covers the outermost record of another coverage on a side, and nothing else.
+    /// Covers only the outermost record of `other` on `side`.
     pub(super) fn continue_from(&mut self, other: &Coverage, side: Side) {
         self.clear();
         self.set_travel(other.travel);
-        // Damage and marks between archives, which have no place, are met again.
+        // Damage and marks between archives have no place. They will be met again.
         let is_record = |record: &&Covered| record.length > 0;
         let outermost = match side {
             Side::Ahead => other.records.iter().rposition(|record| is_record(&record)),
@@ -177,7 +179,7 @@ impl Coverage {
         self.records.push_back(other.records[at]);
     }
 
-    /// The mark that is met first in a direction.
+    /// The first mark in the direction of `side`.
     pub(super) fn first_mark(&self, side: Side) -> Option<Ordinal> {
         match side {
             Side::Ahead => self.marks.front().copied(),
@@ -185,12 +187,12 @@ impl Coverage {
         }
     }
 
-    /// Number of records covered.
+    /// Number of covered records.
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// True when a time lies among the records covered.
+    /// True if `time` lies among the covered records.
     pub(super) fn spans(&self, time: f64) -> bool {
         let (Some(first), Some(last)) = (self.records.front(), self.records.back()) else {
             return false;
@@ -208,12 +210,12 @@ impl Coverage {
         self.first
     }
 
-    /// Ordinal behind the last record.
+    /// Ordinal after the last record.
     pub(super) fn end(&self) -> Ordinal {
         self.first + self.records.len() as Ordinal
     }
 
-    /// Ordinal of the record that is covered next on a side.
+    /// Ordinal of the next record that will be covered on `side`.
     pub(super) fn beyond(&self, side: Side) -> Ordinal {
         match side {
             Side::Ahead => self.end(),
@@ -221,7 +223,7 @@ impl Coverage {
         }
     }
 
-    /// True when there are no more records on a side.
+    /// True if there are no more records on `side`.
     pub(super) fn is_complete(&self, side: Side) -> bool {
         match side {
             Side::Ahead => self.ahead.is_complete,
@@ -233,8 +235,8 @@ impl Coverage {
         self.records.get(usize::try_from(ordinal - self.first).ok()?)
     }
 
-    /// True when records up to `time` and the first one after it are covered,
-    /// as far as there are any.
+    /// True if all records up to `time` and the first one beyond it are covered, or
+    /// there are none.
     pub(super) fn reaches(&self, side: Side, time: f64) -> bool {
         self.is_complete(side)
             || match side {
@@ -253,25 +255,25 @@ impl Coverage {
         self.first + self.records.partition_point(|record| record.time <= time) as Ordinal
     }
 
-    /// Ordinals of the first record at `time` or later and of the first one
-    /// after it.
+    /// Ordinals of the first record at `time` or later, and of the first record after
+    /// `time`.
     pub(super) fn around(&mut self, time: f64) -> (Ordinal, Ordinal) {
-        // Between two records they stay the same.
+        // They stay the same between two records.
         if !self.is_between(time, self.around) {
             self.around = (self.from(time), self.after(time));
         }
         self.around
     }
 
-    /// True if a time lies between two records that follow each other, and
-    /// these are its ordinals in the sense of [`Coverage::around`].
+    /// True if `time` lies between two consecutive records, and the ordinals are what
+    /// [`Coverage::around`] returns for it.
     fn is_between(&self, time: f64, (from, after): (Ordinal, Ordinal)) -> bool {
         from == after
             && self.record(from - 1).is_some_and(|record| record.time < time)
             && self.record(from).is_some_and(|record| record.time > time)
     }
 
-    /// The mark that is met first from an ordinal on in a direction.
+    /// The first mark from `ordinal` on in the direction of `side`.
     pub(super) fn mark_from(&self, ordinal: Ordinal, side: Side) -> Option<Ordinal> {
         let at = match side {
             Side::Ahead => self.marks.partition_point(|mark| *mark < ordinal),
@@ -280,7 +282,7 @@ impl Coverage {
         self.marks.get(at).copied()
     }
 
-    /// True when a mark lies between two times or at one of them.
+    /// True if a mark lies between two times or at one of them.
     pub(super) fn has_mark_within(&self, (earlier, later): (f64, f64)) -> bool {
         let are_together =
             || self.is_between(earlier, self.around) && self.is_between(later, self.around);
@@ -290,9 +292,8 @@ impl Coverage {
             && mark().is_some_and(|mark| mark < self.after(later))
     }
 
-    /// Damage that nobody was told of and that has been passed at a time:
-    /// `from` and `after` are the first record at that time or later, and the
-    /// first one after it.
+    /// Unreported damage that was passed at a time. `from` is the first record at that
+    /// time or later, `after` the first record after it.
     pub(super) fn take_damage(&mut self, from: Ordinal, after: Ordinal) -> Option<Met> {
         let at = self.damage.iter().position(|met| match met.side {
             Side::Ahead => met.ordinal < after,
@@ -301,12 +302,12 @@ impl Coverage {
         Some(self.damage.remove(at))
     }
 
-    /// All damage that was met ahead and that nobody was told of.
+    /// All unreported damage that was met ahead.
     pub(super) fn take_damage_ahead(&mut self) -> impl Iterator<Item = Met> + '_ {
         self.damage.extract_if(.., |met| met.side == Side::Ahead)
     }
 
-    /// Forgets the records before an ordinal.
+    /// Forgets the records before `first`.
     pub(super) fn keep_from(&mut self, first: Ordinal) {
         let count = usize::try_from(first - self.first).unwrap_or(0).min(self.records.len());
         if count == 0 {
@@ -320,7 +321,7 @@ impl Coverage {
         (self.behind.is_complete, self.behind.is_placed) = (false, false);
     }
 
-    /// Forgets the records from an ordinal on.
+    /// Forgets the records from `end` on.
     pub(super) fn keep_up_to(&mut self, end: Ordinal) {
         let count = usize::try_from(end - self.first).unwrap_or(0);
         if count >= self.records.len() {

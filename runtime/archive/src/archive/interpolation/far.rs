@@ -1,12 +1,13 @@
-//! What lies so far from the time of a fetch that not all records up to there
-//! can be remembered.
+//! Finds values that are too far from the time of a fetch to remember all records up to
+//! them.
 //!
-//! Input: the lanes for which it is unknown what ends their stretch on a side.
-//! Output: their ends, all found in one pass over the records on that side, which
-//! goes as far as it must, and of which nothing else is kept. Where instances
-//! leave for good, a pass for each would read all the rest of the archive; so
-//! when one has come to nothing, the next one notes where every lane occurs
-//! for the last time ([`Census`]).
+//! Input: the lanes whose end on a side is unknown. Output: these ends. One pass over
+//! the records on that side finds all of them; it goes only as far as needed and
+//! remembers nothing else.
+//!
+//! If instances leave for good, each of them would need a pass over the rest of the
+//! archive. So once a pass was in vain, the next pass notes the last occurrence of
+//! every lane (a [`Census`]).
 
 use pmderive_core::model::{MetricDesc, Semantics};
 use pmderive_core::source::SourceError;
@@ -20,16 +21,16 @@ use crate::archive::interpolation::track::{Search, Track};
 use crate::archive::interpolation::value::looks_ahead;
 use crate::archive::values::walk;
 
-/// What is known of records beyond those covered.
+/// What is known of records beyond the covered ones.
 #[derive(Default)]
 pub(super) struct Far {
-    /// Goes there, once that was necessary.
+    /// Reads those records. Present once it was needed.
     coverage: Option<Box<Coverage>>,
-    /// Lanes that are looked for: tracks and lanes in them.
+    /// The lanes to find: numbers of tracks, and lanes in them.
     missing: Vec<(usize, usize)>,
-    /// Something was looked for that does not exist.
+    /// A pass has looked for a value that does not exist.
     was_in_vain: bool,
-    /// What it takes to look for no such thing again.
+    /// The last occurrences, which save further such passes.
     census: Option<Census>,
     /// Number of records looked at.
     #[cfg(test)]
@@ -37,27 +38,27 @@ pub(super) struct Far {
 }
 
 impl Far {
-    /// Where lanes occur for the last time is no longer known.
+    /// Forgets the last occurrences.
     pub(super) fn forget(&mut self) {
         (self.census, self.was_in_vain) = (None, false);
     }
 
-    /// The archive has grown.
+    /// Forgets everything, because the archive has grown.
     pub(super) fn renew(&mut self) {
         self.coverage = None;
         self.forget();
     }
 }
 
-/// Where lanes occur for the last time on a side, up to what ends all
-/// stretches there.
+/// The last occurrence of every lane on a side, up to the mark or the end of the
+/// archive there.
 struct Census {
     side: Side,
-    /// The first record looked at, and the one that is the end.
+    /// The first record that was looked at, and the record at the end.
     from: Ordinal,
     end: Ordinal,
-    /// By track and lane, the last record met with a value set that has it;
-    /// `None` if there is none.
+    /// For each track and lane, the last record with a value of it; `None` if there is
+    /// none.
     last: Vec<Vec<Option<Ordinal>>>,
 }
 
@@ -67,27 +68,27 @@ impl Census {
         Census { side, from, end: from, last: tracks.iter().map(lanes).collect() }
     }
 
-    /// True if it tells of what is to be found from a record on.
+    /// True if the census knows all values from `record` on.
     fn covers(&self, side: Side, record: Ordinal) -> bool {
         let (from, end) = (self.from.min(self.end), self.from.max(self.end));
         self.side == side && (from..=end).contains(&record)
     }
 
-    /// True if it would tell of what is to be found from a record on, if it
-    /// began there already.
+    /// True if the census would know all values from `record` on if it had begun
+    /// earlier.
     fn lies_beyond(&self, side: Side, record: Ordinal) -> bool {
         self.side == side && side.is_nearer(record, self.from)
     }
 
-    /// True if it is known that a lane has no value from a record on.
+    /// True if a lane is known to have no value from `record` on.
     fn is_over(&self, (track, lane): (usize, usize), record: Ordinal) -> bool {
         let last = self.last.get(track).and_then(|lanes| lanes.get(lane));
         let is_nearer = |last: Ordinal| self.side.is_nearer(last, record);
         self.covers(self.side, record) && last.is_some_and(|last| last.is_none_or(is_nearer))
     }
 
-    /// Ends the stretches of the lanes of which it is known that they have no
-    /// values from a record on.
+    /// Ends the stretches of the lanes that are known to have no value from `record`
+    /// on, and removes them from `missing`.
     fn end_departed(
         &self,
         record: Ordinal,
@@ -104,8 +105,8 @@ impl Census {
     }
 }
 
-/// A census on the way: a new one, or one that gets to begin earlier, with the
-/// records in front of those that it knows.
+/// A census in progress. It is a new one, or a known one that is extended by the
+/// records in front of it.
 struct Growing {
     census: Census,
     is_new: bool,
@@ -116,31 +117,31 @@ impl Growing {
         let Growing { census: Census { side, from, last, .. }, is_new } = self;
         for lane in lanes {
             let last = &mut last[track][lane];
-            // What it knew lies farther away and stays.
+            // A known last occurrence is farther away, so it stays.
             if *is_new || last.is_none_or(|last| side.is_nearer(last, *from)) {
                 *last = Some(record);
             }
         }
     }
 
-    /// True if it knows of a record already, and of those behind it.
+    /// True if the census knows `record` and all records after it already.
     fn has_met(&self, record: Ordinal) -> bool {
         !self.is_new && !self.census.side.is_nearer(record, self.census.from)
     }
 }
 
 impl Interpolator {
-    /// Finds what ends the stretches of all lanes that need to know it at a time.
+    /// Finds the ends of all lanes that need one at the time of `cut`.
     ///
     /// # Errors
-    /// The files can no longer be opened, or not be read again.
+    /// The files can no longer be opened or read.
     pub(super) fn look_far(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
         self.find_missing(side, cut)?;
         let at = self.coverage.beyond(side);
         let Interpolator { coverage, far, columns, metrics, .. } = self;
         let Metrics { tracks, domains, slots, found, scratch, .. } = metrics;
         let Far { missing, was_in_vain, census, .. } = far;
-        // A census is made anew, or goes on towards where the times are now.
+        // A census is begun, or a known one is extended towards the present time.
         let (mut known, mut growing) = (None, None);
         match census.take() {
             Some(census) if census.covers(side, at) => {
@@ -201,11 +202,11 @@ impl Interpolator {
                 walked.is_ok()
             });
             let Some(bytes) = bytes else {
-                // A gap, of which will be told when it is reached.
+                // The damage is a gap. It is reported when time reaches it.
                 end = Some(ordinal);
                 break;
             };
-            // Of two sets of one metric in a record the first with values counts.
+            // If a record has two sets of a metric, the first one with values counts.
             found.retain(|(_, set)| set.end - set.start > 8);
             found.sort_by_key(|(track, _)| *track);
             found.dedup_by_key(|(track, _)| *track);
@@ -237,7 +238,8 @@ impl Interpolator {
             for (track, lane) in missing.drain(..) {
                 tracks[track].end_far((lane, side), End::nothing(end));
             }
-            // One that did not get as far as to what it knew already tells nothing.
+            // A census that should have been extended but did not reach its known part
+            // is useless.
             if let Some(Growing { census, is_new: true, .. }) = growing {
                 known = Some(Census { end, ..census });
             }
@@ -246,7 +248,7 @@ impl Interpolator {
         Ok(())
     }
 
-    /// Collects the lanes of which more has to be known on a side.
+    /// Collects the lanes that lack an end on `side`.
     fn find_missing(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
         let mut missing = std::mem::take(&mut self.far.missing);
         missing.clear();
@@ -273,7 +275,7 @@ impl Interpolator {
     }
 }
 
-/// Forgets all records but the last one that was covered.
+/// Forgets all records except the one covered last.
 fn keep_outermost(far: &mut Coverage, side: Side) {
     match side {
         Side::Ahead => far.keep_from(far.end() - 1),

@@ -1,13 +1,13 @@
 //! One instance of a metric around the time of a fetch.
 //!
 //! Input: what was met in records, by their ordinals. Output: a stretch of records
-//! without values of the instance, and what ends it on either side. Where
-//! values are looked for is not known here.
+//! without values of the instance, and what ends it on either side. This module does
+//! not read records.
 
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::value::Sample;
 
-/// A time among the records covered.
+/// A time among the covered records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     pub(super) time: f64,
@@ -18,7 +18,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Ordinal of the record next to the time on a side; one of the same time
+    /// Ordinal of the record next to the time on `side`. A record of exactly this time
     /// lies behind it.
     pub(super) fn next(&self, side: Side) -> Ordinal {
         match side {
@@ -28,12 +28,12 @@ impl Cut {
     }
 }
 
-/// What surrounds a time in one lane.
+/// The values around a time in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A value at that very time: in the earlier or in the later end.
+    /// A value at exactly that time: the earlier or the later end.
     At(Side),
-    /// A value before, and nothing else was asked for, or there is nothing after it.
+    /// A value before. The value after does not exist, or was not asked for.
     Before,
     /// Values before and after.
     Both,
@@ -41,13 +41,13 @@ pub(super) enum Found {
     Neither,
 }
 
-/// What ends a stretch without values.
+/// The end of a stretch without values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     record: Ordinal,
-    /// That of a value. There are as many ends as twice the values of a fetch,
-    /// so what is no value says so in these fields: its time is not a number,
-    /// and the bits are those of its kind.
+    /// The value that ends the stretch. Memory matters here: a fetch needs two ends for
+    /// each of its values. So an end that is not a value is encoded in these fields:
+    /// its time is not a number, and its bits tell the kind.
     sample: Sample,
 }
 
@@ -65,12 +65,12 @@ impl End {
         End { record, sample: Sample { time: f64::NAN, bits: NOTHING } }
     }
 
-    /// Nobody has looked yet, from this record on.
+    /// An end that was not looked for yet. The search begins at `record`.
     pub(super) const fn unknown(record: Ordinal) -> End {
         End { record, sample: Sample { time: f64::NAN, bits: UNKNOWN } }
     }
 
-    /// The end of the archive on a side.
+    /// The end of the archive on `side`.
     pub(super) const fn of_archive(side: Side) -> End {
         End::nothing(match side {
             Side::Ahead => Ordinal::MAX,
@@ -82,7 +82,7 @@ impl End {
         self.record
     }
 
-    /// The value; without a meaning where there is none.
+    /// The value. It has no meaning if the end is not a value.
     pub(super) fn sample(&self) -> Sample {
         self.sample
     }
@@ -99,14 +99,14 @@ impl End {
         self.sample.time == time
     }
 
-    /// True when it is a value on a side that is nearer than a mark, or at the very
-    /// time of the cut.
+    /// True for a value that is nearer than a mark on `side`, or at exactly the time of
+    /// the cut.
     pub(super) fn counts_beside(&self, mark: Option<Ordinal>, side: Side, cut: &Cut) -> bool {
         self.is_value_at(cut.time) || mark.is_none_or(|mark| side.is_nearer(self.record, mark))
     }
 }
 
-/// One instance. Strictly between the two ends it has no values.
+/// One instance. It has no values strictly between its two ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     pub(super) before: End,
@@ -114,7 +114,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Nothing is known but the place in the records, before one of them.
+    /// An instance of which nothing is known at the place before record `after`.
     pub(super) const fn fresh(after: Ordinal) -> Lane {
         Lane { before: End::unknown(after - 1), after: End::unknown(after) }
     }
@@ -133,8 +133,7 @@ impl Lane {
         }
     }
 
-    /// True when the time of a cut lies between the ends, or where one of them
-    /// has a value.
+    /// True if the time of a cut lies between the ends, or at an end with a value.
     pub(super) fn surrounds(&self, cut: &Cut) -> bool {
         self.before.record < cut.after && cut.after <= self.after.record
             || self.before.is_value_at(cut.time)

@@ -1,8 +1,8 @@
-//! The metrics that were asked for so far, and which of them a list wants.
+//! The metrics that were asked for so far, and those that a list wants.
 //!
 //! Input: lists, the metadata, and the bytes of records. Output: a track for each
-//! metric, which notes the records that it occurs in, and lanes for each of
-//! their domains. Which records there are is not known here.
+//! metric, which notes the records that have it, and lanes for each domain. This module
+//! does not read records.
 
 use std::collections::HashMap;
 
@@ -19,33 +19,34 @@ use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, check, walk};
 use crate::archive::volume::Record;
 
-/// What an interpolated fetch needs beside the list.
+/// What an interpolated fetch needs besides the list.
 pub(in crate::archive) struct Surroundings<'a> {
     pub(in crate::archive) metadata: &'a mut Metadata,
     pub(in crate::archive) profile: &'a InstanceProfile,
 }
 
-/// What a list is that comes after another one.
+/// How a list differs from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// The same.
+pub(super) enum ListChange {
+    /// It is the same list.
     Nothing,
-    /// One of metrics that are known.
+    /// It has only metrics that are known.
     List,
-    /// One with new metrics, which nothing is noted of.
+    /// It has new metrics, which were not noted in the covered records.
     Metrics,
 }
 
-/// Metrics with their domains.
+/// All metrics with their domains.
 pub(super) struct Metrics {
     start: Timestamp,
     untyped_order: UntypedOrder,
     pub(super) domains: Vec<Candidates>,
     domain_of: HashMap<Option<InDom>, usize>,
     pub(super) tracks: Vec<Track>,
-    /// Slots of metrics in `tracks`.
+    /// Positions of metrics in `tracks`.
     pub(super) slots: SlotTable,
-    /// List prepared for, with a track or a status for each of its metrics.
+    /// The list that this is prepared for. `wanted` has a track or a status for each of
+    /// its metrics.
     list: Option<u64>,
     pub(super) wanted: Vec<Result<usize, PmStatus>>,
     /// Number of value sets noted.
@@ -55,7 +56,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// None so far, of an archive that starts at a time.
+    /// No metrics yet. `start` is the start of the archive.
     pub(super) fn new(start: Timestamp, untyped_order: UntypedOrder) -> Metrics {
         let mut slots = SlotTable::default();
         slots.assign([].into_iter());
@@ -74,20 +75,20 @@ impl Metrics {
         }
     }
 
-    /// Takes over which instances are delivered.
+    /// Sets the instances that are delivered.
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.domains.iter_mut().for_each(|domain| domain.apply(profile));
         self.tracks.iter_mut().for_each(|track| track.steady.forget());
     }
 
-    /// Forgets which records the metrics occur in.
+    /// Forgets which records have the metrics.
     pub(super) fn forget(&mut self) {
         self.tracks.iter_mut().for_each(Track::forget);
         self.noted = 0;
     }
 
-    /// Begins anew with all metrics: instances may have come, and metrics been
-    /// described that a list asked for in vain.
+    /// Starts all metrics anew. There may be new instances, and descriptors of metrics
+    /// that a list asked for in vain.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -106,7 +107,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// Finds the metrics of a list, and begins to follow new ones.
+    /// Looks up the metrics of a list, and adds a track for each new one.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -114,9 +115,9 @@ impl Metrics {
         &mut self,
         list: &FetchList,
         around: &mut Surroundings<'_>,
-    ) -> Result<Change, SourceError> {
+    ) -> Result<ListChange, SourceError> {
         if self.list == Some(list.id()) {
-            return Ok(Change::Nothing);
+            return Ok(ListChange::Nothing);
         }
         self.list = None;
         self.wanted.clear();
@@ -129,9 +130,10 @@ impl Metrics {
             let slot = self.slots.slot(*pmid);
             let wanted = match (slot, around.metadata.desc(*pmid)) {
                 (Some(slot), _) => Ok(slot),
-                // A fetch leaves such a place alone.
+                // A null identifier gives no values, and no error.
                 _ if *pmid == Pmid::NULL => Err(PmStatus(0)),
-                // As libpcp has it, what the system does not support is not there.
+                // libpcp treats an unsupported metric as one that is not in the
+                // archive.
                 (None, Some(desc)) if desc.value_type == ValueType::NoSupport => {
                     Err(PmStatus::PMID_LOG)
                 }
@@ -147,10 +149,10 @@ impl Metrics {
         }
         self.list = Some(list.id());
         if self.tracks.len() == known {
-            return Ok(Change::List);
+            return Ok(ListChange::List);
         }
         self.slots.assign(self.tracks.iter().map(|track| track.desc.pmid));
-        Ok(Change::Metrics)
+        Ok(ListChange::Metrics)
     }
 
     fn domain(
@@ -165,7 +167,7 @@ impl Metrics {
             None => Candidates::singular(),
             Some(indom) => {
                 let lives = around.metadata.lives(indom)?;
-                // Without any record of its instances there are none.
+                // A domain without any record has no instances.
                 let lives = lives.unwrap_or_default();
                 let mut candidates = Candidates::of_domain(indom, &lives, self.start);
                 candidates.apply(around.profile);
@@ -177,16 +179,16 @@ impl Metrics {
         Ok(self.domains.len() - 1)
     }
 
-    /// The tracks of the metrics of the list, as far as there are any.
+    /// The tracks of the list's metrics. Metrics with a status have none.
     pub(super) fn wanted_tracks(&self) -> impl Iterator<Item = &Track> {
         self.wanted.iter().flatten().map(|track| &self.tracks[*track])
     }
 
-    /// Notes which metrics occur in a record.
+    /// Notes which metrics a record has.
     ///
     /// # Errors
-    /// It is damaged; then nothing is noted. In records without the metrics
-    /// not all damage is seen.
+    /// The record is damaged; then nothing is noted. If it has none of the metrics, not
+    /// all damage is detected.
     pub(super) fn note(
         &mut self,
         side: Side,
@@ -211,13 +213,13 @@ impl Metrics {
         Ok(())
     }
 
-    /// How much is noted: value sets, and instances in lists of instances that
-    /// are not the same as others.
+    /// A measure of what is remembered: the number of value sets, and of instances in
+    /// distinct lists of instances.
     pub(super) fn size(&self) -> usize {
         self.noted + self.domains.iter().map(Candidates::size).sum::<usize>()
     }
 
-    /// Forgets what was noted of records but a stretch of them.
+    /// Forgets all records except those in a range.
     pub(super) fn keep(&mut self, records: std::ops::Range<Ordinal>) {
         self.noted = self.tracks.iter_mut().map(|track| track.keep(records.clone())).sum();
         for (at, domain) in self.domains.iter_mut().enumerate() {

@@ -14,9 +14,9 @@
 //!            ResultPart
 //! ```
 //!
-//! A value comes from the last record before the time that holds the instance
-//! and the first one after it, however far away these are; only marks, and
-//! damage, break the line.
+//! A value comes from the last record before the time and the first record after it
+//! that have the instance, however far away these are. Only marks and damage break the
+//! line.
 
 mod candidates;
 mod column;
@@ -42,7 +42,7 @@ use self::column::Columns;
 use self::coverage::{Coverage, Ordinal, Side};
 use self::far::Far;
 use self::lane::{Cut, Found};
-use self::metrics::{Change, Metrics};
+use self::metrics::{ListChange, Metrics};
 use self::phase::Phase;
 use self::room::Room;
 use self::steady::SteadyLane;
@@ -62,15 +62,15 @@ pub(super) struct Interpolator {
     phase: Phase,
     metrics: Metrics,
     coverage: Coverage,
-    /// Looks beyond what is covered.
+    /// Finds values beyond the covered records.
     far: Far,
     /// Reads records again, for their values.
     reader: Sequence,
     columns: Columns,
-    /// The damage that was told of since time began to pass.
-    told: HashSet<String>,
+    /// The damage that was reported since the last restart.
+    reported: HashSet<String>,
     left_out: Vec<SourceError>,
-    /// Lanes of the metric that is written.
+    /// The lanes of the metric that is being written.
     found_lanes: Vec<SteadyLane>,
 }
 
@@ -91,49 +91,46 @@ impl Interpolator {
             far: Far::default(),
             reader: records.another()?,
             columns: Columns::default(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             left_out: Vec::new(),
             found_lanes: Vec::new(),
         })
     }
 
-    /// The next fetch does not continue those before, and time passes in a
-    /// direction from now on.
+    /// Starts a new series of fetches, with time moving in direction `travel`.
     pub(super) fn restart(&mut self, travel: Travel) {
         self.phase = Phase::Beginning;
-        self.told.clear();
+        self.reported.clear();
         if self.coverage.set_travel(travel) {
             self.forget();
         }
     }
 
-    /// True when the fetch before failed because of damage that another one
-    /// goes on behind.
+    /// True if the last fetch failed because of damage after which another one can
+    /// continue.
     pub(super) fn take_passed(&mut self) -> bool {
         self.phase.pass()
     }
 
-    /// What archives that were read have behind their ends, see
-    /// [`Sequence::take_tails`].
+    /// The bytes after the ends of archives (see [`Sequence::take_tails`]).
     pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
         self.coverage.take_tails()
     }
 
-    /// What is wrong with records that were left out, as far as that was passed
-    /// since this was asked last.
+    /// Problems of records that were left out and passed since the last call.
     pub(super) fn take_left_out(&mut self) -> Vec<SourceError> {
         std::mem::take(&mut self.left_out)
     }
 
-    /// Takes over which instances are delivered.
+    /// Sets the instances that are delivered.
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.metrics.set_profile(profile);
         self.phase.forget_written();
     }
 
-    /// Takes in what was written since; records count up to `last_counted` if
-    /// that is given. Values before the end may have become known, instances
-    /// have come, and metrics been described that a list asked for in vain.
+    /// Includes data written since. Records count up to `last_counted`, if it is given.
+    /// Values before the end may be known now, and there may be new instances, and
+    /// descriptors of metrics that a list asked for in vain.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -148,10 +145,9 @@ impl Interpolator {
         self.metrics.renew(around)
     }
 
-    /// True when no value that is still to be written is expected to change
-    /// what there is at `time`. Values are expected of instances that are still
-    /// there, for a while that depends on the metric's interval, or on
-    /// `interval`, in seconds, as long as that is unknown.
+    /// True if no value still to be written is expected to change the values at `time`.
+    /// Values of existing instances are expected for a few intervals of their metric.
+    /// As long as that interval is unknown, `interval` is used, in seconds.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -186,11 +182,11 @@ impl Interpolator {
         Ok(true)
     }
 
-    /// Adds a part with the values of all metrics of `list` at `time`. True
-    /// when a mark was passed since the fetch before.
+    /// Adds a part with the values of all metrics of `list` at `time`. True if a mark
+    /// was passed since the last fetch.
     ///
     /// # Errors
-    /// There was damage on the way to `time`; another fetch goes on behind it.
+    /// There is damage on the way to `time`. Another fetch continues after it.
     pub(super) fn fetch(
         &mut self,
         list: &FetchList,
@@ -202,11 +198,12 @@ impl Interpolator {
         self.prepare(list, around)?;
         let cut = self.reach(time)?;
         if self.phase.last().is_none() && self.coverage.travel() == Travel::Backward {
-            // What lies right behind the way back is not on it, but no secret.
+            // Damage after the start of a backward series is not on its way, but it is
+            // reported as a warning.
             let behind = self.coverage.take_damage_ahead().map(|met| met.error);
             self.left_out.extend(behind);
         }
-        self.tell((cut.from, cut.after))?;
+        self.report((cut.from, cut.after))?;
         let is_crossed = self.phase.last().is_some_and(|last| {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)))
         });
@@ -219,17 +216,17 @@ impl Interpolator {
             self.phase.forget_written();
             let written = self.write(list, here, is_crossed, batch)?;
             self.prune(&cut);
-            self.coverage.rest();
+            self.coverage.release();
             self.phase = Phase::Continuing { last: cut.time, written };
         }
         Ok(is_crossed)
     }
 
-    /// For who has come to an end of the archive: reads what lies between the
-    /// fetch before and that end.
+    /// Reads the records between the last fetch and the end of the archive in direction
+    /// `travel`.
     ///
     /// # Errors
-    /// There is damage that nobody was told of; another call goes on behind it.
+    /// There is unreported damage. Another call continues after it.
     pub(super) fn read_rest(&mut self, travel: Travel) -> Result<(), SourceError> {
         if self.phase.last().is_none() {
             return Ok(());
@@ -239,17 +236,18 @@ impl Interpolator {
             Travel::Backward => (Timestamp::new(i64::MIN, 0), (Ordinal::MIN, Ordinal::MIN)),
         };
         self.reach(end)?;
-        self.tell(all)
+        self.report(all)
     }
 
-    /// Fails if there is damage that nobody was told of up to a place among the
-    /// records, see [`Coverage::take_damage`].
-    fn tell(&mut self, (from, after): (Ordinal, Ordinal)) -> Result<(), SourceError> {
+    /// Fails if there is unreported damage up to a place among the records (see
+    /// [`Coverage::take_damage`]).
+    fn report(&mut self, (from, after): (Ordinal, Ordinal)) -> Result<(), SourceError> {
         while let Some(met) = self.coverage.take_damage(from, after) {
             if met.is_passed_over {
                 self.left_out.push(met.error);
-            } else if self.told.insert(met.error.to_string()) {
-                // What was forgotten is met again.
+            } else if self.reported.insert(met.error.to_string()) {
+                // Records that were forgotten are read again, and their damage is met
+                // again.
                 self.phase = Phase::Stopped { last: self.phase.last() };
                 return Err(met.error);
             }
@@ -263,10 +261,10 @@ impl Interpolator {
         around: &mut Surroundings<'_>,
     ) -> Result<(), SourceError> {
         match self.metrics.prepare(list, around)? {
-            Change::Nothing => {}
-            Change::List => self.phase.forget_written(),
-            // The records covered were not searched for the new ones.
-            Change::Metrics => self.forget(),
+            ListChange::Nothing => {}
+            ListChange::List => self.phase.forget_written(),
+            // The new metrics were not noted in the covered records.
+            ListChange::Metrics => self.forget(),
         }
         Ok(())
     }
@@ -279,7 +277,7 @@ impl Interpolator {
         self.far.forget();
     }
 
-    /// Covers the records around a time, and says where it is among them.
+    /// Covers the records around a time, and returns its place among them.
     fn reach(&mut self, when: Timestamp) -> Result<Cut, SourceError> {
         let time = when.seconds_since(self.start);
         let is_far = self.phase.last().is_none() && !self.coverage.spans(time);
@@ -297,15 +295,15 @@ impl Interpolator {
         Ok(Cut { time, from, after })
     }
 
-    /// Time of the fetch before, or a little earlier: marks since then count.
+    /// Time of the last fetch, rounded down a little so that later marks count.
     fn last_time(&self) -> Option<Timestamp> {
         let nanoseconds = (self.phase.last()? * 1e9) as i64;
         let since = i64::from(self.start.nsec).saturating_add(nanoseconds);
         Some(Timestamp::new(self.start.sec, since.saturating_sub(1000)))
     }
 
-    /// What surrounds a time in a lane of a track. As many records are covered
-    /// as that takes, or may be; what lies beyond is looked for in passing.
+    /// Finds the values around a time in a lane of a track. Covers more records as
+    /// needed, up to the limit of [`Room`]; beyond it, `far` finds the values.
     fn resolve(
         &mut self,
         (track, lane): (usize, usize),
@@ -321,7 +319,7 @@ impl Interpolator {
         }
     }
 
-    /// The same among the records covered.
+    /// The same, but only among the covered records.
     fn search(
         &mut self,
         (track, lane): (usize, usize),

@@ -1,7 +1,7 @@
-//! Where a metric occurs among the records covered.
+//! The covered records that have a metric.
 //!
-//! Input: its value sets as they are met, on either side. Output: those around a
-//! record, in order. Nothing is decoded here.
+//! Input: the metric's value sets as they are met, on either side. Output: the value
+//! sets around a record, in order. This module decodes nothing.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use crate::archive::interpolation::coverage::{Ordinal, Side};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occurrence {
     pub(super) record: Ordinal,
-    /// Offset in the record.
+    /// Offset of the set in the record.
     pub(super) set: u32,
-    /// Number of its list of instances.
+    /// Number of the shape of its list of instances.
     pub(super) shape: u32,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Occurrence {
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
     list: VecDeque<Occurrence>,
-    /// Where one was looked for last.
+    /// The last result of [`Occurrences::position`].
     cursor: usize,
 }
 
@@ -31,7 +31,7 @@ impl Occurrences {
         self.list.clear();
     }
 
-    /// Adds one at an end. Of two in a record the first counts.
+    /// Adds an occurrence at one end. If a record has two, the first one counts.
     pub(super) fn add(&mut self, side: Side, occurrence: Occurrence) {
         let outermost = match side {
             Side::Ahead => self.list.back(),
@@ -46,7 +46,8 @@ impl Occurrences {
         }
     }
 
-    /// Forgets those outside of a stretch of records. Gives the number of those left.
+    /// Forgets occurrences outside of a range of records. Returns the number of the
+    /// others.
     pub(super) fn keep(&mut self, records: Range<Ordinal>) -> usize {
         while self.list.front().is_some_and(|one| one.record < records.start) {
             self.list.pop_front();
@@ -57,25 +58,25 @@ impl Occurrences {
         self.list.len()
     }
 
-    /// The records with one.
+    /// The records with an occurrence.
     pub(super) fn records(&self) -> impl DoubleEndedIterator<Item = Ordinal> + '_ {
         self.list.iter().map(|one| one.record)
     }
 
-    /// Numbers of their lists of instances.
+    /// Numbers of the shapes.
     pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
         self.list.iter().map(|one| one.shape)
     }
 
-    /// Where to begin in a stretch of records on the way to a side, see
-    /// [`Occurrences::get`].
+    /// The position from which [`Occurrences::get`] goes through a range of records
+    /// towards `side`.
     pub(super) fn position(&mut self, records: &Range<Ordinal>, side: Side) -> usize {
         let record = match side {
             Side::Ahead => records.start,
             Side::Behind => records.end,
         };
         let is_before = |at: usize| self.list.get(at).is_some_and(|one| one.record < record);
-        // Lane after lane asks for the same one.
+        // All lanes ask for the same position one after the other.
         let at = self.cursor;
         if is_before(at) || at > self.list.len() || at > 0 && !is_before(at - 1) {
             self.cursor = self.list.partition_point(|one| one.record < record);
@@ -83,7 +84,7 @@ impl Occurrences {
         self.cursor
     }
 
-    /// The one that is next to a position on a side.
+    /// The occurrence next to a position on `side`.
     pub(super) fn get(&self, at: usize, side: Side) -> Option<Occurrence> {
         let at = match side {
             Side::Ahead => at,

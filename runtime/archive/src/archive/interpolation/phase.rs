@@ -1,27 +1,28 @@
-//! Where a series of fetches is.
+//! The state of a series of fetches.
 //!
-//! Input: how each fetch ended. Output: what the next one follows, and what of that
-//! still holds. Values are not known here.
+//! Input: the outcome of each fetch. Output: what the next fetch follows, and what
+//! still holds of that. This module does not know values.
 
 use crate::archive::interpolation::write::SteadyPart;
 
-/// What a fetch follows.
+/// What the next fetch follows.
 pub(super) enum Phase {
-    /// None that counts: time begins to pass with it.
+    /// No fetch: a series begins.
     Beginning,
-    /// One of a time, in seconds since the start of the archive.
+    /// A fetch at a time, in seconds since the start of the archive.
     Continuing {
         last: f64,
-        /// What it wrote, if another one may have nothing but other numbers.
+        /// What it wrote, if another fetch may differ only in its numbers.
         written: Option<SteadyPart>,
     },
-    /// One that failed because of damage, which was told of once: the next one
-    /// goes on behind it. The one before that was of a time, if it counts.
+    /// A fetch that failed because of damage. The damage was reported, and the next
+    /// fetch continues after it. `last` is the time of the fetch before that, if it
+    /// counts.
     Stopped { last: Option<f64> },
 }
 
 impl Phase {
-    /// Time of the fetch before, while it counts.
+    /// Time of the last fetch, if it counts.
     pub(super) fn last(&self) -> Option<f64> {
         match self {
             Phase::Beginning => None,
@@ -30,7 +31,7 @@ impl Phase {
         }
     }
 
-    /// What the fetch before wrote, while it holds.
+    /// What the last fetch wrote, as long as it holds.
     pub(super) fn written(&self) -> Option<&SteadyPart> {
         match self {
             Phase::Continuing { written, .. } => written.as_ref(),
@@ -38,21 +39,21 @@ impl Phase {
         }
     }
 
-    /// What the fetch before wrote holds no more.
+    /// Forgets what the last fetch wrote.
     pub(super) fn forget_written(&mut self) {
         if let Phase::Continuing { written, .. } = self {
             *written = None;
         }
     }
 
-    /// A fetch wrote the same as the one before, at another time.
+    /// Notes that a fetch wrote the same as the last one, at another time.
     pub(super) fn go_on(&mut self, time: f64) {
         if let Phase::Continuing { last, .. } = self {
             *last = time;
         }
     }
 
-    /// Goes on behind damage. True if it was in the way.
+    /// Continues after damage. True if there was any.
     pub(super) fn pass(&mut self) -> bool {
         let Phase::Stopped { last } = *self else { return false };
         *self = match last {

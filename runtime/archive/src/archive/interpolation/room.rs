@@ -1,9 +1,9 @@
-//! How much interpolation remembers, so that memory is bounded whatever the
-//! length of the archive and the distance of the records that matter.
+//! Limits what interpolation remembers, whatever the length of the archive and the
+//! distance of the values.
 //!
-//! Input: the time of a fetch among the records covered. Output: which of these stay.
-//! What is forgotten is read again if it is needed; what lies too far ahead to
-//! be remembered is found by `far`.
+//! Input: the time of a fetch among the covered records. Output: which of these stay.
+//! Forgotten records are read again if they are needed. `far` finds values that are too
+//! far away to remember all records up to them.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::lane::Cut;
 
-/// How much is remembered of the records covered.
+/// Limits of what is remembered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Records kept on the side that the times move away from. Hardly anything
-    /// is looked for there, and each metric takes 16 bytes for each.
+    /// Number of records kept on the side that time moves away from. Hardly anything is
+    /// looked for there, and each record takes 16 bytes per metric.
     kept: Ordinal,
-    /// The same where the archive is followed: how often metrics occur tells
-    /// how long their next values are awaited.
+    /// The same if the archive is followed. More are kept to learn how often metrics
+    /// occur, which decides how long their next values are awaited.
     kept_to_learn: Ordinal,
-    /// Records covered on each side where there is no room for more.
+    /// Number of records covered on each side even if there is no room for more.
     covered: Ordinal,
-    /// Records, value sets that were asked for, and instances in lists of
-    /// instances that are not the same as others; each is a few dozen bytes.
+    /// Maximum number of records, value sets and instances in distinct lists of
+    /// instances. Each takes a few dozen bytes.
     remembered: usize,
 }
 
@@ -34,12 +34,12 @@ impl Default for Room {
 }
 
 impl Interpolator {
-    /// True when more is remembered than there is room for.
+    /// True if more is remembered than the limit.
     fn is_crowded(&self) -> bool {
         self.coverage.len() + self.metrics.size() > self.room.remembered
     }
 
-    /// True when the records covered may become more on a side of a time.
+    /// True if more records may be covered on `side`.
     pub(super) fn may_extend(&self, side: Side, cut: &Cut) -> bool {
         let covered = match side {
             Side::Ahead => self.coverage.end() - cut.after,
@@ -48,14 +48,14 @@ impl Interpolator {
         covered < self.room.covered || !self.is_crowded()
     }
 
-    /// On the long way to a time that lies on one side, forgets records on the other.
+    /// Forgets records on the other side during a long way to a time on `side`.
     pub(super) fn make_room(&mut self, side: Side, time: f64) {
         let kept = self.room.covered;
         let (first, end) = (self.coverage.first(), self.coverage.end());
         if end - first <= 2 * kept || !self.is_crowded() {
             return;
         }
-        // What is kept has to have a record on the near side of the time.
+        // One of the kept records has to be on the near side of the time.
         let time_of = |ordinal| self.coverage.record(ordinal).map(|record| record.time);
         match side {
             Side::Ahead if time_of(end - kept).is_some_and(|kept| kept < time) => {
@@ -68,13 +68,13 @@ impl Interpolator {
         }
     }
 
-    /// Forgets what lies far on the side that the times move away from.
+    /// Forgets records that are far away on the side that time moves away from.
     pub(super) fn prune(&mut self, cut: &Cut) {
         let kept = match self.coverage.is_followed() && !self.is_crowded() {
             true => self.room.kept_to_learn,
             false => self.room.kept,
         };
-        // A few at a time.
+        // Forgetting several at a time is cheaper.
         let limit = kept + kept / 2;
         let (first, end) = (self.coverage.first(), self.coverage.end());
         let is_backward = self.phase.last().is_some_and(|last| cut.time < last);
@@ -85,7 +85,7 @@ impl Interpolator {
         }
     }
 
-    /// Forgets all records but a stretch.
+    /// Forgets all records except those in a range.
     fn keep(&mut self, records: Range<Ordinal>) {
         self.coverage.keep_from(records.start);
         self.coverage.keep_up_to(records.end);
@@ -109,13 +109,13 @@ mod tests {
 
     const NARROW: Room = Room { kept: 3, kept_to_learn: 3, covered: 3, remembered: 0 };
 
-    /// All that a scan delivers, and why it stopped.
+    /// Everything that a scan delivers, and the error that ended it.
     fn scan(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String) {
         let (delivered, end, _) = scan_and_count(path, step, room);
         (delivered, end)
     }
 
-    /// And the number of records that were looked at far from the time.
+    /// The same, and the number of records that were looked at far from the time.
     fn scan_and_count(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String, usize) {
         let mut context = ArchiveContext::open(path).expect("a good archive");
         let names = context.traverse("").expect("it has names");
@@ -141,8 +141,8 @@ mod tests {
         }
     }
 
-    /// An archive of records a second apart, in each of which one instance
-    /// leaves for good and another one comes.
+    /// An archive with a record every second. In each record, one instance leaves for
+    /// good and another one comes.
     fn write_churn(path: &Path, records: i32) {
         const ALIVE: i32 = 20;
         let (pmid, indom) = (Pmid::new(60, 0, 1), InDom::new(60, 1));
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Whether little or much is remembered, the same is delivered.
+    /// The same values are delivered whether little or much is remembered.
     #[test]
     fn narrow_room_changes_nothing() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/archives");

@@ -1,5 +1,5 @@
-//! Rules of interpolation that differ: between versions of libpcp, and by
-//! variables of the environment.
+//! Rules of interpolation that differ between versions of libpcp, or that environment
+//! variables choose.
 
 use std::time::Duration;
 
@@ -8,56 +8,55 @@ use pmderive_core::model::{IntervalError, parse_interval};
 /// Rules of interpolation (`PM_MODE_INTERP` of pmSetMode(3), and PCPIntro(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterpolationRules {
-    /// Where values come from that are not interpolated.
+    /// The record that values come from if they are not interpolated.
     pub neighbour: Neighbour,
-    /// A counter of integers that fell has wrapped once, rather than being
-    /// reset (`PCP_COUNTER_WRAP`).
+    /// An integer counter that fell has wrapped once; otherwise, it was reset
+    /// (`PCP_COUNTER_WRAP`).
     pub counters_wrap: bool,
-    /// What becomes of an interpolated integer that its type cannot hold.
+    /// The result for an interpolated integer that does not fit its type.
     pub overflow: Overflow,
-    /// Which marks end the continuity of values.
+    /// The marks that break the continuity of values.
     pub marks: MarkRule,
 }
 
-/// Where the value of an instantaneous or discrete metric comes from.
+/// The record that the value of an instantaneous or discrete metric comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbour {
-    /// The nearer record, of two equally near the earlier one: libpcp from 6.3.2 on.
-    /// Strings, aggregates and events come from the earlier one.
+    /// The nearer record; the earlier one if both are equally near (libpcp from 6.3.2
+    /// on). Strings, aggregates and events always come from the earlier one.
     #[default]
     Nearer,
-    /// The earlier record: libpcp up to 6.3.1.
+    /// The earlier record (libpcp up to 6.3.1).
     Earlier,
 }
 
-/// What becomes of an interpolated integer that its type cannot hold, which
-/// happens where a counter fell.
+/// The result for an interpolated integer that does not fit its type. This happens
+/// where a counter fell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// The nearest value of the type.
     #[default]
     Nearest,
-    /// What C compilers for x86-64 make of the conversion that is undefined
-    /// there, as libpcp delivers it.
+    /// What C compilers for x86-64 make of the undefined conversion. libpcp delivers
+    /// that.
     AsInC,
 }
 
-/// Which mark records are gaps (`PCP_IGNORE_MARK_RECORDS`).
+/// The mark records that are gaps (`PCP_IGNORE_MARK_RECORDS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarkRule {
-    /// All.
+    /// All marks.
     #[default]
     All,
-    /// None.
+    /// No marks.
     Never,
-    /// Those whose neighbouring records are further apart than this.
+    /// Marks whose neighbouring records are further apart than this.
     Beyond(Duration),
 }
 
 impl InterpolationRules {
-    /// What the variables of the environment `PCP_COUNTER_WRAP` and
-    /// `PCP_IGNORE_MARK_RECORDS` say. An interval that is none leaves all
-    /// marks in force.
+    /// The rules that the environment variables `PCP_COUNTER_WRAP` and
+    /// `PCP_IGNORE_MARK_RECORDS` choose. An invalid interval leaves all marks in force.
     pub fn of_environment() -> InterpolationRules {
         InterpolationRules {
             counters_wrap: std::env::var_os("PCP_COUNTER_WRAP").is_some(),
@@ -66,7 +65,7 @@ impl InterpolationRules {
         }
     }
 
-    /// What is wrong with the interval in `PCP_IGNORE_MARK_RECORDS`, if it is none.
+    /// The mistake in the interval of `PCP_IGNORE_MARK_RECORDS`, if there is one.
     pub fn mistake_in_environment() -> Option<IntervalError> {
         marks_of_environment().err()
     }

@@ -1,7 +1,8 @@
-//! The values of a metric while no record that matters to it is passed.
+//! The values of a metric as long as time passes no record that matters to it.
 //!
-//! Input: what was found for each lane at one time. Output: the values at other times
-//! for which the same would be found, without looking. Metrics of numbers only.
+//! Input: the values found for each lane at one time. Output: the values at other times
+//! for which the same would be found, without a search. Only metrics of numbers have
+//! this.
 
 use pmderive_core::model::{InstId, ValueType};
 use pmderive_core::result::ResultWriter;
@@ -11,31 +12,31 @@ use crate::archive::interpolation::lane::{Cut, Lane};
 use crate::archive::interpolation::rules::InterpolationRules;
 use crate::archive::interpolation::value::{Line, Rule, Sample, Span};
 
-/// A stretch of records and time.
+/// A range of records and of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
-    /// The first record after the time comes behind the one and not behind the other.
+    /// The first record after the time comes after the one and not after the other.
     records: (Ordinal, Ordinal),
     /// The time lies strictly between these.
     times: (f64, f64),
 }
 
 impl Stretch {
-    /// Nowhere.
+    /// The empty range.
     pub(super) const NONE: Stretch = Stretch { records: (0, 0), times: (0.0, 0.0) };
-    /// Everywhere.
+    /// The unlimited range.
     pub(super) const ALL: Stretch = Stretch {
         records: (Ordinal::MIN, Ordinal::MAX),
         times: (f64::NEG_INFINITY, f64::INFINITY),
     };
 
-    /// True if a time lies in it.
+    /// True if a time lies in the range.
     pub(super) fn holds(&self, cut: &Cut) -> bool {
         let ((passed, next), (from, to)) = (self.records, self.times);
         passed < cut.after && cut.after <= next && from < cut.time && cut.time < to
     }
 
-    /// What it has in common with another one.
+    /// The intersection of both ranges.
     pub(super) fn and(self, other: Stretch) -> Stretch {
         Stretch {
             records: (self.records.0.max(other.records.0), self.records.1.min(other.records.1)),
@@ -44,23 +45,23 @@ impl Stretch {
     }
 }
 
-/// What was found for a metric, and where it holds.
+/// The values found for a metric, and the range where they hold.
 #[derive(Debug)]
 pub(super) struct Steady {
     stretch: Stretch,
     value_type: ValueType,
     rule: Rule,
     instances: Vec<InstId>,
-    /// Parallel to the instances, if all values lie on straight lines between
-    /// the same times.
+    /// Parallel to `instances`, if all values lie on straight lines between the same
+    /// two times.
     lines: Vec<Line>,
-    /// These times.
+    /// These two times.
     span: Span,
-    /// Parallel to the instances, if not: the values before and after.
+    /// Parallel to `instances` otherwise: the values before and after.
     samples: Vec<(Sample, Sample)>,
 }
 
-/// An instance with the values that its own lies between.
+/// An instance with the values that its own value lies between.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SteadyLane {
     pub(super) instance: InstId,
@@ -83,22 +84,23 @@ impl Default for Steady {
 }
 
 impl Steady {
-    /// Where the same would be found.
+    /// The range where the same would be found.
     pub(super) fn stretch(&self) -> Stretch {
         self.stretch
     }
 
-    /// Holds nowhere any more.
+    /// Empties the range.
     pub(super) fn forget(&mut self) {
         self.stretch = Stretch::NONE;
     }
 
-    /// Begins anew: what is found would be found everywhere.
+    /// Begins a new search. Until it finds something, the range is unlimited.
     pub(super) fn begin(&mut self) {
         self.stretch = Stretch::ALL;
     }
 
-    /// Holds as long as an instance goes on to live, or not to live, as it does at a time.
+    /// Restricts the range to times at which an instance exists, or does not, as at
+    /// `time`.
     pub(super) fn keep_life(&mut self, (birth, death): (f64, f64), time: f64) {
         let times = &mut self.stretch.times;
         match birth <= time {
@@ -111,7 +113,7 @@ impl Steady {
         }
     }
 
-    /// Holds as long as a lane has the same ends.
+    /// Restricts the range to times at which a lane has the same ends.
     pub(super) fn keep_between(&mut self, Lane { before, after }: &Lane) {
         let Stretch { records, times } = &mut self.stretch;
         records.0 = records.0.max(before.record());
@@ -124,7 +126,8 @@ impl Steady {
         }
     }
 
-    /// Ends what was begun, for values of a type that come about by a rule.
+    /// Completes the search with what was found. The values have a type and follow a
+    /// rule.
     pub(super) fn finish(
         &mut self,
         lanes: &[SteadyLane],
@@ -147,7 +150,7 @@ impl Steady {
         renew(&mut self.samples, others.iter().map(|lane| (lane.earlier, lane.later)));
     }
 
-    /// Writes the values at a time for which it holds.
+    /// Writes the values at `time`, which must be in the range.
     pub(super) fn write(
         &self,
         rules: &InterpolationRules,
@@ -159,7 +162,8 @@ impl Steady {
         self.overwrite(rules, time, writer.numbers(self.value_type, !in_blocks, instances));
     }
 
-    /// Writes the values at another such time over those that were written.
+    /// Overwrites values that were written with those at `time`, which must be in the
+    /// range.
     pub(super) fn overwrite(&self, rules: &InterpolationRules, time: f64, out: &mut [u8]) {
         let Steady { value_type, rule, samples, lines, .. } = self;
         if samples.is_empty() {
@@ -175,14 +179,14 @@ impl Steady {
     }
 }
 
-/// Makes a list one of other things, and no larger than it has to be.
+/// Replaces the contents of a list. The list gets no larger than it has to be.
 fn renew<T>(list: &mut Vec<T>, of: impl ExactSizeIterator<Item = T>) {
     list.clear();
     list.reserve_exact(of.len());
     list.extend(of);
 }
 
-/// Writes bits of numbers of a type into lanes.
+/// Writes numbers of a type into lanes, given as bits.
 #[inline]
 fn put(value_type: ValueType, numbers: impl Iterator<Item = u64>, out: &mut [u8]) {
     if value_type.lane_bytes() == 8 {

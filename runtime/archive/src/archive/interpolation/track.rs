@@ -1,11 +1,11 @@
-//! One metric in the stretch of records that is covered: where it occurs, and
-//! for each of its instances the values around the time of the fetch.
+//! One metric in the covered stretch of records: the records that have it, and for each
+//! of its instances the values around the time of the fetch.
 //!
-//! Input: value sets as they are met in records, and a time. Output: for each lane
-//! the value set before and after that time that holds a value of it. Each
-//! lane remembers a stretch of ordinals in which it is known not to occur, so
-//! that going on costs nothing while the time stays within it, and one look
-//! into the next value set when it does not.
+//! Input: value sets as they are met in records, and a time. Output: for each lane, the
+//! value sets before and after that time that have a value of it. Each lane remembers a
+//! stretch of records that have no value of it. While the time stays within the
+//! stretch, a fetch costs nothing. When the time leaves it, one look into the next value
+//! set suffices.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use crate::archive::interpolation::value::{Sample, is_number};
 use crate::archive::sequence::Sequence;
 use crate::archive::untyped::UntypedOrder;
 
-/// For how many intervals of a metric its next value is awaited.
+/// Number of a metric's intervals for which its next value is awaited.
 const PATIENCE: f64 = 4.0;
 
 /// A metric.
@@ -31,36 +31,36 @@ pub(super) struct Track {
     untyped_order: UntypedOrder,
     /// Position of its instance domain.
     pub(super) domain: usize,
-    /// Number of values in the fetch before.
+    /// Number of values in the last fetch.
     pub(super) last_count: usize,
-    /// True when its values stand in blocks.
+    /// True if its values are in blocks.
     pub(super) in_blocks: bool,
-    /// A value set was met whose values are not of the metric's type.
+    /// A value set was met whose values do not have the metric's type.
     pub(super) is_unsound: bool,
     occurrences: Occurrences,
-    /// Shape met last.
+    /// The shape that was met last.
     shape: u32,
     lanes: Box<[Lane]>,
-    /// Contents of values that are no numbers, parallel to `lanes`.
+    /// Contents of values that are not numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
-    /// What was found at the time of the fetch before.
+    /// What was found at the time of the last fetch.
     pub(super) steady: Steady,
 }
 
-/// What became of the search for what surrounds a time in a lane.
+/// The outcome of a search for the values around a time.
 pub(super) enum Search {
     Done(Found),
-    /// More records have to be covered.
+    /// More records must be covered on this side.
     Lacks(Side),
 }
 
-/// What a lane needs to find its values.
+/// What the search for values needs.
 pub(super) struct Sources<'a> {
     pub(super) coverage: &'a Coverage,
     pub(super) candidates: &'a Candidates,
-    /// Reads records again that are no longer held.
+    /// Reads records again that are no longer in a buffer.
     pub(super) reader: &'a mut Sequence,
-    /// The value sets decoded last.
+    /// The value sets that were decoded last.
     pub(super) columns: &'a mut Columns,
 }
 
@@ -88,17 +88,17 @@ impl Track {
         }
     }
 
-    /// Forgets where it occurs.
+    /// Forgets which records have the metric.
     pub(super) fn forget(&mut self) {
         self.occurrences.clear();
         self.lanes.fill(Lane::fresh(0));
         self.steady.forget();
     }
 
-    /// True when a lane that has a value before a time may still get the one
-    /// behind it: nothing ends its line, and it has not been without values
-    /// for several times the metric's interval, which is `interval` seconds as
-    /// long as the metric has occurred only once.
+    /// True if a lane that has a value before a time may still get the next one: no
+    /// mark ends its line, and it has been without values for at most a few intervals
+    /// of the metric. `interval` is used, in seconds, if the metric has occurred only
+    /// once.
     pub(super) fn is_awaited(&self, lane: usize, interval: f64, coverage: &Coverage) -> bool {
         let Lane { before, after } = self.lanes[lane];
         let mut newest = self.occurrences.records().rev();
@@ -108,7 +108,7 @@ impl Track {
         is_open && coverage.last_time() <= before.sample().time + PATIENCE * interval
     }
 
-    /// Takes note of a value set, `set`, at an offset of a record.
+    /// Notes the value set `set`, which is at `offset` of a record.
     pub(super) fn note(
         &mut self,
         side: Side,
@@ -126,12 +126,13 @@ impl Track {
         self.occurrences.add(side, Occurrence { record, set, shape: self.shape });
     }
 
-    /// Forgets occurrences outside of a stretch of records. Gives the number of those left.
+    /// Forgets occurrences outside of a range of records. Returns the number of the
+    /// others.
     pub(super) fn keep(&mut self, records: Range<Ordinal>) -> usize {
         self.occurrences.keep(records)
     }
 
-    /// Shapes that it knows by their numbers.
+    /// Numbers of all shapes that are in use.
     pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
         self.occurrences.shapes().chain(std::iter::once(self.shape))
     }
@@ -146,14 +147,14 @@ impl Track {
         candidates.shape(instances(set), self.shape, scratch)
     }
 
-    /// Reads the values of a set in a record, for [`Track::take_far`].
+    /// Decodes the values of a set, for [`Track::take_far`].
     pub(super) fn decode(&mut self, column: &mut Column, record: &[u8], set: &[u8]) {
         self.in_blocks = column.decode(record, set, (self.desc.value_type, self.untyped_order));
         self.is_unsound |= column.bits.is_empty();
     }
 
-    /// Makes the value at a position of a set that was read what ends the
-    /// stretch of a lane; false if it has no value.
+    /// Ends the stretch of a lane with the value at a position of a decoded set. False
+    /// if there is no value.
     pub(super) fn take_far(
         &mut self,
         column: &Column,
@@ -173,12 +174,12 @@ impl Track {
         self.lanes[lane].set_end(side, end);
     }
 
-    /// A lane as it was found.
+    /// A lane with the ends that were found.
     pub(super) fn lane(&self, lane: usize) -> &Lane {
         &self.lanes[lane]
     }
 
-    /// Content of the value at one end of a lane.
+    /// Contents of the value at one end of a lane.
     pub(super) fn text(&self, lane: usize, side: Side) -> &[u8] {
         let [before, after] = &self.texts[lane];
         match side {
@@ -187,8 +188,8 @@ impl Track {
         }
     }
 
-    /// Brings a lane to a time: what is before it and, if that is wanted,
-    /// what is after it.
+    /// Moves a lane to a time: finds the value before it and, if `looks_ahead` is set,
+    /// the value after it.
     pub(super) fn find(
         &mut self,
         lane: usize,
@@ -214,8 +215,7 @@ impl Track {
         Ok(Search::Done(found))
     }
 
-    /// Moves the stretch without values of a lane to a time, with what is
-    /// known already.
+    /// Moves the stretch of a lane to a time without looking beyond what is known.
     fn bring(
         &mut self,
         lane: usize,
@@ -226,8 +226,8 @@ impl Track {
         if known.surrounds(cut) {
             return Ok(());
         }
-        // Knowledge that does not touch what is covered leads nowhere. And at
-        // a record, the last value of that time is the one that counts.
+        // If the known stretch does not touch the covered records, it is useless. At a
+        // record, the last value with its time counts, so a step back begins anew.
         let coverage = sources.coverage;
         let is_ahead = cut.after > after.record();
         let touches = before.record() < coverage.end() && after.record() >= coverage.first();
@@ -235,7 +235,7 @@ impl Track {
             self.lanes[lane] = Lane::fresh(cut.after);
             return Ok(());
         }
-        // The end that time has passed, and the records between them.
+        // The side of the end that time has passed, and the records between both ends.
         let (side, records) = match is_ahead {
             true => (Side::Ahead, after.record() + Ordinal::from(!after.is_unknown())..cut.after),
             false => {
@@ -262,7 +262,7 @@ impl Track {
         Ok(())
     }
 
-    /// What ends a lane's stretch on a side, as far as records are covered.
+    /// Finds the end of a lane's stretch on `side` among the covered records.
     fn look(
         &mut self,
         (lane, side): (usize, Side),
@@ -277,7 +277,7 @@ impl Track {
         let mark = coverage.mark_from(known.record(), side);
         let records = match side {
             Side::Ahead => known.record()..mark.unwrap_or(coverage.end()),
-            // A value counts beside a mark of the same time.
+            // A value counts even if there is a mark with the same time.
             Side::Behind => {
                 mark.map_or(coverage.first(), |mark| mark.min(cut.from))..known.record() + 1
             }
@@ -292,8 +292,8 @@ impl Track {
         Ok(end)
     }
 
-    /// The value of a lane among records that comes nearest to a time: for its
-    /// earlier end the last one of them, for its later end the first.
+    /// The nearest value of a lane in a range of records: the last one for the end
+    /// before the time, the first one for the end after it.
     fn nearest(
         &mut self,
         (lane, side): (usize, Side),
@@ -313,7 +313,7 @@ impl Track {
         Ok(None)
     }
 
-    /// The value of a lane in an occurrence; its text goes to one of the two ends.
+    /// The value of a lane in an occurrence. Its contents go to the end on `side`.
     fn value(
         &mut self,
         (lane, side): (usize, Side),
@@ -348,8 +348,7 @@ impl Track {
         Ok(self.end_in(column, (lane, side), place, position))
     }
 
-    /// The value at a position of a set that was decoded; its text goes to one
-    /// of the ends of a lane.
+    /// The value at a position of a decoded set. Its contents go to the end on `side`.
     fn end_in(
         &mut self,
         column: &Column,

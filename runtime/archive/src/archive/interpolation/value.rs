@@ -1,28 +1,28 @@
-//! The value of a metric between two records.
+//! Computes the value of a metric between two records.
 //!
-//! Input: the values of both records as bits, of a known type, and the times.
-//! Output: bits of the same type. Which records these are is not known here.
+//! Input: the values of both records as bits of a known type, and the times. Output:
+//! bits of the same type. This module does not know records.
 
 use pmderive_core::model::{Semantics, ValueType};
 
 use crate::archive::interpolation::rules::{InterpolationRules, Neighbour, Overflow};
 
-/// A value at a time in seconds. Numbers of 32 bits stand in the low half;
-/// what is no number has no meaning here.
+/// A value at a time in seconds. Numbers of 32 bits are in the low half of `bits`. For
+/// other values, `bits` has no meaning here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) time: f64,
     pub(super) bits: u64,
 }
 
-/// Where the value at a time between two records comes from.
+/// The origin of a value between two records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Between {
     /// The earlier record.
     Earlier,
-    /// The later one.
+    /// The later record.
     Later,
-    /// Neither: a number of its own.
+    /// An interpolated number.
     Number(u64),
 }
 
@@ -32,20 +32,19 @@ pub(super) fn is_number(value_type: ValueType) -> bool {
     matches!(value_type, I32 | U32 | I64 | U64 | F32 | F64)
 }
 
-/// True when the value of a discrete metric depends on the record after the
-/// time, and not only on the one before it.
+/// True if the value of a discrete metric also depends on the record after the time.
 pub(super) fn looks_ahead(value_type: ValueType, rules: &InterpolationRules) -> bool {
     rules.neighbour == Neighbour::Nearer && is_number(value_type)
 }
 
-/// How values between two records come about.
+/// How values between two records are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// From the earlier record.
+    /// The value of the earlier record.
     Earlier,
-    /// From the nearer one, of two equally near the earlier one.
+    /// The value of the nearer record; of the earlier one if both are equally near.
     Nearer,
-    /// On the straight line between both.
+    /// The value on the straight line between both.
     OnLine,
 }
 
@@ -64,7 +63,7 @@ impl Rule {
         }
     }
 
-    /// The value at `time`, which is after the earlier sample and before the later one.
+    /// The value at `time`, which lies between the two samples.
     pub(super) fn between(
         self,
         value_type: ValueType,
@@ -80,7 +79,7 @@ impl Rule {
         }
     }
 
-    /// The bits of what [`Rule::between`] gives for numbers.
+    /// The bits of the value that [`Rule::between`] gives for numbers.
     #[inline]
     pub(super) fn number(
         self,
@@ -99,15 +98,14 @@ impl Rule {
 }
 
 impl Sample {
-    /// True when a time is nearer to this sample than to an earlier one.
+    /// True if `time` is nearer to this sample than to the earlier one.
     #[inline]
     pub(super) fn is_nearer(&self, earlier: &Sample, time: f64) -> bool {
         time > (earlier.time + self.time) / 2.0
     }
 }
 
-/// Linear interpolation, with the intermediate types and the order of
-/// operations that libpcp has.
+/// Linear interpolation with libpcp's intermediate types and order of operations.
 #[inline]
 fn on_line(
     value_type: ValueType,
@@ -131,23 +129,23 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The seconds that have passed at a time, and all seconds.
+    /// The seconds from the first time to `time`, and to the second time.
     pub(super) fn share(&self, time: f64) -> (f64, f64) {
         (time - self.from, self.to - self.from)
     }
 }
 
-/// The straight line between two samples: what of it does not depend on times.
+/// The straight line between two samples, without their times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// The number at the earlier sample; of integers half of one more.
+    /// The number at the earlier sample, plus 0.5 for integers.
     start: f64,
-    /// How much greater it is at the later one.
+    /// The difference between the later and the earlier number.
     rise: f64,
 }
 
 impl Line {
-    /// `None` if a counter has wrapped in between.
+    /// The line between two samples. `None` if a counter wraps between them.
     pub(super) fn between(
         value_type: ValueType,
         rules: &InterpolationRules,
@@ -174,8 +172,8 @@ impl Line {
                 let (before, after) = (before as u32, after as u32);
                 (0.5 + f64::from(before), f64::from(after) - f64::from(before))
             }
-            // Unsigned values are taken for signed ones, which keeps those
-            // just below 2^64 precise and carries them through their wrap.
+            // Unsigned values are taken as signed. Those just below 2^64 stay precise,
+            // and they pass their wrap correctly.
             ValueType::I64 | ValueType::U64 => {
                 (0.5 + before as i64 as f64, after.wrapping_sub(before) as i64 as f64)
             }
@@ -191,7 +189,7 @@ impl Line {
         Some(Line { start, rise })
     }
 
-    /// The bits of a number of a type at a time, see [`Span::share`].
+    /// The bits of the number at a time, which is given as by [`Span::share`].
     #[inline(always)]
     pub(super) fn bits(
         &self,
@@ -203,7 +201,7 @@ impl Line {
         match value_type {
             ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
             ValueType::U32 => u64::from(number as u32),
-            // The way up from there leads beyond the signed values.
+            // A number that rises beyond the signed values.
             ValueType::U64 if number >= I64_LIMIT => to_u64(number, overflow),
             ValueType::I64 | ValueType::U64 => to_i64(number, overflow) as u64,
             ValueType::F32 => u64::from((number as f32).to_bits()),
@@ -212,7 +210,7 @@ impl Line {
     }
 }
 
-/// The value of a counter of integers that has wrapped between two samples.
+/// The value of an integer counter that wraps between two samples.
 fn wrapped(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
     let (passed, span) = (time - earlier.time, later.time - earlier.time);
     let share = |difference: f64| 0.5 + passed * difference / span;
@@ -234,7 +232,7 @@ fn to_i32(number: f64, overflow: Overflow) -> i32 {
     }
 }
 
-/// What is just too large for a signed number of 64 bits.
+/// The smallest number that is too large for a signed 64-bit integer.
 const I64_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 fn to_u64(number: f64, overflow: Overflow) -> u64 {

@@ -1,8 +1,8 @@
-//! Writes the part of a fetch: for each metric what is found for its lanes, or
-//! as long as nothing else would be found, the numbers of the time.
+//! Writes the part of a fetch: for each metric, the values found for its lanes, or just
+//! new numbers as long as the same would be found.
 //!
-//! Input: a time among the records covered. Output: columns, with the identity of their
-//! layout where the next fetch may have nothing but other numbers.
+//! Input: a time among the covered records. Output: columns. If the next fetch may
+//! differ only in its numbers, their layout has an identity.
 
 use pmderive_core::model::{MetricDesc, PmStatus, RawValueRef, Semantics, Timestamp, ValueType};
 use pmderive_core::result::{LayoutId, ResultBatch, ResultWriter};
@@ -15,12 +15,12 @@ use crate::archive::interpolation::steady::{SteadyLane, Stretch};
 use crate::archive::interpolation::track::Track;
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
 
-/// A part that was written, of which another fetch may have nothing but other numbers.
+/// A part that was written. Another fetch may differ from it only in its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SteadyPart {
     /// The layout of its columns.
     layout: LayoutId,
-    /// Where that is so.
+    /// The range where that is so.
     stretch: Stretch,
 }
 
@@ -55,8 +55,8 @@ impl Interpolator {
         Ok(written)
     }
 
-    /// Adds the part that was written before with the numbers of another time,
-    /// if those are all that differs. False, with nothing added, if not.
+    /// Adds the part that was written before, with the numbers of another time, if only
+    /// those differ. Otherwise adds nothing and returns false.
     pub(super) fn write_again(
         &self,
         written: &SteadyPart,
@@ -77,7 +77,7 @@ impl Interpolator {
         true
     }
 
-    /// Writes the values of a metric. True if what was found before holds.
+    /// Writes the values of a metric. True if what was found before still holds.
     fn write_values(
         &mut self,
         number: usize,
@@ -97,7 +97,7 @@ impl Interpolator {
         }
         let is_counter = semantics == Semantics::Counter;
         let is_typed = is_number(value_type);
-        // No client shall compute a rate across a mark.
+        // Clients must not compute a rate across a mark.
         let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
         let lanes = if is_suppressed { 0 } else { self.metrics.domains[domain].lanes().len() };
         let needs_later = semantics != Semantics::Discrete;
@@ -135,7 +135,7 @@ impl Interpolator {
             match found {
                 Found::At(_) => is_steady = false,
                 Found::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
-                // It is near to itself at all times.
+                // A single value is the nearest one at all times.
                 Found::Before if !needs_later => {
                     found_lanes.push(SteadyLane { instance, earlier, later: earlier });
                 }
@@ -152,19 +152,20 @@ impl Interpolator {
             };
             match is_typed {
                 true => {
-                    // The first value decides of old archives' single precision.
+                    // In old archives, the form of the first value decides for all
+                    // FLOAT values.
                     in_blocks = if writer.count() == 0 { track.in_blocks } else { in_blocks };
                     writer.value(instance, as_delivered(value_type, in_blocks, bits));
                 }
                 false => {
-                    // Blocks have no room for codes without a meaning.
+                    // Codes without a meaning do not fit into a block's header.
                     let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
                     writer.pieces(instance, code, &[track.text(lane, side)]);
                 }
             }
         }
         if was_in_vain && writer.count() == 0 && self.metrics.tracks[number].is_unsound {
-            // There are values, but nobody can tell what they are.
+            // There are values, but their type is unknown.
             writer.fail(PmStatus::LOGREC);
             is_steady = false;
         }

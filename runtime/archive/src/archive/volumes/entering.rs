@@ -1,6 +1,6 @@
-//! Goes from volume to volume of an archive, and notes those that are missing.
+//! Moves from volume to volume of an archive, and notes missing volumes.
 //!
-//! What is in the records of a volume is not known here.
+//! This module does not know what is in the records of a volume.
 
 use std::sync::Arc;
 
@@ -12,9 +12,8 @@ use crate::archive::sequence::LeftOut;
 use crate::archive::volumes::{Volumes, open_volume};
 
 impl Volumes {
-    /// Enters the volume before the present one at its end, and is false when
-    /// there is none. One that cannot be opened counts as missing, and missing
-    /// volumes are passed over.
+    /// Enters the volume before the current one at its end. False if there is none.
+    /// Volumes that cannot be opened count as missing and are skipped.
     pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
         while let Some(position) = self.current.checked_sub(1) {
             self.current = position;
@@ -40,7 +39,8 @@ impl Volumes {
         self.current + 1 >= self.archive.files.volumes.len()
     }
 
-    /// Looks for a volume that the writer has begun since, far enough to have a label.
+    /// Looks for a volume that the writer has begun meanwhile. It must have a whole
+    /// label.
     pub(super) fn discover(&mut self) -> bool {
         let Some(volume) = self.archive.files.next_volume() else {
             return false;
@@ -54,9 +54,9 @@ impl Volumes {
         begun
     }
 
-    /// Enters the next volume. One that cannot be opened counts as missing,
-    /// and missing volumes are passed over; but the last one is tried again
-    /// while the writer may still complete its label.
+    /// Enters the next volume. Volumes that cannot be opened count as missing and are
+    /// skipped. The last volume is tried again as long as the writer may complete its
+    /// label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
         self.current += 1;
@@ -81,21 +81,20 @@ impl Volumes {
         Err(error)
     }
 
-    /// Notes that there is no volume between two that follow each other in the
-    /// list of files, although their numbers do not. One that is there and
-    /// cannot be opened was noted by itself.
+    /// Notes that volumes are missing between two that are neighbours in the list of
+    /// files. A volume that exists but cannot be opened is noted elsewhere.
     pub(super) fn note_missing(&mut self, earlier: usize, later: usize, name: &str) {
         let volumes = &self.archive.files.volumes;
         let (before, after) = (volumes[earlier].0, volumes[later].0);
         if earlier + 1 == later && before.checked_add(1) != Some(after) {
-            let message = format!("the volume before it is {before}, so that one is missing");
+            let message = format!("the previous volume is {before}, so at least one is missing");
             let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
             self.pass_over(damage.in_file(name));
         }
     }
 
-    /// Notes what is wrong with a part of the archive that is passed over,
-    /// which is a gap; libpcp does not see it.
+    /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
+    /// these problems.
     pub(super) fn pass_over(&mut self, error: SourceError) {
         self.lost = true;
         if self.order.looks_beyond() {

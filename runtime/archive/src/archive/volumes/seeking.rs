@@ -1,7 +1,7 @@
-//! Where a time begins in the volumes of an archive, and where they end.
+//! Finds the place of a time in the volumes of an archive, and their ends.
 //!
-//! Input: a time, and the temporal index, which can be wrong: all it can do is save
-//! time. Output: a position in the volumes.
+//! Input: a time, and the temporal index. The index may be wrong: it only saves time.
+//! Output: a position in the volumes.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use pmderive_core::source::SourceError;
 use crate::archive::sequence::LeftOut;
 use crate::archive::volumes::{Volumes, open_volume};
 
-/// How many entries of the index are tried before the volume is read from its start.
+/// Number of index entries that are tried before a volume is read from its start.
 const INDEX_TRIES: usize = 8;
 
 impl Volumes {
-    /// Moves behind the last record up to `time`.
+    /// Moves after the last record at `time` or earlier.
     ///
     /// # Errors
-    /// No volume that is early enough can be opened.
-    pub(in crate::archive) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
+    /// The volumes that are early enough cannot be opened.
+    pub(in crate::archive) fn seek_after(&mut self, time: Timestamp) -> Result<(), SourceError> {
         self.seek(time)?;
         let mut end = None;
         loop {
@@ -31,11 +31,11 @@ impl Volumes {
                     break;
                 }
                 Ok(None) => break,
-                // What lies behind the position is met again on the way back.
+                // Damage after this position is met again on the way back.
                 Err(error) => {
-                    let is_behind = before != (self.entered, self.volume.position());
-                    end = Some(error).filter(|_| !is_behind);
-                    // At the very end damage cannot be passed.
+                    let has_moved = before != (self.entered, self.volume.position());
+                    end = Some(error).filter(|_| !has_moved);
+                    // Damage at the very end cannot be skipped.
                     if !std::mem::take(&mut self.lost) {
                         break;
                     }
@@ -47,7 +47,7 @@ impl Volumes {
         Ok(())
     }
 
-    /// Moves behind the last record of all.
+    /// Moves after the last record of all volumes.
     pub(in crate::archive) fn seek_end(&mut self) {
         self.begin_elsewhere();
         for position in (0..self.archive.files.volumes.len()).rev() {
@@ -63,17 +63,17 @@ impl Volumes {
         }
     }
 
-    /// Reading goes on at another place.
+    /// Reading continues at another place.
     fn begin_elsewhere(&mut self) {
         self.order.begin_anywhere();
         self.left_out.clear();
         self.lost = false;
     }
 
-    /// Moves behind the last record of the volume being read, and notes what is
-    /// behind that and no record.
+    /// Moves after the last record of the current volume. Notes bytes after it that are
+    /// no record.
     pub(super) fn go_to_end_of_volume(&mut self) {
-        // The size of a damaged compressed volume is unknown: that is read forward.
+        // The size of a damaged compressed volume is unknown, so it is read forward.
         let size = self.volume.size().unwrap_or(u64::MAX);
         if self.volume.sound_record_before(size).is_some() {
             self.volume.seek(size);
@@ -81,7 +81,7 @@ impl Volumes {
         }
         let boundary = self.boundary_before(size);
         self.volume.seek(boundary);
-        // The last boundary before the limit may have a whole record behind it.
+        // There may be a whole record after the last boundary before the limit.
         let (end, read) = loop {
             let at = self.volume.position();
             match self.volume.next() {
@@ -89,12 +89,12 @@ impl Volumes {
                 read => break (at, read),
             }
         };
-        let is_behind = self.volume.position() != end;
+        let has_moved = self.volume.position() != end;
         let end = self.volume.position();
         self.volume.seek(end);
-        // A record that is damaged in itself is met on the way back.
+        // A damaged record with a valid length is met again on the way back.
         if let Err(error) = read
-            && !is_behind
+            && !has_moved
         {
             let error = error.in_file(&self.name);
             if self.is_taken_for_end() {
@@ -105,7 +105,7 @@ impl Volumes {
         }
     }
 
-    /// The last end of a record before an offset of the volume being read.
+    /// The last end of a record before `offset` in the current volume.
     pub(super) fn boundary_before(&mut self, offset: u64) -> u64 {
         let number = self.archive.files.volumes[self.entered].0;
         let first = self.volume.first_offset();
@@ -121,9 +121,9 @@ impl Volumes {
         self.volume.last_boundary(hint, offset)
     }
 
-    /// Moves to a record before `time` that the index leads to, and is false
-    /// when it does not, or when `time` lies behind all that it knows. No
-    /// volume but that of the record is opened.
+    /// Moves to a record before `time` that the index leads to. False if it leads to
+    /// none, or if `time` is after its last entry. Opens only the volume of that
+    /// record.
     fn seek_by_index(&mut self, time: Timestamp) -> bool {
         let archive = Arc::clone(&self.archive);
         let index = archive.index();
@@ -144,10 +144,11 @@ impl Volumes {
         false
     }
 
-    /// Moves to a record from which on no record at `time` or later is missed.
+    /// Moves to a record such that no record at `time` or later is missed from there
+    /// on.
     ///
     /// # Errors
-    /// No volume that is early enough can be opened.
+    /// The volumes that are early enough cannot be opened.
     pub(in crate::archive) fn seek(&mut self, time: Timestamp) -> Result<(), SourceError> {
         self.begin_elsewhere();
         let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
@@ -155,7 +156,7 @@ impl Volumes {
             return Ok(());
         }
         for position in (0..self.archive.files.volumes.len()).rev() {
-            // The volume being read stays open, as it may have been expanded already.
+            // The current volume stays open, because it may have been expanded already.
             let mut opened = None;
             let volume = if position == self.entered {
                 &mut self.volume

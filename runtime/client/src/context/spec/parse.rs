@@ -1,4 +1,4 @@
-//! Reads host specifications; their form is that of [`super`].
+//! Parses host specifications. [`super`] describes their form.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use super::{Encryption, HostAndPorts, HostSpec, SpecError, Target, without_password};
 use crate::proto::Secret;
 
-/// Attributes by all their names, with what they are about. Others mean nothing;
-/// libpcp, too, ignores them and those that it sets itself.
+/// All names of attributes, with their meanings. Other attributes are ignored, as
+/// libpcp ignores them and those that it sets itself.
 const ATTRIBUTES: &[(&str, Attribute)] = &[
     ("container", Attribute::Container),
     ("secure", Attribute::Secure),
@@ -25,7 +25,7 @@ const ATTRIBUTES: &[(&str, Attribute)] = &[
     (PASSWORD_FILE, Attribute::PasswordFile),
 ];
 
-/// The attribute whose value may have slashes.
+/// The attribute whose value may contain slashes.
 const PASSWORD_FILE: &str = "passfile";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ enum Attribute {
 }
 
 impl HostSpec {
-    /// Takes the attributes of `text`, which end at a slash. `Err` with the
-    /// offset of what is no character code.
+    /// Reads the attributes of `text`, which end at a slash. The error is the offset of
+    /// an invalid character code.
     fn attributes(&mut self, text: &str) -> Result<(), usize> {
         let mut offset = 0;
         loop {
@@ -83,7 +83,7 @@ impl HostSpec {
     }
 }
 
-/// The first attribute of a text, up to what ends it.
+/// The first attribute of a text.
 fn first_pair(text: &str) -> &str {
     let is_path = text.split('=').next() == Some(PASSWORD_FILE);
     let end = if is_path { text.find('&') } else { text.find(['&', '/']) };
@@ -123,14 +123,14 @@ struct Parser<'t> {
 
 impl Parser<'_> {
     fn error(&self, offset: usize, problem: &'static str) -> SpecError {
-        // A password before the place makes the shown text shorter or longer.
+        // The shown text has another length if it hides a password before the place.
         let offset =
             self.text.get(..offset).map_or(offset, |before| without_password(before).len());
         let spec = without_password(self.text);
         SpecError { offset: offset.min(spec.len()), spec, problem }
     }
 
-    /// Adds the attributes that begin at an offset.
+    /// Adds the attributes that begin at `start`.
     fn attributes(&self, mut spec: HostSpec, start: usize) -> Result<HostSpec, SpecError> {
         let attributes = spec.attributes(self.text.get(start..).unwrap_or_default());
         attributes.map_err(|at| self.error(start + at, "% without two hexadecimal digits"))?;
@@ -148,7 +148,7 @@ impl Parser<'_> {
         self.attributes(HostSpec::new(self.text, target), self.text.len() - attributes.len())
     }
 
-    /// Host, ports, proxies and attributes from an offset on.
+    /// Parses host, ports, proxies and attributes, beginning at `start`.
     fn host(&self, start: usize, encryption: Encryption) -> Result<HostSpec, SpecError> {
         let (host, mut offset) = self.host_and_ports(start)?;
         let mut spec = HostSpec::new(self.text, Target::Host(host));
@@ -212,8 +212,8 @@ impl Parser<'_> {
     }
 }
 
-/// The value of an attribute: `+` is a blank, `%` begins two hexadecimal
-/// digits. `Err` with the offset of a `%` without these.
+/// The value of an attribute: `+` is a blank, and `%` begins two hexadecimal digits.
+/// The error is the offset of a `%` without digits.
 fn percent_decoded(text: &str) -> Result<String, usize> {
     let digit =
         |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

@@ -1,5 +1,5 @@
-//! From decoded columns to values: kernels, the general path where they do not
-//! reach, and the samples that the next evaluation will need.
+//! Turns decoded columns into values: runs the kernels and, where they cannot
+//! be used, the general path. Then keeps the samples for the next evaluation.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::program::{HistoryId, OnFailure, OutputId, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
-    /// Evaluates what was decoded for the layout in force.
+    /// Evaluates the decoded values of the layout in force.
     pub(super) fn compute<'w>(
         &'w mut self,
         layout: Layout,
@@ -31,12 +31,13 @@ impl Evaluator {
         let frame = &mut frames[last];
         let no_time_passed = self.write_single_values(&clock, frame);
         if no_time_passed && program.forget_at_gap {
-            // Kernels would divide by nothing.
+            // Kernels would divide by zero.
             todo.extend(differences(&program));
         }
         run_kernels(&program, frame, &mut self.history, scratch, todo);
         if !todo.is_empty() {
-            // Of an output that is there twice, for a flag, the columns are not right.
+            // An output that is there twice was added because of a flag. Its
+            // columns are wrong, so the entry without columns stays.
             todo.sort_unstable();
             todo.dedup_by_key(|one| one.output);
             general.begin(&program);
@@ -62,11 +63,12 @@ impl Evaluator {
         save_samples(&program, (&layout, frame), &clock, &mut self.history, (todo, general));
         let was_without_columns = todo.iter().any(|one| !one.has_columns);
         self.layout = Some(layout);
-        // What was evaluated without columns may have them now.
+        // Outputs that were evaluated without columns may have them now.
         if was_without_columns {
             self.find_irregular();
         } else {
-            // Where each fetch goes back in time, all of them need it again and again.
+            // If each fetch goes back in time, all outputs are irregular again
+            // and again.
             self.shrink_irregular();
         }
         let (timestamp, layout) = (clock.timestamp, self.layout.as_ref());
@@ -83,9 +85,9 @@ impl Evaluator {
         }
     }
 
-    /// Writes what the fetch does not deliver: constants, counts, elapsed times,
-    /// previous single values. True if there is a previous sample since which no
-    /// time has passed.
+    /// Writes the single values that the fetch does not deliver: constants,
+    /// counts, elapsed times, previous single values. Returns true if no time
+    /// has passed since a previous sample.
     fn write_single_values(&self, clock: &Clock<'_>, frame: &mut Frame) -> bool {
         let Frame { sections, arena, placed, .. } = frame;
         for fill in placed.iter().flat_map(|placed| &placed.fills) {
@@ -112,8 +114,8 @@ impl Evaluator {
     }
 }
 
-/// Aligns operands and runs kernels, phase by phase. Outputs in whose kernels a
-/// flag was set are added to `todo`.
+/// Aligns operands and runs kernels, phase by phase. Adds to `todo` the outputs
+/// whose kernels set a flag.
 fn run_kernels(
     program: &Program,
     frame: &mut Frame,
@@ -138,7 +140,7 @@ fn run_kernels(
                 if kernel.run(scratch, &mut arenas, rows, 0, rows.segments()) == 0 {
                     continue;
                 }
-                // Somewhere a flag was set: find out for which metrics.
+                // A flag was set somewhere: find the metrics.
                 for segment in 0..rows.segments() {
                     if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
                         let row = &call.rows[placed.row_of(segment)];
@@ -162,8 +164,8 @@ fn copy_lanes(copy: &Copy, arena: &mut [u8], block: &mut [u8]) {
     }
 }
 
-/// Keeps the operands of differences for the next evaluation. What was
-/// evaluated generally may not have a column that is right.
+/// Keeps the operands of differences for the next evaluation. An operand that
+/// was evaluated by the general path may have a wrong column.
 fn save_samples(
     program: &Program,
     (layout, frame): (&Layout, &Frame),
@@ -215,7 +217,7 @@ fn save_samples(
 }
 
 impl Buffers {
-    /// Forgets what the evaluation before has set.
+    /// Clears the state of the previous evaluation.
     fn begin(&mut self, program: &Program, irregular: &[Irregular]) {
         for one in self.todo.drain(..) {
             self.overrides[one.output.index()] = None;
@@ -224,7 +226,7 @@ impl Buffers {
         self.todo.extend_from_slice(irregular);
     }
 }
-/// The outputs with differences, to be evaluated without columns.
+/// The outputs with differences, to evaluate without columns.
 fn differences(program: &Program) -> impl Iterator<Item = Irregular> {
     let outputs = (0..).map(OutputId).zip(program.needs.histories.iter());
     let of_differences = outputs.filter(|(_, histories)| !histories.is_empty());

@@ -1,11 +1,11 @@
-//! One evaluation after the other, for one context.
+//! Evaluates a program again and again for one context.
 //!
 //! ```text
-//!   requests() ──► fetched by whoever has the connection ──► evaluate() ──► Step::Done
-//!                                                     Step::Needs ──► answered by the same
+//!   requests() ──► the caller fetches ──► evaluate() ──► Step::Done
+//!                                             └──► Step::Needs ──► the caller asks
 //! ```
 //!
-//! [`pending`] is the steps, [`settle`] gets from a batch to columns, and
+//! [`pending`] has the steps, [`settle`] goes from a batch to columns, and
 //! [`compute`] from columns to values. Nothing here does input or output.
 
 mod compute;
@@ -31,7 +31,7 @@ use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
 use settle::SetPlace;
 
-/// Evaluates a program for one context: owns the previous samples and knows
+/// Evaluates a program for one context. It owns the previous samples and knows
 /// the layout in force.
 #[derive(Debug)]
 pub struct Evaluator {
@@ -42,9 +42,9 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// The layout in force.
     layout: Option<Layout>,
-    /// Stamp of the frame that the layout was laid out in last.
+    /// Stamp of the frame when the layout was last laid out in it.
     stamp: Option<u64>,
-    /// Plans of all evaluators of the program.
+    /// Plans that all evaluators of the program share.
     shared: Arc<dyn InCommon>,
     history: HistoryStore,
     windows: WindowStore,
@@ -52,7 +52,7 @@ pub struct Evaluator {
     irregular: Vec<Irregular>,
     always_general: bool,
     copied: Copied,
-    /// Of the program in use.
+    /// Number of evaluations of the program in use.
     evaluations: u64,
 }
 
@@ -60,59 +60,61 @@ pub struct Evaluator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Irregular {
     output: OutputId,
-    /// True if it begins with columns; as long as no kernel sets a flag.
+    /// True if the evaluation can start from columns. It cannot if a kernel
+    /// sets a flag.
     has_columns: bool,
 }
 
-/// What fetching and evaluating needs besides the evaluator, for any number of
-/// contexts one after the other.
+/// The buffers of fetching and evaluating. They may serve any number of
+/// contexts, one after the other.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// What was fetched last.
+    /// The last fetch.
     pub batch: ResultBatch,
-    /// What it is evaluated in.
+    /// Buffers for its evaluation.
     pub buffers: Buffers,
 }
 
-/// Buffers for evaluating, for any number of contexts one after the other.
-/// Apart from the batches, so that those whose fetches are under way at the
-/// same time can share them.
+/// Buffers for evaluation. They may serve any number of contexts, one after the
+/// other. Batches are not part of them, so contexts whose fetches run at the
+/// same time can share buffers.
 #[derive(Debug, Default)]
 pub struct Buffers {
     answers: Answers,
-    /// Columns of inputs, steps and outputs, for each program; the one used
+    /// Columns of inputs, steps and outputs for each program. The frame used
     /// last comes last.
     frames: Vec<Frame>,
-    /// Previous samples as they lay before.
+    /// Buffer for previous samples in their former places.
     former: Vec<u8>,
-    /// Sections in which something is not as expected.
+    /// Sections that are not as the layout expects.
     dirty: Vec<SectionId>,
-    /// Parallel to the sections: whether they are among those.
+    /// Parallel to the sections: whether the section is in `dirty`.
     is_dirty: Vec<bool>,
-    /// Where the value sets of the program's inputs are in the batch.
+    /// Place of each input's value set in the batch.
     sets: Vec<SetPlace>,
-    /// Bytes of values that are no numbers.
+    /// Bytes of values that are not numbers.
     blobs: Vec<u8>,
     scratch: Scratch,
     general: General,
-    /// Outputs to be evaluated generally in this evaluation.
+    /// Outputs that take the general path in this evaluation.
     todo: Vec<Irregular>,
-    /// Parallel to the outputs: the node that holds the general path's value.
+    /// Parallel to the outputs: the node with the general path's value, if any.
     overrides: Vec<Option<NodeId>>,
 }
 
-/// Frames kept for programs that are evaluated in turn.
+/// Number of frames that are kept for programs that take turns.
 const FRAMES_KEPT: usize = 32;
 
 impl Buffers {
-    /// Overwrites all columns, so that tests see whether an evaluation reads
-    /// anything that it has not written. Not between the steps of one.
+    /// Overwrites all columns, so that tests notice an evaluation that reads a
+    /// value it has not written. Do not call it between the steps of an
+    /// evaluation.
     #[doc(hidden)]
     pub fn poison(&mut self) {
         self.frames.iter_mut().for_each(|frame| frame.arena.fill(POISON));
     }
 
-    /// The frame of a program, which is the last one from now on.
+    /// The frame of a program. It becomes the last one.
     fn frame(&mut self, program: &Arc<Program>, sections: &Arc<Sections>) -> &mut Frame {
         let known = self.frames.iter().rposition(|frame| frame.is_of(program, sections));
         if known.is_none_or(|at| at + 1 < self.frames.len()) {
@@ -140,8 +142,8 @@ impl Evaluator {
         Evaluator::assemble(program, binding, own, history, windows)
     }
 
-    /// Overwrites what lies between previous samples and is none, as
-    /// [`Buffers::poison`] does with columns.
+    /// Overwrites the gaps between previous samples, as [`Buffers::poison`]
+    /// does with columns.
     #[doc(hidden)]
     pub fn poison(&mut self) {
         if let Some(layout) = &self.layout {
@@ -149,7 +151,7 @@ impl Evaluator {
         }
     }
 
-    /// The evaluator, which shares what others of the program have in common.
+    /// Makes the evaluator share layouts with other evaluators of the program.
     pub fn sharing(self, shared: Arc<dyn InCommon>) -> Evaluator {
         Evaluator { shared, ..self }
     }
@@ -179,10 +181,10 @@ impl Evaluator {
         }
     }
 
-    /// Goes on with another program in the same context. Samples of
-    /// definitions that both have are kept, and so are those of definitions
-    /// that an earlier program had. `shared` is what evaluators of the program
-    /// have in common.
+    /// Changes to another program in the same context. Samples stay for
+    /// definitions that both programs have, and for definitions of earlier
+    /// programs. `shared` holds the layouts that evaluators of the new program
+    /// share.
     pub fn change_program(
         &mut self,
         program: Arc<Program>,
@@ -193,7 +195,7 @@ impl Evaluator {
         let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;
         let fetches_more = self.list.pmids().len() > binding.pmids.len()
             || self.list.domains().len() > binding.fetched_domains.len();
-        // What filters have found out holds until they are bound anew.
+        // The verdicts of filters hold until they are bound again.
         if is_same && !fetches_more && !self.always_general && binding.named_domains.is_empty() {
             self.evaluations = 0;
             self.shared = shared;
@@ -207,9 +209,9 @@ impl Evaluator {
         *self = Evaluator::assemble(program, binding, shared, history, windows);
     }
 
-    /// From now on fetches further metrics, and the instances of further
-    /// domains, behind those that the program needs. What is delivered for
-    /// them is in [`super::Evaluation::fetched`], and nothing else is done with it.
+    /// Makes fetches include further metrics, and the instances of further
+    /// domains, after those of the program. Their values are in
+    /// [`super::Evaluation::fetched`]; the evaluator does not use them.
     pub fn also_fetch(&mut self, pmids: &[Pmid], domains: &[InDom]) {
         let own = &self.list.pmids()[..self.program.inputs.len()];
         let own_domains = &self.list.domains()[..self.program.fetched_domains];
@@ -221,34 +223,36 @@ impl Evaluator {
         &self.program
     }
 
-    /// What has to be fetched for each evaluation.
+    /// The metrics to fetch for each evaluation.
     pub fn requests(&self) -> &FetchList {
         &self.list
     }
 
-    /// Domains that filters look at; [`Pending::asked`] is about them.
+    /// Domains whose instance names filters read. [`Pending::asked`] asks about
+    /// them.
     pub fn named_domains(&self) -> &[InDom] {
         &self.binding.named_domains
     }
 
-    /// How often the program was evaluated here since it is in use.
+    /// Number of evaluations since the program is in use.
     pub fn evaluations(&self) -> u64 {
         self.evaluations
     }
 
-    /// From now on evaluates everything node by node: slower, and the oracle
-    /// for kernels and layouts in tests.
+    /// Makes every evaluation go node by node. This is slower; tests compare
+    /// kernels and layouts with it.
     pub fn use_general_path(&mut self) {
         self.always_general = true;
         self.find_irregular();
     }
 
-    /// Forgets all previous samples, as after a gap.
+    /// Forgets all previous samples, as at a gap.
     pub fn forget_history(&mut self) {
         self.forget(Reason::Gap);
     }
 
-    /// Forgets what windows of time remember, as after a gap in every dialect.
+    /// Forgets the samples in windows of time. Every dialect does this at a
+    /// gap.
     pub fn forget_windows(&mut self) {
         self.windows.forget();
     }
@@ -260,7 +264,7 @@ impl Evaluator {
     }
 
     /// Forgets the samples of definitions that are gone for good and not in the
-    /// program, given by their identities
+    /// program. `definitions` has their identities
     /// ([`crate::program::HistoryKey::definition`]) in ascending order.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.history.forget_definitions(definitions);
@@ -275,7 +279,8 @@ impl Evaluator {
         self.irregular = irregular;
     }
 
-    /// The same where something has changed in some sections only.
+    /// Like [`Evaluator::find_irregular`], when only some sections have
+    /// changed.
     fn find_irregular_in(&mut self, sections: &[SectionId]) {
         let Some(layout) = &self.layout else { return };
         if sections.len() * 2 > layout.sections.all.len() {
@@ -292,15 +297,15 @@ impl Evaluator {
         self.irregular = irregular;
     }
 
-    /// Gives back what outputs needed that are regular now: mostly all of them,
-    /// which had no previous samples at first.
+    /// Frees the memory of outputs that have become regular. Usually these are
+    /// all outputs: at first they had no previous samples.
     fn shrink_irregular(&mut self) {
         if self.irregular.capacity() > 2 * self.irregular.len() {
             self.irregular.shrink_to(self.irregular.len());
         }
     }
 
-    /// An output, if it needs the general path.
+    /// The output as irregular, if it needs the general path.
     fn irregular_output(&self, output: OutputId) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
         let needs = &self.program.needs;

@@ -1,7 +1,7 @@
-//! One evaluation in steps: it gives values, or says what it needs to know
-//! besides what was fetched, and goes on with the answers.
+//! One evaluation in steps. A step gives values, or it asks for further facts
+//! about the source and goes on with the answers.
 //!
-//! Nothing here waits, or knows who answers.
+//! Nothing here waits or knows who answers.
 
 use std::borrow::Cow;
 
@@ -14,17 +14,17 @@ use crate::model::{InDom, InstId};
 use crate::result::ResultBatch;
 use crate::source::{Answer, FetchEvents, Freshness, Question, SourceError, of_kind};
 
-/// What became of an evaluation.
+/// The result of a step.
 #[derive(Debug)]
 pub enum Step<'w> {
-    /// It is over.
+    /// The evaluation is complete.
     Done(Evaluation<'w>),
-    /// It goes on once a question is answered.
+    /// The evaluation needs answers.
     Needs(Pending<'w>),
 }
 
-/// An evaluation that waits for answers. Dropped, it has not taken place:
-/// previous samples are those of the evaluation before, unless there was a gap.
+/// An evaluation that waits for answers. If it is dropped, the evaluation did
+/// not happen: the previous samples stay, unless there was a gap.
 #[derive(Debug)]
 pub struct Pending<'w> {
     evaluator: &'w mut Evaluator,
@@ -34,23 +34,23 @@ pub struct Pending<'w> {
     stage: Stage,
 }
 
-/// What an evaluation needs to know of the source that its values are from,
-/// and the place for the answers: one to each question, in order, as
+/// The questions of an evaluation to the source of its values, and the place
+/// for the answers. There must be one answer for each question, in order, as
 /// [`MetadataSource::ask`](crate::source::MetadataSource::ask) gives them.
 ///
-/// With every fetch it asks about all of [`Evaluator::named_domains`],
-/// [`Freshness::Cached`]; then about those of them that have changed since,
-/// [`Freshness::Current`], and for names at other times of instances that have
-/// values and are not in their domain.
+/// Each evaluation first asks about all of [`Evaluator::named_domains`] with
+/// [`Freshness::Cached`]. If some have changed since, it asks about these with
+/// [`Freshness::Current`]. If instances with values are still not in their
+/// domain, it asks for their names at other times.
 #[derive(Debug)]
 pub struct Asked<'p> {
     /// The questions.
     pub questions: Cow<'p, [Question<'p>]>,
-    /// The place for the answers.
+    /// Receives the answers.
     pub answers: &'p mut Vec<Answer>,
 }
 
-/// Names that instances had at other times, with the positions of their domains.
+/// Names of instances at other times, with the positions of their domains.
 pub type OtherNames = Vec<(usize, Vec<(InstId, Box<str>)>)>;
 
 /// Buffers for questions and answers.
@@ -61,18 +61,18 @@ pub struct Answers {
     domains: Vec<Domain>,
 }
 
-/// What is asked now. Positions are those of the filters' domains.
+/// The current question. Positions count the filters' domains.
 #[derive(Debug)]
 enum Stage {
-    /// What is known of each filter's domain.
+    /// Asks for the known state of each filter's domain.
     Known,
-    /// What some of them are now.
+    /// Asks for the current state of some domains.
     Current { found: Found, positions: Vec<usize>, indoms: Vec<InDom> },
-    /// What instances that they lack were called at other times.
+    /// Asks for names at other times of instances that the domains lack.
     OtherTimes { found: Found, positions: Vec<usize>, instances: Vec<(InDom, Vec<InstId>)> },
 }
 
-/// What was delivered does not fit together.
+/// The parts of the delivery do not fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Inconsistent {
@@ -84,7 +84,7 @@ pub enum Inconsistent {
         /// Value sets.
         got: usize,
     },
-    /// Fewer instance domains than were to come with the values.
+    /// Fewer instance domains than the list of metrics has.
     #[error("a fetch with {want} instance domains was answered with {got}")]
     Domains {
         /// Domains of the program.
@@ -92,36 +92,37 @@ pub enum Inconsistent {
         /// Domains delivered.
         got: usize,
     },
-    /// Another number of answers than of what was asked about.
+    /// The number of answers differs from the number of questions.
     #[error("{want} questions about instances have {got} answers")]
     Answers {
-        /// What was asked about.
+        /// Number of questions.
         want: usize,
-        /// Answers.
+        /// Number of answers.
         got: usize,
     },
-    /// Positions of values are numbers of 32 bits.
+    /// Places of values are 32-bit numbers.
     #[error("the values of one fetch take more than 4 GiB")]
     TooLarge,
 }
 
 impl Inconsistent {
-    /// The error of the source that delivered it, which is named.
+    /// The error of the source that delivered this, with the source's name.
     pub fn of_source(self, target: String) -> SourceError {
         SourceError::Malformed { target, source: Box::new(self) }
     }
 }
 
 impl Evaluator {
-    /// Evaluates what a fetch of [`Evaluator::requests`] delivered, right after
-    /// it: `events` are those of the fetch, and if they are of a gap previous
-    /// samples are forgotten at once, whatever becomes of the evaluation.
+    /// Evaluates the result of a fetch of [`Evaluator::requests`]. Call it
+    /// right after the fetch. `events` are those of the fetch. If they report a
+    /// gap, previous samples are forgotten at once, even if the evaluation
+    /// fails or is dropped.
     ///
-    /// A fetch is evaluated once, however many questions that takes. Without
-    /// filters there are none.
+    /// A fetch counts as one evaluation, however many questions it takes.
+    /// Without filters there are no questions.
     ///
     /// # Errors
-    /// The batch does not fit to the requests; nothing was evaluated.
+    /// The batch does not fit the requests. Nothing was evaluated.
     pub fn evaluate<'w>(
         &'w mut self,
         batch: &'w ResultBatch,
@@ -129,7 +130,7 @@ impl Evaluator {
         buffers: &'w mut Buffers,
     ) -> Result<Step<'w>, Inconsistent> {
         if events.gap {
-            // Windows are nothing that an older implementation keeps.
+            // libpcp has no windows, so every dialect clears them at a gap.
             self.forget_windows();
             if self.program.forget_at_gap {
                 self.forget_history();
@@ -144,7 +145,7 @@ impl Evaluator {
 }
 
 impl<'w> Pending<'w> {
-    /// What the evaluation needs to know.
+    /// The questions of this step.
     pub fn asked(&mut self) -> Asked<'_> {
         let Answers { questions, given, .. } = &mut self.buffers.answers;
         let (indoms, freshness) = match &self.stage {
@@ -164,8 +165,8 @@ impl<'w> Pending<'w> {
     /// Goes on with the answers.
     ///
     /// # Errors
-    /// They are not as many as were asked for, or the batch does not fit to the
-    /// requests; nothing was evaluated.
+    /// The number of answers is wrong, or the batch does not fit the requests.
+    /// Nothing was evaluated.
     pub fn proceed(self) -> Result<Step<'w>, Inconsistent> {
         let Pending { evaluator, batch, buffers, at_gap, stage } = self;
         let next = match stage {
@@ -176,7 +177,7 @@ impl<'w> Pending<'w> {
             Stage::OtherTimes { found, positions, .. } => {
                 let given = &mut buffers.answers.given;
                 expect(positions.len(), given.len())?;
-                // Whatever else is answered, there are no such names.
+                // Any other answer means that there are no such names.
                 let names = given.drain(..).map(|names| of_kind(names).unwrap_or_default());
                 Next::Decode(found, positions.into_iter().zip(names).collect())
             }
@@ -193,18 +194,18 @@ impl<'w> Pending<'w> {
     }
 }
 
-/// What follows from answers.
+/// The step after some answers.
 enum Next {
-    /// A further question.
+    /// Ask again.
     Ask(Stage),
-    /// Everything is known, and is not as the layout in force expects.
+    /// All facts are known, and the layout in force does not fit.
     Decode(Found, OtherNames),
-    /// Everything was as expected, and is decoded.
+    /// The layout fits and everything is decoded.
     Compute,
 }
 
 impl Evaluator {
-    /// Goes on with what is known of the filters' domains.
+    /// Goes on with the known state of the filters' domains.
     fn with_known_domains(
         &mut self,
         batch: &ResultBatch,
@@ -218,7 +219,7 @@ impl Evaluator {
             Ok(false) => answers.clone(),
             _ => Vec::new(),
         };
-        // The next fetch is asked for as many.
+        // Keeps the buffer: the next fetch will ask as many questions.
         answers.clear();
         buffers.answers.domains = answers;
         if is_decoded? {
@@ -236,7 +237,7 @@ impl Evaluator {
         Ok(Next::Ask(Stage::Current { found, positions, indoms }))
     }
 
-    /// Goes on with what some of those domains are now.
+    /// Goes on with the current state of some domains.
     fn with_current_domains(
         &mut self,
         mut found: Found,
@@ -248,7 +249,7 @@ impl Evaluator {
             found.named[*at] = of_kind(domain);
         }
         let (mut positions, mut instances) = (Vec::new(), Vec::new());
-        // Where verdicts of patterns stay, names of other times count for nothing.
+        // If verdicts of patterns stay, names of other times do not matter.
         let names_count = !self.program.verdicts_stay;
         for (at, domain) in found.named.iter().enumerate().filter(|_| names_count) {
             let lacking = lacking(&self.program, &found.surveys, at, domain);
@@ -265,14 +266,14 @@ impl Evaluator {
 }
 
 impl Answers {
-    /// Forgets them and keeps their buffers.
+    /// Removes the answers but keeps the buffers.
     fn clear(&mut self) {
         self.given.clear();
         self.domains.clear();
     }
 }
 
-/// As many answers as were asked for.
+/// Checks the number of answers.
 fn expect(want: usize, got: usize) -> Result<(), Inconsistent> {
     if want == got { Ok(()) } else { Err(Inconsistent::Answers { want, got }) }
 }

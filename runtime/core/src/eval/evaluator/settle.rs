@@ -1,6 +1,6 @@
-//! From a batch to columns: by the layout in force where the batch is as it
-//! expects, else by a new one that fits. Sections in which nothing has changed are
-//! decoded once and stay as they are.
+//! Turns a batch into columns. If the batch fits the layout in force, that is
+//! used, otherwise a new layout is made. A section that has not changed is
+//! decoded once and stays.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use crate::model::{InstId, PmStatus, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
 use crate::result::{ResultBatch, ValueSet};
 
-/// What was found out about a batch that is not as the layout in force expects.
+/// The facts about a batch that the layout in force does not fit.
 #[derive(Debug)]
 pub struct Found {
     /// Sections that are not as expected.
     pub dirty: Vec<SectionId>,
-    /// Of the inputs of these.
+    /// Surveys of the inputs of these sections.
     pub surveys: Surveys,
-    /// Parallel to the domains that filters look at.
+    /// Domains whose instance names filters read.
     pub named: Vec<Domain>,
-    /// True if one of the sections needs them.
+    /// True if one of the sections needs these domains.
     pub needs_domains: bool,
 }
 
 impl Evaluator {
-    /// Takes note of the time of a batch that is about to be evaluated. Previous
-    /// samples are forgotten if they are later; at a gap they have been already.
+    /// Records the time of a batch before its evaluation. Forgets previous
+    /// samples that are later. At a gap that has already happened.
     pub(super) fn note_time(&mut self, batch: &ResultBatch, at_gap: bool) {
         let goes_back = self.history.goes_back(batch.timestamp());
         if goes_back && !at_gap && self.program.forget_at_gap {
@@ -35,9 +35,9 @@ impl Evaluator {
         }
     }
 
-    /// Decodes into the buffers what is as the layout in force expects it; true
-    /// if that is everything. Otherwise the buffers tell which sections are
-    /// not. `named` are the domains that filters look at.
+    /// Decodes into the buffers all sections that fit the layout in force.
+    /// Returns true if these are all sections; otherwise the buffers list the
+    /// others. `named` are the domains that filters read.
     pub(super) fn decode_as_expected(
         &mut self,
         named: &[Domain],
@@ -81,7 +81,7 @@ impl Evaluator {
         Ok(true)
     }
 
-    /// Finds out what the sections are like that are not as expected.
+    /// Surveys the sections that the layout in force does not fit.
     pub(super) fn survey(
         &self,
         batch: &ResultBatch,
@@ -98,7 +98,7 @@ impl Evaluator {
         let is_needing = |section: &SectionId| layout.sections[*section].needs_domains;
         let needs_domains = buffers.dirty.iter().any(is_needing);
         if needs_domains {
-            // Names may tell something else of each of them.
+            // Names may change the result of each of these sections.
             for section in layout.needing_domains() {
                 buffers.make_dirty(section);
             }
@@ -111,7 +111,7 @@ impl Evaluator {
         let mut latest: Option<Arc<[InstId]>> = None;
         for slot in buffers.dirty_inputs(layout) {
             let Some(set) = buffers.sets[slot.index()].find(batch) else { continue };
-            // Metrics of one domain follow each other.
+            // Metrics of one domain usually follow each other.
             let known = latest.iter().chain(layout.list(slot));
             let mut survey = survey(&set, self.program.inputs[slot.index()].value_type, known);
             let is_derived = || self.list.pmids()[slot.index()].is_derived();
@@ -129,8 +129,8 @@ impl Evaluator {
         Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains })
     }
 
-    /// Positions of the filters' domains that lack an instance which has
-    /// values: they may have changed since they were learnt.
+    /// Positions of filters' domains that lack an instance with values. They
+    /// may have changed since the source was asked.
     pub(super) fn outdated(&self, found: &Found) -> Vec<usize> {
         let is_outdated = |position: &usize| {
             let lacks = |slot: &InputSlot| match &found.named[*position] {
@@ -142,8 +142,8 @@ impl Evaluator {
         (0..found.named.len()).filter(is_outdated).collect()
     }
 
-    /// Finds or makes plans for the sections that have changed, puts them in
-    /// force and decodes.
+    /// Finds or makes plans for the changed sections, puts them in force and
+    /// decodes.
     pub(super) fn change_layout(
         &mut self,
         found: Found,
@@ -205,7 +205,7 @@ impl Evaluator {
 }
 
 impl Buffers {
-    /// Marks the sections that have to be looked at whatever was delivered.
+    /// Marks the sections that are dirty whatever was delivered.
     fn mark_dirty(
         &mut self,
         layout: &Layout,
@@ -242,12 +242,13 @@ impl Buffers {
     }
 }
 
-/// The delivered domains that the program has asked for.
+/// The delivered domains that belong to the program.
 fn own_domains<'b>(program: &Program, batch: &'b ResultBatch) -> &'b [Domain] {
     &batch.domains[..batch.domains.len().min(program.fetched_domains)]
 }
 
-/// Sources give the same domain again as long as nothing has changed in it.
+/// Compares pointers: a source gives the same domain again while nothing
+/// changes in it.
 fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
     let same = |(a, b): (&Domain, &Domain)| match (a, b) {
         (Ok(a), Ok(b)) => Arc::ptr_eq(a, b),
@@ -257,7 +258,7 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// Where a value set is in a batch.
+/// Place of a value set in a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct SetPlace {
     part: usize,
@@ -270,9 +271,9 @@ impl SetPlace {
     }
 }
 
-/// Decodes the sections of a batch that are as expected, as far as is known, and
-/// notes where the value sets are. Sections in which something is not become
-/// dirty. False if value sets are missing.
+/// Decodes the sections of a batch that are not known to be dirty, and records
+/// the places of the value sets. A section that turns out not to be as expected
+/// becomes dirty. Returns false if value sets are missing.
 fn decode_expected(
     layout: &Layout,
     program: &Program,
@@ -288,7 +289,7 @@ fn decode_expected(
         loop {
             let place = walk.place();
             let Some(set) = walk.next() else { break };
-            // What follows the program's inputs is not its affair.
+            // Value sets after the program's inputs are not the program's.
             let Some((input, spec)) = expected.next() else { return true };
             sets.push(SetPlace { part: at, place });
             let section = input.section.index();
@@ -305,7 +306,7 @@ fn decode_expected(
     expected.next().is_none()
 }
 
-/// Decodes the sections that were not as expected, and are laid out now.
+/// Decodes the sections that were dirty and are laid out anew.
 fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut Buffers) {
     let slots = buffers.dirty_inputs(layout);
     let Buffers { frames, blobs, sets, .. } = buffers;
@@ -318,7 +319,8 @@ fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers
     }
 }
 
-/// Decodes one value set into its column; false if it is not as expected.
+/// Decodes one value set into its column. Returns false if it is not as
+/// expected.
 fn decode_input(
     layout: &Layout,
     input: &Expected,

@@ -1,12 +1,11 @@
-//! The general path: evaluates a metric node by node over explicit lists of
+//! The general path: evaluates a metric node by node, over explicit lists of
 //! instances.
 //!
-//! It applies whenever values decide which instances a result has, when
-//! previous samples do not have the instances of the present ones (the first
-//! fetches, instances that come and go, counters that fall), and to operations
-//! that no kernel has. In the last case it begins with the columns that kernels
-//! have computed. Which instances a node can have is for [`super::instances`] to
-//! say.
+//! It applies in three cases: values decide which instances a result has;
+//! previous samples do not have the present instances (the first fetches,
+//! instances that come and go, counters that fall); or an operation has no
+//! kernel. In the last case it starts from the columns that kernels computed.
+//! [`super::instances`] has the rules for the instances of a node.
 
 mod operation;
 
@@ -20,11 +19,12 @@ use crate::model::{InstId, PmStatus};
 use crate::program::{NodeId, Program, Reason, Status, scalar_of};
 use operation::{Buffers, Operands};
 
-/// A node's outcome: instances and lanes (as bits) are parallel and empty
-/// unless the status says that there are values.
+/// The outcome of a node. Instances and lanes (as bits) are parallel, and empty
+/// unless the status is "values".
 #[derive(Clone, Debug)]
 pub struct NodeValue {
-    /// Evaluation that this is of; others are stale.
+    /// Number of the evaluation that computed this. Values of earlier
+    /// evaluations are stale.
     generation: u64,
     /// Outcome.
     pub status: Status,
@@ -34,30 +34,30 @@ pub struct NodeValue {
     pub lanes: Vec<u64>,
 }
 
-/// A previous sample, as the general path sees it.
+/// A previous sample, in the form for the general path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Previous<'a> {
-    /// There is none.
+    /// There is no sample.
     None(Reason),
-    /// The operand had failed.
+    /// The operand had failed at the previous evaluation.
     Failed(PmStatus),
-    /// Its lanes, and the seconds since.
+    /// The sample's lanes, and the seconds since.
     Lanes {
         /// Instances.
         ids: &'a [InstId],
         /// Bits, parallel to `ids`.
         lanes: PreviousBits<'a>,
-        /// Seconds from it to now.
+        /// Seconds since the sample.
         elapsed: f64,
     },
 }
 
-/// Where the bits of a previous sample are.
+/// The place of a previous sample's bits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PreviousBits<'a> {
-    /// Given as they are.
+    /// In a list.
     Bits(&'a [u64]),
-    /// In an arena.
+    /// In an arena, as lanes of this scalar.
     Column(Scalar, &'a [u8]),
 }
 
@@ -70,15 +70,15 @@ impl PreviousBits<'_> {
     }
 }
 
-/// What the evaluation of a metric reads.
+/// The input of a metric's evaluation.
 pub struct Surroundings<'a> {
     /// The program.
     pub program: &'a Program,
     /// The layout in force.
     pub layout: &'a Layout,
-    /// The workspace, which holds the inputs as decoded.
+    /// The frame with the decoded inputs.
     pub frame: &'a Frame,
-    /// Bytes of values that are no numbers.
+    /// Bytes of values that are not numbers.
     pub blobs: &'a [u8],
     /// Previous samples.
     pub history: &'a HistoryStore,
@@ -86,7 +86,7 @@ pub struct Surroundings<'a> {
     pub clock: &'a Clock<'a>,
 }
 
-/// Node values and buffers, kept from evaluation to evaluation.
+/// Node values and buffers that are reused from evaluation to evaluation.
 #[derive(Debug, Default)]
 pub struct General {
     values: Vec<NodeValue>,
@@ -98,7 +98,7 @@ pub struct General {
 }
 
 impl General {
-    /// Begins a new evaluation: nothing is known of any node.
+    /// Begins a new evaluation: all node values become stale.
     pub fn begin(&mut self, program: &Program) {
         self.generation += 1;
         let stale = NodeValue {
@@ -127,7 +127,8 @@ impl General {
         self.values[node.index()].generation == self.generation
     }
 
-    /// Evaluates those of the nodes, which ascend, that are not known yet.
+    /// Evaluates the nodes that have no value yet. `nodes` are in ascending
+    /// order.
     pub fn evaluate(
         &mut self,
         around: &Surroundings<'_>,
@@ -157,7 +158,8 @@ impl General {
         }
     }
 
-    /// Evaluates what kernels cannot of an output whose columns are right.
+    /// Evaluates the operations without kernels of an output whose columns are
+    /// right.
     pub fn evaluate_plan(
         &mut self,
         around: &Surroundings<'_>,
@@ -168,7 +170,7 @@ impl General {
             if self.is_known(*node) {
                 continue;
             }
-            // The plan is for nodes that have columns.
+            // The plan has only nodes with columns here.
             let Some((section, place, ids)) = around.layout.column(*node) else { continue };
             let value = &mut self.values[node.index()];
             value.renew(self.generation);

@@ -1,7 +1,7 @@
-//! The value of one node from those of its operands, over explicit lists of
-//! instances.
+//! Computes the value of one node from the values of its operands, over
+//! explicit lists of instances.
 //!
-//! Which instances the node can have is for [`super::super::instances`] to say.
+//! [`super::super::instances`] has the rules for the node's instances.
 
 use super::{NodeValue, Previous, Surroundings};
 use crate::eval::decode::unpack_range;
@@ -14,7 +14,7 @@ use crate::kernel::interp::{Lanes, Scratch, read, reduce};
 use crate::model::{InstId, PmStatus};
 use crate::program::{NodeId, Op, Program, Reason, Status, scalar_of};
 
-/// The values of the nodes before the one that is evaluated.
+/// The values of the nodes before the current one.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
     pub program: &'a Program,
@@ -30,8 +30,8 @@ impl<'a> Operands<'a> {
         self.program.nodes[id.index()].is_set
     }
 
-    /// Lanes of two operands with values, for the instances in which they meet,
-    /// which go to `ids`.
+    /// Writes the lanes of two operands for their common instances, and these
+    /// instances to `ids`.
     fn meet<'b: 'a>(
         self,
         operands: [NodeId; 2],
@@ -64,7 +64,7 @@ impl<'a> Operands<'a> {
         })
     }
 
-    /// For each of the instances the value of the branch that the guard chooses.
+    /// Writes for each instance the value of the branch that the guard chooses.
     fn choose(
         self,
         [guard, yes, no]: [NodeId; 3],
@@ -101,7 +101,7 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// What evaluating writes to, but for the node's value.
+/// The buffers of an evaluation, apart from the node's value.
 pub(super) struct Buffers<'a> {
     pub windows: &'a mut WindowStore,
     pub scratch: &'a mut Scratch,
@@ -110,7 +110,7 @@ pub(super) struct Buffers<'a> {
     pub flagged: &'a mut Vec<bool>,
 }
 
-/// `Values` if there are any lanes, else that status.
+/// `Values` if there are any lanes, otherwise `without`.
 fn values_or(value: &NodeValue, without: Status) -> Status {
     if value.ids.is_empty() { without } else { Status::Values }
 }
@@ -142,7 +142,7 @@ impl Buffers<'_> {
                 let (status, ids) = around.layout.input(*slot);
                 if status == Status::Values {
                     let width = node.value_type.lane_bytes();
-                    // Ranges of bytes travel as 64 bits.
+                    // A range of bytes takes 64 bits.
                     let scalar = scalar_of(node.value_type).unwrap_or(Scalar::U64);
                     let offset = around.frame.inputs[slot.index()].offset;
                     let column = &around.frame.arena[offset as usize..];
@@ -162,7 +162,7 @@ impl Buffers<'_> {
                     }
                 }
             }
-            // They have no instances.
+            // These nodes have no instances.
             Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
             Op::Map { operands: ids, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
@@ -269,7 +269,8 @@ impl Buffers<'_> {
             }
             Op::Matching { operand, .. } => {
                 let from = value(*operand);
-                // The layout has looked at all that the operand can have.
+                // The layout has applied the filter to all instances that the
+                // operand can have.
                 let taken = match around.layout.taken(id) {
                     Some(Ok(taken)) => &taken[..],
                     Some(Err(status)) => return Status::Failed(*status),
@@ -348,7 +349,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// One verdict per value.
+/// Computes one verdict for each value.
 fn verdicts(from: &NodeValue, verdict: impl FnMut(&u64) -> u64, out: &mut NodeValue) -> Status {
     out.ids.extend_from_slice(&from.ids);
     out.lanes.extend(from.lanes.iter().map(verdict));

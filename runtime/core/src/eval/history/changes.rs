@@ -1,6 +1,6 @@
-//! Where previous samples go when the program changes, or the state of a section.
+//! Moves previous samples when the program or the state of a section changes.
 //!
-//! Samples of a section's block are carried to their new places, set aside, or
+//! Samples in a section's block are carried to their new places, set aside, or
 //! parked under the keys of their definitions.
 
 use super::{Entry, HistoryStore, aside};
@@ -10,12 +10,12 @@ use crate::kernel::interp::write;
 use crate::model::Timestamp;
 use crate::program::{BaselineId, Binding, HistoryId, Program, Reason, SampleKey};
 
-/// Bytes of a block that are not copied where that can be avoided.
+/// Blocks larger than this are swapped rather than copied where possible.
 const LARGE: usize = 1 << 16;
 
 impl HistoryStore {
-    /// Takes the histories of a program in use; the samples of the program
-    /// before are parked under the keys of its definitions.
+    /// Takes over the histories of a new program. The samples of the old
+    /// program are parked under the keys of its definitions.
     pub fn change_program(
         &mut self,
         old: Option<(&Program, &Binding, Option<&Layout>)>,
@@ -35,7 +35,7 @@ impl HistoryStore {
             }
         }
         if self.parked.is_empty() {
-            // There was nothing before.
+            // There was no program before.
             self.entries = vec![Entry::None(Reason::FirstSample); program.histories.len()];
             self.parked.shrink_to_fit();
             return;
@@ -62,7 +62,7 @@ impl HistoryStore {
         };
         let apart = own.into_iter().filter(differs);
         self.apart = apart.map(|(id, _, entry)| (id, entry)).collect();
-        // They are few, and made of a list of all.
+        // This list is short, but its memory was that of the full list.
         self.apart.shrink_to_fit();
         self.parked.shrink_to_fit();
     }
@@ -71,7 +71,7 @@ impl HistoryStore {
         let states = layout.states.iter().zip(&layout.sections.all);
         for ((state, section), block) in states.zip(std::mem::take(&mut self.blocks)) {
             let Some(state) = state else { continue };
-            // It was laid out, hence it is not too large.
+            // The state was laid out before, so it is not too large.
             let Ok(geometry) = Geometry::of(state) else { continue };
             for (history, kept) in section.histories.iter().zip(&state.plan.histories) {
                 let entry = &mut self.entries[history.index()];
@@ -83,9 +83,10 @@ impl HistoryStore {
         }
     }
 
-    /// Goes from one state of a section to another: samples that have their
-    /// place there are carried over, others are set aside, and those set aside
-    /// earlier come back when their lanes do. `former` is a buffer.
+    /// Changes a section from one state to another. Samples with a place in the
+    /// new state are carried over, and others are set aside. Samples that were
+    /// set aside earlier return if the new state has their lanes. `former` is a
+    /// buffer.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -140,8 +141,8 @@ impl HistoryStore {
     }
 }
 
-/// A sample that stays in its section's block: its offset there as it was and as
-/// it is to be, and its length.
+/// A sample that stays in its section's block: its old offset, its new offset
+/// and its length.
 #[derive(Clone, Copy, Debug)]
 struct Carried {
     from: usize,
@@ -149,7 +150,7 @@ struct Carried {
     bytes: usize,
 }
 
-/// Makes a block `size` bytes long, with the samples where they are to be.
+/// Makes a block `size` bytes long and moves the samples to their new places.
 /// `former` is a buffer.
 fn carry(samples: &[Carried], block: &mut Vec<u8>, size: usize, former: &mut Vec<u8>) {
     let all_stay = samples.iter().all(|sample| sample.from == sample.to);
@@ -180,7 +181,7 @@ impl Entry {
     }
 }
 
-/// What the samples of a program's definitions belong to, parallel to its baselines.
+/// Keys of the samples of a program's definitions, parallel to its baselines.
 fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
     program.baselines.iter().map(|baseline| {
         let history = &program.histories[baseline.history.index()];

@@ -1,14 +1,14 @@
-//! Previous samples of one context: one for each operand, which definitions
-//! share.
+//! Previous samples of one context: one sample for each operand, shared by
+//! definitions.
 //!
-//! Each section of the program has a block of samples, where kernels read them;
-//! a sample that the section's state has no place for is kept aside for the
-//! general path. The module moves samples between the two when sections or
-//! programs change.
+//! Each section of the program has a block of samples that kernels read. A
+//! sample without a place in the section's state is set aside for the general
+//! path. The module moves samples between the two when sections or programs
+//! change.
 //!
-//! When programs change, samples go by definition: one that is new has none,
-//! and one that was not in the program for some time has an older one. Such a
-//! definition has its sample apart until its operand has values again.
+//! When programs change, samples belong to definitions: a new definition has
+//! none, and one that was absent for some time has an older one. Such a
+//! definition has its own sample ("apart") until its operand has values again.
 
 mod changes;
 
@@ -27,11 +27,12 @@ use crate::program::{BaselineId, HistoryId, OnFailure, Program, Reason, SampleKe
 pub struct HistoryStore {
     /// Samples of the program in force, parallel to its histories.
     entries: Vec<Entry>,
-    /// Those of definitions that do not share them, ascending; none is resident.
+    /// Samples of definitions that do not share, ascending. None of them is
+    /// resident.
     apart: Vec<(BaselineId, Entry)>,
     /// Samples that kernels read, by section.
     blocks: Vec<Vec<u8>>,
-    /// Samples of definitions that the program in force does not have.
+    /// Samples of definitions that are not in the program in force.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
     latest: Option<Timestamp>,
@@ -40,17 +41,17 @@ pub struct HistoryStore {
 /// A previous sample.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// There is none.
+    /// There is no sample.
     None(Reason),
     /// The operand had failed.
     Failed(PmStatus),
-    /// In its section's block, where the plan says.
+    /// The sample is in its section's block, at the plan's place.
     Resident(Timestamp),
-    /// Elsewhere.
+    /// The sample is outside the blocks.
     Aside(Arc<Sample>),
 }
 
-/// A sample with its own instances.
+/// A sample with its own list of instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     stamp: Timestamp,
@@ -64,22 +65,22 @@ impl HistoryStore {
         self.blocks.get(section.index()).map_or(&[], |block| block)
     }
 
-    /// The same, to align samples in it.
+    /// Like [`HistoryStore::block`], to align samples in it.
     pub fn block_mut(&mut self, section: SectionId) -> &mut [u8] {
         self.blocks.get_mut(section.index()).map_or(&mut [], |block| block)
     }
 
-    /// True when kernels can use the sample.
+    /// True if kernels can use the sample.
     pub fn is_resident(&self, history: HistoryId) -> bool {
         matches!(self.entries[history.index()], Entry::Resident(_))
     }
 
-    /// True when kernels can use any sample.
+    /// True if kernels can use any sample.
     pub fn has_resident(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Resident(_)))
     }
 
-    /// Overwrites what lies between the samples of a layout and is none.
+    /// Overwrites the gaps between the samples of a layout.
     pub fn poison(&mut self, layout: &Layout) {
         let states = layout.states.iter().zip(&mut self.blocks);
         for (state, block) in states.filter_map(|(state, block)| Some((state.as_ref()?, block))) {
@@ -96,9 +97,9 @@ impl HistoryStore {
         }
     }
 
-    /// True for a definition whose sample is another than that of the others.
+    /// True for a definition that has its own sample.
     pub fn is_apart(&self, baseline: BaselineId) -> bool {
-        // Mostly there is none.
+        // Usually no definition has.
         !self.apart.is_empty() && self.find_apart(baseline).is_ok()
     }
 
@@ -114,8 +115,8 @@ impl HistoryStore {
         }
     }
 
-    /// Takes the time of the next samples; true if it is before that of the
-    /// ones that are kept.
+    /// Records the time of the next samples. Returns true if it is earlier than
+    /// that of the kept ones.
     pub fn goes_back(&mut self, now: Timestamp) -> bool {
         self.latest.replace(now).is_some_and(|latest| now < latest)
     }
@@ -127,14 +128,14 @@ impl HistoryStore {
         self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
-    /// Forgets the samples of definitions that no program will have again; their
-    /// identities ascend.
+    /// Forgets the samples of definitions that no program will have again.
+    /// `definitions` ascends.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Definitions that have their sample apart share it again, but for those
-    /// of histories that have `kept` what they had.
+    /// Makes definitions with their own samples share again, except for
+    /// histories that `kept` their old sample.
     pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
         self.apart.retain(|(id, _)| kept(program.baselines[id.index()].history));
         if self.apart.is_empty() {
@@ -142,8 +143,8 @@ impl HistoryStore {
         }
     }
 
-    /// The sample as the general path sees it for a definition; `now` is the
-    /// operand's time stamp.
+    /// The sample of a definition in the form for the general path. `now` is
+    /// the operand's time stamp.
     pub fn previous<'a>(
         &'a self,
         baseline: BaselineId,
@@ -178,8 +179,8 @@ impl HistoryStore {
         }
     }
 
-    /// Keeps the columns of a section's operands that have one. `stamp` gives
-    /// the time of an operand.
+    /// Keeps the columns of a section's operands, as far as they have one.
+    /// `stamp` gives the time of an operand.
     pub fn save_columns(
         &mut self,
         (section, placed): (SectionId, &Placed),
@@ -198,7 +199,7 @@ impl HistoryStore {
         self.entries[save.history.index()] = Entry::Resident(stamp);
     }
 
-    /// Keeps the column of one operand, which has one.
+    /// Keeps the column of one operand.
     pub fn save_column(&mut self, history: HistoryId, frame: &Frame, stamp: Timestamp) {
         let home = frame.sections.histories[history.index()];
         let placed = &frame.placed[home.section.index()];
@@ -206,7 +207,7 @@ impl HistoryStore {
         self.save_one(home.section, save, &frame.arena, stamp);
     }
 
-    /// Keeps lanes that the general path computed as the sample.
+    /// Keeps lanes of the general path as the sample.
     pub fn save_lanes(
         &mut self,
         history: HistoryId,
@@ -242,8 +243,8 @@ impl HistoryStore {
         }
     }
 
-    /// The operand has no values: does with the sample what the status and
-    /// the history's rule for failures say.
+    /// Updates the sample of an operand without values, as the status and the
+    /// history's rule for failures require.
     pub fn save_without(
         &mut self,
         history: HistoryId,
@@ -254,7 +255,7 @@ impl HistoryStore {
         let entry = &mut self.entries[history.index()];
         match (status, rule) {
             (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
-                // What is kept has its lanes in this state only.
+                // A kept sample has its lanes in this state only.
                 if let (Entry::Resident(stamp), Some((section, state, kept))) =
                     (&*entry, kept_in(layout, history))
                     && let Some(set) = kept.other
@@ -273,7 +274,7 @@ impl HistoryStore {
     }
 }
 
-/// Where the operand of a history is kept, if it has a column.
+/// The place in which the operand of a history is kept, if it has a column.
 pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State, &Kept)> {
     let home = layout.sections.histories[history.index()];
     let state = layout.state(home.section)?;
@@ -281,7 +282,7 @@ pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State
     Some((home.section, state, kept))
 }
 
-/// A sample of its own, from a column.
+/// Copies a sample from a column.
 fn aside(stamp: Timestamp, ids: &[InstId], scalar: Scalar, column: &[u8]) -> Entry {
     let lane = |lane: usize| read(scalar, column, lane * scalar.bytes());
     let lanes = (0..ids.len()).map(lane).collect();

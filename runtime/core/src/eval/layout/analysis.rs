@@ -1,8 +1,8 @@
-//! Finds out the shapes of sections in which something is not as before, and of
-//! those in which something changes because of that.
+//! Determines the shapes of sections that have changed, and of sections that
+//! change because of them.
 //!
-//! It takes the instances that were delivered, and looks at no value.
-//! [`super::rules`] has the shape of a node, given those of its operands.
+//! It uses the delivered instances and reads no values. [`super::rules`]
+//! derives the shape of a node from those of its operands.
 
 use std::sync::Arc;
 
@@ -16,34 +16,36 @@ use crate::eval::verdicts::Verdicts;
 use crate::model::PmStatus;
 use crate::program::{InputSlot, NodeId, Program, Status};
 
-/// The shapes of sections in which something is not as before.
+/// The analysis of sections that have changed.
 pub struct Analysis<'a> {
     /// The program.
     pub program: &'a Program,
     /// Its sections.
     pub sections: &'a Sections,
-    /// What sections were like before; those not analysed still are.
+    /// States of the sections before. Sections that are not analysed keep them.
     pub states: &'a [Option<Arc<State>>],
-    /// What was delivered for the inputs of the sections to be analysed.
+    /// Surveys of the inputs of the analysed sections.
     pub surveys: &'a Surveys,
     /// Previous samples.
     pub history: &'a HistoryStore,
-    /// Domains that names are looked up in.
+    /// Domains in which names are looked up.
     pub names: &'a [Domain],
     /// Domains that came with the fetch.
     pub fetched: &'a [Domain],
-    /// What patterns have said.
+    /// Verdicts of patterns so far.
     pub verdicts: &'a mut Verdicts,
-    /// Sections analysed.
+    /// Drafts of the analysed sections.
     pub drafts: Vec<Draft>,
-    /// Where they are in `drafts`, parallel to the program's sections.
+    /// Position of each section in `drafts`, parallel to the program's
+    /// sections.
     pub draft_of: Vec<Option<u32>>,
 }
 
 impl Analysis<'_> {
-    /// Analyses sections, and those in which something changes because of them.
-    /// Where others began with the same inputs, the drafts have the plans that were
-    /// made for them. True if the result is new and holds for all who begin so.
+    /// Analyses the dirty sections, and those that change because of them. If
+    /// another host began with the same inputs, the drafts get the plans that
+    /// were made for it. Returns true if the result is new and valid for every
+    /// host that begins so.
     pub fn run(&mut self, mut dirty: Vec<SectionId>, shared: &SharedLayouts) -> bool {
         loop {
             self.begin(&dirty);
@@ -69,7 +71,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Drafts with what was delivered.
+    /// Starts the drafts from the surveys.
     fn begin(&mut self, dirty: &[SectionId]) {
         self.drafts.clear();
         self.draft_of.clear();
@@ -83,8 +85,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// True for a host's first layout if it follows from the inputs' shapes,
-    /// whatever their instances are.
+    /// True for a host's first layout, if it follows from the shapes of the
+    /// inputs alone and not from their instances.
     fn is_start(&mut self) -> bool {
         let sections = self.sections;
         let is_plain = |draft: &mut Draft| {
@@ -102,7 +104,8 @@ impl Analysis<'_> {
     }
 
     fn analyse_nodes(&mut self, dirty: &[SectionId]) {
-        // In the order of the program, whatever their sections are.
+        // Goes through the nodes in the order of the program, whatever their
+        // sections are.
         if dirty.len() == self.sections.all.len() {
             for id in (0..self.program.nodes.len() as u32).map(NodeId) {
                 self.analyse_node(id);
@@ -123,7 +126,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What a section imports, as it is now.
+    /// The present state of the nodes that a section imports.
     fn imports_of(&self, section: SectionId) -> Vec<(Status, bool)> {
         let import = |node: &NodeId| {
             let shape = self.node(*node);
@@ -155,7 +158,7 @@ impl Analysis<'_> {
         let before = self.states[draft.section.index()].as_deref();
         for (position, slot) in section.inputs.iter().enumerate() {
             let Some(survey) = self.surveys.get(*slot) else {
-                // Only what it imports has changed.
+                // Only imported nodes have changed.
                 let Some(state) = before else { continue };
                 let mut input = state.plan.shape.inputs[position];
                 if let Some(ids) = state.sets.get(input.set.index()) {

@@ -1,5 +1,5 @@
-//! The kernel calls of a plan: which steps run together, where their operands
-//! lie, and which columns they need in the lanes of other sets.
+//! The kernel calls of a plan: the steps that run together, the places of their
+//! operands, and the columns that must be copied to the lanes of other sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Builder<'_> {
             if !self.node_of_step(step).is_column() {
                 continue;
             }
-            // A reduction runs over its operand's lanes, not its output's.
+            // A reduction runs over its operand's lanes, not over its output's.
             let lanes = match program.nodes[step.output.index()].op {
                 Op::Reduce { operand, .. } => self.node(operand).set,
                 _ => self.node(step.output).set,
@@ -37,13 +37,13 @@ impl Builder<'_> {
         }
         let call = |(level, kernel, rows, operands): (u32, KernelRef, Vec<Row>, Vec<Place>)| {
             let (rows, operands) = (rows.into(), operands.into());
-            self.pool.calls.shared(Call { level, kernel, rows, operands })
+            self.pool.calls.intern(Call { level, kernel, rows, operands })
         };
         calls.into_iter().map(call).collect()
     }
 
-    /// Shape of what a step computes. What reduces a column of this section is
-    /// a single value, which is not imported: it is there if its operand is.
+    /// The shape of a step's output. A reduction of a column of this section is
+    /// a single value that is not imported: it has a value if its operand has.
     fn node_of_step(&self, step: &Step) -> NodeShape {
         match self.program.nodes[step.output.index()].op {
             Op::Reduce { operand, .. } => {
@@ -55,8 +55,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where a step's operand is for the step's lanes, planning a copy before
-    /// `level` where they are others than its own.
+    /// The place of a step's operand for the step's lanes. If the operand has
+    /// other lanes, a copy before `level` is planned.
     pub(super) fn locate(
         &mut self,
         operand: &StepOperand,
@@ -64,7 +64,8 @@ impl Builder<'_> {
         level: u32,
         histories: &[Result<Kept, Status>],
     ) -> Place {
-        // Operands of a regular step are regular and have values, hence places.
+        // Operands of a regular step are regular and have values, so they have
+        // places.
         match *operand {
             StepOperand::Elapsed(history) => Place::Fixed(self.sections.elapsed(history)),
             StepOperand::Single(node) => self.place(node),
@@ -106,7 +107,7 @@ impl Builder<'_> {
         Place::Aligned(at)
     }
 
-    /// Finds out which columns in other lanes have to lie in one piece.
+    /// Determines which columns in other lanes must lie in one piece.
     pub(super) fn find_pieces(
         &mut self,
         calls: &[Arc<Call>],
@@ -130,7 +131,7 @@ impl Builder<'_> {
         }
     }
 
-    /// First lanes of this section's columns that others need.
+    /// The first lanes of this section's columns that other sections need.
     pub(super) fn firsts(&self, histories: &[Result<Kept, Status>]) -> Box<[FirstLane]> {
         let section = &self.sections[self.section];
         let lane = |first: &super::sections::First| {

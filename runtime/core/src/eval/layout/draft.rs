@@ -1,4 +1,4 @@
-//! A section's shape in the making, with the instances that its sets stand for.
+//! A section's shape while it is determined, with the instances of its sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use super::{Plan, SectionId, State, Taken};
 use crate::eval::lanes::{are_same, has_repeats};
 use crate::model::InstId;
 
-/// A section's shape, with the instances that its sets stand for.
+/// A section's shape with the instances of its sets.
 #[derive(Debug)]
 pub struct Draft {
-    /// Its position.
+    /// The section.
     pub section: SectionId,
     /// Its shape.
     pub shape: Shape,
-    /// The plan for it, if it need not be looked for. Then the shape is known
-    /// as far as the inputs.
+    /// The plan for the shape, if it is already known. Then only the inputs of
+    /// `shape` are filled in.
     pub plan: Option<Arc<Plan>>,
-    /// The sets.
+    /// The instances of each set.
     pub sets: Vec<Arc<[InstId]>>,
-    /// What filters take.
+    /// The instances that filters take.
     pub taken: Taken,
-    /// False if it serves one fetch: a value could not be decoded, so that the
-    /// same counts may mean something else next time, or a previous sample has
-    /// other lanes than its operand has now.
+    /// False if the draft serves only one fetch. Either a value could not be
+    /// decoded, so the same counts may mean something else next time; or a
+    /// previous sample has other lanes than its operand now.
     pub lasting: bool,
-    /// Sets of which it is known whether they name an instance twice.
+    /// For each set, whether it has an instance twice, if known.
     repeats: Vec<Option<bool>>,
-    /// Sets by their instances, once there are many.
+    /// The sets by their instances, once there are many sets.
     index: HashMap<Arc<[InstId]>, SetId>,
-    /// The set that was met last: inputs over one domain follow each other.
+    /// The set that was last used. Inputs over one domain follow each other.
     latest: Option<SetId>,
-    /// Sets in which two others meet; `None` where they do in no instance.
+    /// The common instances of two sets; `None` if there are none.
     pub(super) meetings: HashMap<(SetId, SetId), Option<SetId>>,
 }
 
-/// Sets that are looked through one by one.
+/// Up to this many sets are searched one by one.
 const FEW: usize = 16;
 
 impl Draft {
@@ -55,7 +55,7 @@ impl Draft {
         }
     }
 
-    /// True if a set names an instance twice.
+    /// True if a set has an instance twice.
     pub(super) fn has_repeats(&mut self, set: SetId) -> bool {
         let at = set.index();
         if self.repeats.len() <= at {
@@ -64,8 +64,8 @@ impl Draft {
         *self.repeats[at].get_or_insert_with(|| has_repeats(&self.sets[at]))
     }
 
-    /// The set of these instances, which are some. `before` is what the section
-    /// was like, whose lists are taken over.
+    /// The set with these instances, which are not empty. If the state `before`
+    /// has a list of the same instances, it is shared.
     pub(super) fn intern(
         &mut self,
         ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
@@ -77,7 +77,7 @@ impl Draft {
         {
             return latest;
         }
-        // Long lists that are alike for long are compared only if need be.
+        // Compares long lists with a long common beginning only if necessary.
         let find = |is_meant: fn(&[InstId], &[InstId]) -> bool| {
             let at = self.sets.iter().position(|set| is_meant(set, wanted));
             at.map(|at| SetId(at as u32))

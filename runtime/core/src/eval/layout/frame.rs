@@ -1,11 +1,11 @@
-//! The workspace of evaluations, and where the sections lie in it.
+//! The workspace of evaluations, and the places of sections in it.
 //!
-//! A frame serves any number of hosts of one program, one after the other, and
-//! remembers for which plans and numbers it was laid out last. Where the next
-//! host, or the next fetch, has the same, nothing is to be done; otherwise the
-//! sections that differ are laid out anew, and the others stay where they are.
+//! A frame serves any number of hosts of one program, one after the other. It
+//! remembers the plans and counts of its last layout. If the next host or the
+//! next fetch has the same, there is nothing to do. Otherwise only the sections
+//! that differ are laid out anew, and the others stay where they are.
 //!
-//! Knows neither values nor where they come from.
+//! This module knows neither values nor their sources.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,35 +18,38 @@ use super::{State, TooLarge};
 use crate::model::InstId;
 use crate::program::{Program, Status};
 
-/// Columns of all sections of a program, and what the decoder has to expect.
+/// Columns of all sections of a program, and the form that the decoder expects.
 #[derive(Debug)]
 pub struct Frame {
-    /// Whose it is.
+    /// The program that the frame belongs to.
     program: Weak<Program>,
     /// The sections of the program.
     pub sections: Arc<Sections>,
-    /// The columns of inputs, steps and outputs. Nothing in it outlasts an
-    /// evaluation, so it goes [from frame to frame](Frame::take_arena).
+    /// The columns of inputs, steps and outputs. They last no longer than an
+    /// evaluation, so the memory passes [from frame to
+    /// frame](Frame::take_arena).
     pub arena: Vec<u8>,
-    /// Parallel to the sections.
+    /// The layouts of sections, parallel to the sections.
     pub placed: Vec<Placed>,
-    /// Parallel to the program's inputs.
+    /// The expected inputs, parallel to the program's inputs.
     pub inputs: Vec<Expected>,
-    /// Changes with everything that is laid out; 0 if nothing is.
+    /// Changes with every new layout; 0 if nothing is laid out.
     pub stamp: u64,
-    /// Where the next section can be laid out, and bytes that are not used any more.
+    /// Offset for the next section, and number of bytes that are no longer
+    /// used.
     end: usize,
     wasted: usize,
 }
 
-/// What the decoder has to expect of a metric, and where its column is.
+/// The form of a metric's values that the decoder expects, and the place of its
+/// column.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// Its section.
     pub section: SectionId,
     /// Its instances.
     pub set: SetId,
-    /// Whether there are values.
+    /// True if there are values.
     pub has_values: bool,
     /// The value set's own count or status.
     pub raw_count: i32,
@@ -75,8 +78,8 @@ impl Frame {
         Frame { program, sections, arena: Vec::new(), placed, inputs, stamp: 0, end, wasted: 0 }
     }
 
-    /// True for the frame of a program, by these sections: programs that differ
-    /// little have the same ones.
+    /// True for the frame of this program and these sections. Programs that
+    /// differ little have the same sections.
     pub fn is_of(&self, program: &Arc<Program>, sections: &Arc<Sections>) -> bool {
         std::ptr::eq(self.program.as_ptr(), Arc::as_ptr(program))
             && Arc::ptr_eq(&self.sections, sections)
@@ -87,7 +90,7 @@ impl Frame {
         self.program.strong_count() > 0
     }
 
-    /// Goes on with the memory of another frame, which is not in use now.
+    /// Takes over the memory of another frame that is not in use now.
     pub fn take_arena(&mut self, other: Option<&mut Frame>) {
         if let Some(other) = other {
             self.arena = std::mem::take(&mut other.arena);
@@ -99,8 +102,8 @@ impl Frame {
         self.arena.resize(self.arena.len().max(self.end + COLUMN_SLACK), 0);
     }
 
-    /// Gives up what is laid out if much room is between it that nothing uses.
-    /// Not once something is decoded, which would not move along.
+    /// Discards the layout if too much memory between sections is unused. Do
+    /// not call it after decoding: decoded values would not move along.
     pub fn give_up_waste(&mut self) {
         if self.wasted > self.end / 2 {
             self.placed.iter_mut().for_each(Placed::give_up);
@@ -109,11 +112,11 @@ impl Frame {
         }
     }
 
-    /// Lays out what is not laid out yet for the sections of a host, and leaves
-    /// the others where they are. True if that was anything.
+    /// Lays out the sections of a host that are not laid out for their states
+    /// yet. The others stay in place. Returns true if there were any.
     ///
     /// # Errors
-    /// [`TooLarge`]; then the frame is of no use until it is laid out again.
+    /// [`TooLarge`]. Then the frame is unusable until it is laid out again.
     pub fn adopt(&mut self, states: &[Option<Arc<State>>]) -> Result<bool, TooLarge> {
         let mut changed = false;
         for (section, state) in (0..).map(SectionId).zip(states) {
@@ -138,7 +141,8 @@ impl Frame {
         let placed = &mut self.placed[section.index()];
         let need = placed.begin(state)?;
         if need > placed.room() {
-            // A little more, so that not every instance that comes moves it.
+            // A little more room, so that not every new instance moves the
+            // section.
             let room = (need + need / 8).next_multiple_of(64);
             self.wasted += placed.room();
             placed.move_to(offset(self.end)?, room);

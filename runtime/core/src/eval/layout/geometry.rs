@@ -1,36 +1,38 @@
-//! Where the columns of a section's sets begin, in the workspace and in the
-//! block of previous samples, for numbers of instances.
+//! The offsets of the sets' columns in a section, in the workspace and in the
+//! block of previous samples, for given numbers of instances.
 //!
-//! Takes a plan and counts; knows no instances and no values.
+//! Input: a plan and counts. This module knows no instances and no values.
 
 use super::plan::Place;
 use super::shape::SetId;
 use super::{SectionId, State, TooLarge};
 use crate::kernel::LANE_GROUP;
 
-/// Kernels may read whole groups of lanes beyond a column's end: bytes
-/// that have to be there.
+/// Bytes after a column's end. Kernels may read whole groups of lanes, so these
+/// bytes must exist.
 pub const COLUMN_SLACK: usize = LANE_GROUP * 8;
 
-/// Where the columns of sets begin.
+/// The offsets of the sets' columns.
 #[derive(Clone, Debug, Default)]
 pub struct Geometry {
-    /// Lanes that a column of the workspace has room for, by set.
+    /// For each set, the number of lanes that a column in the workspace has
+    /// room for.
     pub caps: Vec<u32>,
-    /// The same of a column of previous samples.
+    /// For each set, the number of lanes that a column of previous samples has
+    /// room for.
     kept_caps: Vec<u32>,
     /// Offset of each set's columns in the section's part of the workspace.
     pub work: Vec<u32>,
-    /// The same in the block of previous samples.
+    /// Offset of each set's columns in the block of previous samples.
     kept: Vec<u32>,
-    /// Bytes of the columns.
+    /// Size of all columns in bytes.
     pub work_size: usize,
-    /// Bytes of the block.
+    /// Size of the block of previous samples in bytes.
     pub kept_size: usize,
 }
 
 impl Geometry {
-    /// The geometry of a section of a host.
+    /// The geometry for a section of a host.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -47,7 +49,7 @@ impl Geometry {
             self.caps.push(offset(set.len().next_multiple_of(LANE_GROUP))?);
         }
         let count = |set: SetId| state.sets.get(set.index()).map_or(0, |ids| ids.len());
-        // What is computed piece by piece goes beyond a piece's end.
+        // Computation in pieces writes beyond the end of a piece.
         for one in plan.aligned.iter().filter(|one| !one.in_one_piece) {
             if let Some(cap) = self.caps.get_mut(one.want.index()) {
                 *cap = offset((count(one.want) + LANE_GROUP).next_multiple_of(LANE_GROUP))?;
@@ -71,7 +73,7 @@ impl Geometry {
             work += (*cap as usize * *own as usize).next_multiple_of(8);
             kept += (*kept_cap as usize * *previous as usize).next_multiple_of(8);
         }
-        // Offsets within the last column must fit as well.
+        // Offsets within the last column must fit too.
         offset(work)?;
         offset(kept)?;
         if plan.section == SectionId::SINGLES {
@@ -91,20 +93,20 @@ impl Geometry {
         }
     }
 
-    /// Lanes that a column of previous samples of a set has room for.
+    /// Number of lanes that a column of a set's previous samples has room for.
     pub fn kept_cap(&self, set: SetId) -> u32 {
         self.kept_caps[set.index()]
     }
 }
 
-/// Lanes to make room for where there are so many now. Those that come and go
-/// one by one mostly find room, so that the columns stay where they are.
+/// Number of lanes to make room for if there are `lanes` now. It leaves room
+/// for instances that come one by one, so that columns stay in place.
 fn lasting_room(lanes: u32) -> u32 {
     let step = (lanes / 32).next_power_of_two().max(LANE_GROUP as u32);
     lanes.next_multiple_of(step)
 }
 
-/// An offset in 32 bits.
+/// Converts an offset to 32 bits.
 pub fn offset(bytes: usize) -> Result<u32, TooLarge> {
     u32::try_from(bytes).map_err(|_| TooLarge)
 }

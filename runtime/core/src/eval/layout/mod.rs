@@ -10,12 +10,12 @@
 //!                Frame                offsets in the workspace
 //! ```
 //!
-//! A program falls into [`Sections`], by instance domain. In each fetch a
-//! section has a [`Shape`]: which metrics have values, which of them have the
-//! same instances, which fail. For a shape there is a [`Plan`], which all hosts
-//! share. What a host is like is its [`State`]s, a plan and the instances for each
-//! section, which hosts with the same instances share. What changes in one domain
-//! costs that section, and those that depend on its single values.
+//! A program is divided into [`Sections`], by instance domain. In each fetch a
+//! section has a [`Shape`]: which metrics have values, which have the same
+//! instances, which fail. Each shape has a [`Plan`], which all hosts share. A
+//! host has a [`State`] for each section: a plan and the instances. Hosts with
+//! the same instances share states. A change in one domain costs only that
+//! section and the sections that depend on its single values.
 
 mod analysis;
 mod calls;
@@ -44,46 +44,46 @@ pub use pool::Pool;
 pub use sections::{SectionId, Sections};
 pub use shape::{SetId, Shape};
 
-/// What memory is filled with that nothing may depend on, in tests. Not zero, as
-/// that is what new memory holds.
+/// Byte that fills memory in tests whose contents must not matter. It is not
+/// zero, because new memory holds zeros.
 pub const POISON: u8 = 0xa5;
 
-/// Instance domain as delivered.
+/// An instance domain as it was delivered, or a status.
 pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 
-/// What one host is like.
+/// The layout of one host.
 #[derive(Debug)]
 pub struct Layout {
-    /// How the program falls into sections.
+    /// The sections of the program.
     pub sections: Arc<Sections>,
-    /// Parallel to the sections; `None` before the first fetch. Like hosts share
-    /// them.
+    /// States, parallel to the sections; `None` before the first fetch. Similar
+    /// hosts share them.
     pub states: Box<[Option<Arc<State>>]>,
-    /// Instance domains that filters looked at.
+    /// Instance domains that filters read.
     pub named: Vec<Domain>,
-    /// The same with the instances that selectors found before and that are
-    /// in no domain now.
+    /// The domains in `named`, extended by instances that selectors found
+    /// earlier and that have left their domains.
     pub names: Vec<Domain>,
-    /// Instance domains that constants are spread over.
+    /// Instance domains over which constants are spread.
     pub fetched: Vec<Domain>,
 }
 
-/// What a section of a host is like.
+/// The state of a section on a host.
 #[derive(Debug)]
 pub struct State {
-    /// What to do.
+    /// The plan of the section.
     pub plan: Arc<Plan>,
     /// Instances of each set of the plan.
     pub sets: Box<[Arc<[InstId]>]>,
-    /// The instances that filters by pattern take, of those that their operands
-    /// can have.
+    /// For each filter by pattern, the instances that it takes out of all that
+    /// its operand can have.
     pub taken: Taken,
-    /// False for a state that serves one fetch.
+    /// False for a state that serves only one fetch.
     pub lasting: bool,
 }
 
 impl State {
-    /// True if the other one says the same.
+    /// True if both states are equal.
     pub fn is_like(&self, other: &State) -> bool {
         Arc::ptr_eq(&self.plan, &other.plan)
             && self.sets == other.sets
@@ -100,33 +100,34 @@ impl State {
     }
 }
 
-/// What filters by pattern take, by node. A pattern may take too long to find
-/// that out.
+/// The instances that filters by pattern take, by node. A pattern may take too
+/// long to decide.
 #[derive(Debug, Default, PartialEq)]
 pub struct Taken(Vec<(NodeId, TakenIds)>);
 
-/// What one filter takes, or why that is not known.
+/// The instances that one filter takes, or the status if the pattern took too
+/// long.
 pub type TakenIds = Result<Arc<[InstId]>, PmStatus>;
 
 impl Taken {
-    /// Takes note of what a filter takes; nodes come in ascending order.
+    /// Adds the result of a filter. Nodes must come in ascending order.
     pub fn insert(&mut self, node: NodeId, taken: TakenIds) {
         self.0.push((node, taken));
     }
 
-    /// What a filter takes, if it was looked at.
+    /// The result of a filter, if it was evaluated.
     pub fn get(&self, node: NodeId) -> Option<&TakenIds> {
         let at = self.0.binary_search_by_key(&node, |(id, _)| *id).ok()?;
         Some(&self.0[at].1)
     }
 }
 
-/// The constellation does not fit into 32-bit offsets.
+/// The layout does not fit into 32-bit offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
 impl Layout {
-    /// The layout of a host of which nothing is known yet.
+    /// The layout of a host before its first fetch.
     pub fn unknown(sections: Arc<Sections>) -> Layout {
         let states = vec![None; sections.all.len()].into();
         Layout { sections, states, named: Vec::new(), names: Vec::new(), fetched: Vec::new() }
@@ -138,12 +139,12 @@ impl Layout {
         sections.filter(|(_, section)| section.needs_domains).map(|(at, _)| at)
     }
 
-    /// What a section is like; `None` before the first fetch.
+    /// The state of a section; `None` before the first fetch.
     pub fn state(&self, section: SectionId) -> Option<&State> {
         self.states[section.index()].as_deref()
     }
 
-    /// What came of a metric, and the instances of its node.
+    /// The status of a metric, and the instances of its node.
     pub fn input(&self, slot: InputSlot) -> (Status, &[InstId]) {
         let home = self.sections.inputs[slot.index()];
         let Some(state) = self.state(home.section) else {
@@ -153,15 +154,15 @@ impl Layout {
         (input.status, state.ids(input.set))
     }
 
-    /// The list of a metric's instances, unless it is a single value.
+    /// The list of a metric's instances. `None` for a single value.
     pub fn list(&self, slot: InputSlot) -> Option<&Arc<[InstId]>> {
         let home = self.sections.inputs[slot.index()];
         let state = self.state(home.section)?;
         state.sets.get(state.plan.shape.inputs[home.at as usize].set.index())
     }
 
-    /// The instance that a single value of a metric came with, or the first of
-    /// several.
+    /// The instance number of a metric's single value, or of the first of
+    /// several values.
     pub fn bearer(&self, slot: InputSlot) -> Option<&InstId> {
         let home = self.sections.inputs[slot.index()];
         let state = self.state(home.section)?;
@@ -173,26 +174,27 @@ impl Layout {
         }
     }
 
-    /// How the operand of a history is kept, or its status if it has no column.
+    /// The place in which the operand of a history is kept, or its status if it
+    /// has no column.
     pub fn kept(&self, history: HistoryId) -> Option<&Result<Kept, Status>> {
         let home = self.sections.histories[history.index()];
         let state = self.state(home.section)?;
         state.plan.histories.get(home.at as usize)
     }
 
-    /// How an output comes about.
+    /// The plan of an output.
     pub fn output(&self, output: OutputId) -> Option<&OutputPlan> {
         let home = self.sections.outputs[output.index()];
         let state = self.state(home.section)?;
         state.plan.outputs.get(home.at as usize)
     }
 
-    /// What a filter by a pattern takes, if it was looked at.
+    /// The instances that a filter by a pattern takes, if it was evaluated.
     pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
         self.state(self.sections.section_of(node))?.taken.get(node)
     }
 
-    /// Instances, lanes and column of a node that has one.
+    /// Section, place and instances of a node with a column.
     pub fn column(&self, node: NodeId) -> Option<(SectionId, Place, &[InstId])> {
         let home = self.sections.nodes[node.index()];
         let state = self.state(home.section)?;

@@ -1,7 +1,7 @@
-//! A section as it is laid out in a workspace: the offsets of its columns, and
-//! with them what is copied, computed, filled in and kept.
+//! The layout of a section in a workspace: the offsets of its columns, and the
+//! copies, calls, fills and saves with these offsets.
 //!
-//! Takes a plan, the instances of one host, and where the section begins.
+//! Input: a plan, the instances of one host, and the section's offset.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -15,19 +15,20 @@ use crate::eval::lanes::{Finder, Run, align};
 use crate::kernel::{Access, Operand, Rows};
 use crate::program::HistoryId;
 
-/// A section as it is laid out.
+/// The layout of a section.
 #[derive(Debug, Default)]
 pub struct Placed {
-    /// What it was laid out for; `None` if that does not hold any more.
+    /// The state that the section is laid out for; `None` if the layout is not
+    /// valid.
     state: Option<Arc<State>>,
     base: u32,
     room: usize,
     geometry: Geometry,
-    /// Columns in other lanes, parallel to the plan's.
+    /// Columns in other lanes, parallel to the plan's list of them.
     aligned: Vec<InOtherLanes>,
-    /// By level.
+    /// Copies, by level.
     pub copies: Vec<Copy>,
-    /// By level, as in the plan.
+    /// Kernel calls, by level as in the plan.
     pub calls: Vec<PlacedCall>,
     /// Values to write before anything is computed.
     pub fills: Vec<PlacedFill>,
@@ -35,7 +36,7 @@ pub struct Placed {
     pub saves: Vec<Save>,
 }
 
-/// A column in other lanes.
+/// A column in the lanes of another set.
 #[derive(Clone, Debug)]
 enum InOtherLanes {
     /// In one piece, at this offset.
@@ -44,17 +45,19 @@ enum InOtherLanes {
     Pieces(u32, Arc<[Run]>),
 }
 
-/// Lanes that a piece has on average at least: shorter ones are copied together.
+/// Least average number of lanes in a piece. Shorter pieces are copied
+/// together.
 const LONG: usize = 64;
 
-/// Bytes to copy.
+/// A range of bytes to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
-    /// The phase before which they are needed.
+    /// The phase before which the copy is needed.
     pub level: u32,
-    /// From the block of previous samples, else from the workspace.
+    /// True if the source is in the block of previous samples, false for the
+    /// workspace.
     pub from_kept: bool,
-    /// Into that block.
+    /// True if the destination is in the block of previous samples.
     pub to_kept: bool,
     /// Source offset.
     pub from: u32,
@@ -64,19 +67,19 @@ pub struct Copy {
     pub bytes: u32,
 }
 
-/// A kernel with its segments.
+/// A kernel call with its segments.
 #[derive(Debug)]
 pub struct PlacedCall {
     /// The phase.
     pub level: u32,
-    /// Its segments: one for each row of the plan's call, or several.
+    /// The segments: one or more for each row of the plan's call.
     pub rows: Rows,
-    /// Row of each segment, if some may have several.
+    /// The row of each segment. Empty if each row has one segment.
     row_of: Vec<u32>,
 }
 
 impl PlacedCall {
-    /// Position of the row of a segment.
+    /// Position of a segment's row.
     pub fn row_of(&self, segment: usize) -> usize {
         self.row_of.get(segment).map_or(segment, |row| *row as usize)
     }
@@ -98,7 +101,7 @@ pub struct PlacedFill {
 /// A column that is kept as the next previous sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Save {
-    /// Of which history.
+    /// The history that the sample belongs to.
     pub history: HistoryId,
     /// Offset in the workspace.
     pub from: u32,
@@ -109,11 +112,11 @@ pub struct Save {
 }
 
 impl Placed {
-    /// True if the section is laid out for that.
+    /// True if the section is laid out for this state.
     pub fn is_for(&self, state: &Arc<State>) -> bool {
         let Some(own) = &self.state else { return false };
         let same_sets = || {
-            // Mostly their numbers are all that matters.
+            // Usually only the numbers of instances matter.
             let plan = &state.plan;
             let by_instance = !plan.aligned.is_empty() || !plan.firsts.is_empty();
             own.sets
@@ -124,7 +127,8 @@ impl Placed {
         Arc::ptr_eq(own, state) || Arc::ptr_eq(&own.plan, &state.plan) && same_sets()
     }
 
-    /// Offset of a place: in the workspace, or for previous samples in their block.
+    /// Offset of a place: in the workspace, or for previous samples in their
+    /// block.
     pub fn offset(&self, place: Place) -> u32 {
         match place {
             Place::Fixed(offset) => offset,
@@ -144,13 +148,14 @@ impl Placed {
         matches!(place, Place::Kept { .. })
     }
 
-    /// How many of a row's lanes lie in one piece of all operands from `lane` on.
+    /// Number of a row's lanes from `lane` on that are in one piece in all
+    /// operands.
     fn piece(&self, operands: &[Place], lane: u32, lanes: u32) -> u32 {
         let runs = operands.iter().filter_map(|place| self.run(*place, lane));
         runs.map(|run| run.to + run.len - lane).fold(lanes - lane, u32::min)
     }
 
-    /// The piece of a column that a lane is in, if it lies in pieces.
+    /// The piece of a column that contains a lane, if the column is in pieces.
     fn run(&self, place: Place, lane: u32) -> Option<&Run> {
         match &self.aligned[place.aligned()? as usize] {
             InOtherLanes::At(_) => None,
@@ -168,8 +173,8 @@ impl Placed {
         self.offset(place) + lane * operand.scalar.bytes() as u32
     }
 
-    /// Begins to lay it out for a host; gives the bytes that it needs. Until it
-    /// is through, it is for nothing.
+    /// Begins the layout for a host and returns the number of bytes that it
+    /// needs. Until [`Placed::lay_out`] the layout is not valid.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -179,17 +184,18 @@ impl Placed {
         Ok(self.geometry.work_size)
     }
 
-    /// Bytes that it has room for where it is.
+    /// Size in bytes of the section's present place.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Lets it begin at an offset, with room for so many bytes.
+    /// Moves the section to an offset, with room for this many bytes.
     pub fn move_to(&mut self, base: u32, room: usize) {
         (self.base, self.room) = (base, room);
     }
 
-    /// Lays it out where it is, for what [`Placed::begin`] was told.
+    /// Lays the section out at its place, for the state that [`Placed::begin`]
+    /// got.
     pub fn lay_out(&mut self, histories: &[HistoryId], state: &Arc<State>) {
         self.lay_out_plan(&state.plan, state);
         self.saves.reserve_exact(histories.len());
@@ -206,7 +212,7 @@ impl Placed {
         self.state = Some(Arc::clone(state));
     }
 
-    /// Makes offsets of a plan's places.
+    /// Turns the places of a plan into offsets.
     fn lay_out_plan(&mut self, plan: &Plan, state: &State) {
         self.lay_out_copies(plan, state);
         let lanes_of = |set: SetId| state.ids(set).len() as u32;
@@ -265,7 +271,7 @@ impl Placed {
         self.saves.clear();
     }
 
-    /// Copies between lanes of different sets.
+    /// Lays out the copies between lanes of different sets.
     fn lay_out_copies(&mut self, plan: &Plan, state: &State) {
         self.aligned.clear();
         self.copies.clear();
@@ -317,7 +323,7 @@ impl Placed {
 }
 
 impl Placed {
-    /// Forgets what it is laid out for, and where.
+    /// Discards the layout and its place.
     pub fn give_up(&mut self) {
         self.state = None;
         (self.base, self.room) = (0, 0);

@@ -1,9 +1,9 @@
-//! What to do in a section of a certain shape: which columns there are, which
-//! kernels run over them, what is copied, kept and filled in.
+//! The plan for a section of a certain shape: its columns, the kernels that run
+//! over them, and what is copied, kept and filled in.
 //!
-//! A plan holds no instances and no counts, so that it serves all hosts. Its
-//! columns have places: a column lies `unit` bytes for each lane behind the
-//! beginning of its set's columns. [`super::frame`] makes offsets of that, and
+//! A plan has no instances and no counts, so it serves all hosts. Its columns
+//! have places: a column begins `unit` bytes per lane after the beginning of
+//! its set's columns. [`super::frame`] turns places into offsets, and
 //! [`super::planning`] makes plans.
 
 use std::sync::Arc;
@@ -13,64 +13,67 @@ use super::shape::{SetId, Shape};
 use crate::kernel::{KernelRef, Scalar};
 use crate::program::{List, NodeId, Status, StepId};
 
-/// What to do in a section of a certain shape, on all hosts.
+/// The plan for a section of a certain shape, on all hosts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// The section.
     pub section: SectionId,
-    /// What it is for.
+    /// The shape that the plan is for.
     pub shape: Arc<Shape>,
-    /// Bytes for each lane of the workspace's columns, by set.
+    /// Bytes per lane of all workspace columns together, by set.
     pub work: Box<[u32]>,
-    /// The same of the block of previous samples.
+    /// Bytes per lane of all columns in the block of previous samples together,
+    /// by set.
     pub kept: Box<[u32]>,
-    /// Sets whose columns in that block hold the samples of other sets until the
-    /// operands' own take their place.
+    /// Pairs of sets. The first set's columns in that block hold samples of the
+    /// second until the operand's own samples replace them.
     pub displaced: Box<[(SetId, SetId)]>,
     /// Columns of inputs, parallel to the section's inputs.
     pub inputs: List<Place>,
-    /// Columns of nodes, parallel to the section's nodes; `None` of those without.
+    /// Columns of nodes, parallel to the section's nodes; `None` for a node
+    /// without a column.
     pub columns: List<Option<Place>>,
     /// Kernel calls, by level.
     pub calls: Box<[Arc<Call>]>,
-    /// Columns of one set that are wanted as another's, by level.
+    /// Columns of one set that are needed in the lanes of another, by level.
     pub aligned: Box<[Aligned]>,
     /// First lanes that become single values, by level.
     pub firsts: Box<[FirstLane]>,
     /// Lanes to write before anything is computed.
     pub fills: Box<[Fill]>,
-    /// Parallel to the section's histories; the operand's status where it has
-    /// no column now.
+    /// How histories keep their operands, parallel to the section's histories.
+    /// The error is the operand's status if it has no column now.
     pub histories: Box<[Result<Kept, Status>]>,
-    /// Parallel to the section's outputs.
+    /// The plans of outputs, parallel to the section's outputs.
     pub outputs: List<OutputPlan>,
 }
 
-/// Where a column lies.
+/// The place of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The lane of a single value: its offset.
+    /// A single value, at this offset.
     Fixed(u32),
-    /// Among the workspace's columns of a set.
+    /// In the workspace, among the columns of a set.
     Lanes {
         /// The set.
         set: SetId,
-        /// Bytes for each lane in front of it.
+        /// Bytes per lane of the set's columns before this one.
         unit: u32,
     },
-    /// Among the previous samples of a set.
+    /// In the block of previous samples, among those of a set.
     Kept {
         /// The set.
         set: SetId,
-        /// Bytes for each lane in front of it; of a single value its offset.
+        /// Bytes per lane of the set's columns before this one. For a single
+        /// value, its offset.
         unit: u32,
     },
-    /// What has become of a column in other lanes: a position in [`Plan::aligned`].
+    /// A column in other lanes: a position in [`Plan::aligned`].
     Aligned(u32),
 }
 
 impl Place {
-    /// The position of a column in other lanes.
+    /// The position in [`Plan::aligned`] of a column in other lanes.
     pub fn aligned(self) -> Option<u32> {
         match self {
             Place::Aligned(at) => Some(at),
@@ -82,35 +85,35 @@ impl Place {
 /// A column in the lanes of another set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Aligned {
-    /// The phase before which it is needed.
+    /// The phase before which the column is needed.
     pub level: u32,
     /// The column.
     pub from: Place,
     /// Its set.
     pub have: SetId,
-    /// Where it goes if its lanes are not there in one piece.
+    /// Place for the copy, if the lanes are not already there in one piece.
     pub to: Place,
     /// The set wanted.
     pub want: SetId,
     /// Bytes of a lane.
     pub width: u32,
-    /// False if only kernels read it that go lane by lane: they can do so where
-    /// the lanes are, piece by piece.
+    /// False if only kernels that go lane by lane read the column. They can
+    /// read it piece by piece in its original place.
     pub in_one_piece: bool,
 }
 
 /// The lane of a column that belongs to the first instance of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FirstLane {
-    /// The phase before which it is needed.
+    /// The phase before which the lane is needed.
     pub level: u32,
     /// The column.
     pub from: Place,
     /// Its set.
     pub have: SetId,
-    /// The set whose first instance is meant.
+    /// The set whose first instance selects the lane.
     pub of: SetId,
-    /// Offset that it is copied to.
+    /// Offset to copy the lane to.
     pub to: u32,
     /// Bytes of a lane.
     pub width: u32,
@@ -125,20 +128,20 @@ pub struct Fill {
     pub set: SetId,
     /// Bytes of a lane.
     pub width: u32,
-    /// What is written.
+    /// The bits to write.
     pub bits: FillBits,
 }
 
-/// What a fill writes.
+/// The source of a fill's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FillBits {
-    /// Bits of a lane.
+    /// These bits.
     Constant(u64),
     /// The number of instances.
     CountOf(SetId),
 }
 
-/// One kernel over its uses in a phase.
+/// The calls of one kernel in a phase, for all of its uses.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The phase.
@@ -147,12 +150,13 @@ pub struct Call {
     pub kernel: KernelRef,
     /// Its uses.
     pub rows: Box<[Row]>,
-    /// Operands of all of them, as many for each as the kernel has.
+    /// Operands of all uses, one after the other. Each use has as many as the
+    /// kernel has.
     pub(super) operands: Box<[Place]>,
 }
 
 impl Call {
-    /// Operands of the use at a position, parallel to the kernel's.
+    /// Operands of the use at a position, parallel to the kernel's operands.
     pub fn operands_of(&self, row: usize) -> &[Place] {
         let each = self.operands.len() / self.rows.len();
         &self.operands[row * each..][..each]
@@ -162,53 +166,54 @@ impl Call {
 /// One use of a kernel.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// The step.
+    /// The step that uses the kernel.
     pub step: StepId,
-    /// Its lanes.
+    /// The set of its lanes.
     pub lanes: SetId,
-    /// Its column.
+    /// The column of its result.
     pub output: Place,
     /// Offset of its constants.
     pub constants: u32,
 }
 
-/// How the operand of a history becomes its sample.
+/// How a history keeps its operand as the next sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kept {
-    /// Lanes of the operand.
+    /// The set of the operand's lanes.
     pub set: SetId,
     /// The operand's column.
     pub from: Place,
-    /// Where it is kept, in place of the previous sample.
+    /// Place of the sample, which replaces the previous one.
     pub to: Place,
     /// Type of the lanes.
     pub scalar: Scalar,
-    /// Lanes of the previous sample, if they are others than the operand's.
+    /// The set of the previous sample's lanes, if it differs from the
+    /// operand's.
     pub other: Option<SetId>,
 }
 
 impl Kept {
-    /// Lanes of the previous sample, until the operand's column takes its
-    /// place.
+    /// The set of the previous sample's lanes, until the operand's column
+    /// replaces it.
     pub fn previous(&self) -> SetId {
         self.other.unwrap_or(self.set)
     }
 }
 
-/// How an output comes about.
+/// The plan of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OutputPlan {
-    /// A column.
+    /// The output is a column.
     Column {
-        /// Where it lies.
+        /// The place of the column.
         place: Place,
         /// Its lanes.
         set: SetId,
     },
-    /// No values, whatever the numbers are.
+    /// The output has no values, whatever the numbers are.
     Without(Status),
-    /// Only the general path can tell; how it begins, unless it begins with
-    /// what was fetched.
+    /// Only the general path can evaluate the output. It starts from this plan
+    /// or, without a plan, from the fetched values.
     General(Option<Box<GeneralPlan>>),
 }
 
@@ -216,8 +221,8 @@ pub enum OutputPlan {
 /// samples are where kernels find them, and no kernel has set a flag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GeneralPlan {
-    /// Nodes whose columns it begins with.
+    /// Nodes whose columns it starts from.
     pub columns: Box<[NodeId]>,
-    /// Nodes above the columns, ascending.
+    /// Nodes to evaluate above the columns, ascending.
     pub nodes: Box<[NodeId]>,
 }

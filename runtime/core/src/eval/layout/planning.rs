@@ -1,5 +1,5 @@
 //! Makes the plan of a section from its shape: gives columns their places, and
-//! says what is filled in, what is kept, and how outputs come about.
+//! determines the fills, the kept samples and the plans of outputs.
 //! [`super::calls`] plans the kernels.
 
 use std::collections::{BTreeSet, HashMap};
@@ -13,7 +13,8 @@ use crate::model::PmStatus;
 use crate::program::{NodeId, Op, OutputId, Placement, Program, Status, scalar_of};
 
 impl Plan {
-    /// The plan of a section of that shape, made of what plans of `pool` have.
+    /// The plan of a section with that shape. It shares equal parts with other
+    /// plans of `pool`.
     pub fn new(
         (program, sections): (&Program, &Sections),
         section: SectionId,
@@ -38,7 +39,7 @@ impl Plan {
     }
 }
 
-/// A plan in the making.
+/// A plan while it is made.
 pub(super) struct Builder<'p> {
     pub(super) program: &'p Program,
     pub(super) sections: &'p Sections,
@@ -49,7 +50,7 @@ pub(super) struct Builder<'p> {
     kept: Vec<u32>,
     pub(super) columns: Vec<Option<Place>>,
     pub(super) aligned: Vec<Aligned>,
-    /// Positions of those, by what is wanted of which column.
+    /// Positions in `aligned`, by column and wanted set.
     pub(super) aligned_of: HashMap<(Place, SetId), u32>,
 }
 
@@ -123,7 +124,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A further column of the workspace.
+    /// Adds a column to the workspace.
     pub(super) fn column(&mut self, set: SetId, width: u32) -> Place {
         let Some(bytes) = self.work.get_mut(set.index()) else { return Place::Fixed(0) };
         let unit = *bytes;
@@ -131,7 +132,7 @@ impl Builder<'_> {
         Place::Lanes { set, unit }
     }
 
-    /// A further column of previous samples.
+    /// Adds a column of previous samples.
     pub(super) fn kept(&mut self, set: SetId, width: u32) -> Place {
         let Some(bytes) = self.kept.get_mut(set.index()) else { return Place::Fixed(0) };
         let unit = *bytes;
@@ -139,7 +140,7 @@ impl Builder<'_> {
         Place::Kept { set, unit }
     }
 
-    /// A column of its own for a node of this section or a single value.
+    /// A new column for a node of this section, or the place of a single value.
     fn new_column(&mut self, id: NodeId) -> Place {
         let shape = self.node(id);
         match shape.set {
@@ -152,8 +153,8 @@ impl Builder<'_> {
         self.program.nodes[id.index()].value_type.lane_bytes() as u32
     }
 
-    /// Shape of a node of this section, or of one that it imports, whose set
-    /// is another section's.
+    /// The shape of a node of this section, or of an imported node. An imported
+    /// node's set belongs to another section.
     pub(super) fn node(&self, id: NodeId) -> NodeShape {
         let home = self.sections.nodes[id.index()];
         if home.section == self.section {
@@ -165,13 +166,14 @@ impl Builder<'_> {
                 let (status, regular) = self.shape.imports[at];
                 NodeShape { status, set: SetId::SINGLE, regular }
             }
-            // Single values that a fused kernel reads without being an operand
-            // of a node here: there, as all of the kernel is regular.
+            // A single value that a fused kernel reads without being the
+            // operand of a node here. It has a value, because the whole kernel
+            // is regular.
             Err(_) => NodeShape { status: Status::Values, set: SetId::SINGLE, regular: true },
         }
     }
 
-    /// Where the column of a node is that has one.
+    /// The place of a node's column. The node must have one.
     pub(super) fn place(&self, id: NodeId) -> Place {
         let home = self.sections.nodes[id.index()];
         match home.section == self.section {
@@ -180,8 +182,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Constants and counts that have columns. A count is a single value of a
-    /// section, whichever its own is.
+    /// The fills for constants and counts that have columns. A count is a
+    /// single value, but it belongs to the section of its operand.
     fn fills(&mut self) -> Box<[Fill]> {
         let (program, sections) = (self.program, self.sections);
         let section = &sections[self.section];
@@ -216,7 +218,7 @@ impl Builder<'_> {
         fills.into()
     }
 
-    /// Gives every history whose operand has a column its place.
+    /// Gives a place to every history whose operand has a column.
     fn histories(&mut self) -> Vec<Result<Kept, Status>> {
         let program = self.program;
         let section = &self.sections[self.section];
@@ -254,8 +256,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Walks from a root down to columns. What another section has no column
-    /// for is not known here.
+    /// Walks from a root down to the nodes with columns. It cannot see whether
+    /// a node of another section has a column.
     fn general_plan(&self, root: NodeId) -> Option<Box<GeneralPlan>> {
         let (mut columns, mut nodes) = (Vec::new(), BTreeSet::new());
         let mut seen = BTreeSet::from([root]);

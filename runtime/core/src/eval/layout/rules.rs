@@ -1,8 +1,8 @@
-//! The shape of a node from those of its operands: the rules of
-//! [`crate::eval::instances`], applied to the sets that were delivered, and
-//! whether kernels compute what the general path would.
+//! Derives the shape of a node from the shapes of its operands. It applies the
+//! rules of [`crate::eval::instances`] to the delivered sets, and determines
+//! whether kernels compute the same as the general path.
 //!
-//! Looks at names of instances for filters, and at no value.
+//! It reads names of instances for filters, but no values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::pattern::TooMuchWork;
 use crate::program::{HistoryId, Node, NodeId, Op, Reason, Status};
 
 impl Analysis<'_> {
-    /// Shape of a node from those of its operands.
+    /// The shape of a node, from those of its operands.
     pub(super) fn shape_of(&mut self, at: usize, id: NodeId, node: &Node) -> NodeShape {
         let mut regular = !node.op.is_general() && self.has_operands_in_place(&node.op);
         node.op.operands(|operand| regular &= self.node(operand).regular);
@@ -34,8 +34,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// The set of the instances that a rule names, or the status of a node that
-    /// has none of them.
+    /// The set of the instances that a rule gives, or the status of a node
+    /// without instances.
     fn set_of(&mut self, at: usize, id: NodeId, instances: Instances<'_>) -> Result<SetId, Status> {
         match instances {
             Instances::Delivered(slot) => {
@@ -101,9 +101,9 @@ impl Analysis<'_> {
         }
     }
 
-    /// False for an operation that looks at an operand's own column where none
-    /// of that operand has a place, so that no flag would tell what becomes of
-    /// its values.
+    /// False for an operation that must read an operand's own column when that
+    /// operand has no column. Then no flag could report what happens to its
+    /// values.
     fn has_operands_in_place(&self, op: &Op) -> bool {
         let is_placed = |id: &NodeId| self.program.placements[id.index()].is_some();
         let has_values = |id: &NodeId| self.node(*id).status == Status::Values;
@@ -119,8 +119,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// False where kernels do not find a lane of their operands for each
-    /// instance of a node, or find one twice.
+    /// False if kernels do not find exactly one lane of their operands for each
+    /// instance of a node.
     fn has_lanes_of_set(&mut self, at: usize, op: &Op, set: SetId) -> bool {
         match op {
             // Kernels find lanes by instance.
@@ -131,13 +131,15 @@ impl Analysis<'_> {
                 let have = self.node(*branch).set;
                 have == SetId::SINGLE || have == set || self.has_all(at, have, set)
             }),
-            // Zero of no lanes is rare, and there is no column to reduce.
+            // A reduction of no lanes gives zero. It is rare, and there is no
+            // column to reduce.
             Op::Reduce { operand, .. } => self.node(*operand).status == Status::Values,
             _ => true,
         }
     }
 
-    /// The set of the instances of `a` that `b` has as well; `None` for none.
+    /// The set of the instances of `a` that are also in `b`; `None` if there
+    /// are none.
     fn common(&mut self, at: usize, a: SetId, b: SetId) -> Option<SetId> {
         if a == b {
             return Some(a);
@@ -155,7 +157,7 @@ impl Analysis<'_> {
         met
     }
 
-    /// True if all instances of `wanted` are in `have`.
+    /// True if `have` has all instances of `wanted`.
     fn has_all(&self, at: usize, have: SetId, wanted: SetId) -> bool {
         let sets = &self.drafts[at].sets;
         match (sets.get(have.index()), sets.get(wanted.index())) {
@@ -164,7 +166,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// The set of instances; `None` of none.
+    /// The set with these instances; `None` if there are none.
     fn intern(
         &mut self,
         at: usize,
@@ -175,7 +177,7 @@ impl Analysis<'_> {
         if ids.as_ref().is_empty() { None } else { Some(draft.intern(ids, before)) }
     }
 
-    /// The set of a history's previous sample, if it lies where kernels read it.
+    /// The set of a history's previous sample, if kernels can read the sample.
     fn previous_set(&mut self, at: usize, history: HistoryId) -> Option<SetId> {
         if !self.history.is_resident(history) {
             return None;

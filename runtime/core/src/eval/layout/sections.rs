@@ -1,11 +1,12 @@
-//! How a program falls into sections: one of all single values, and one for
-//! each instance domain.
+//! The division of a program into sections: one for all single values, and one
+//! for each instance domain.
 //!
-//! Lanes are instances, so what happens to the instances of one domain does not
-//! concern other sections: each has its own columns, plan and previous samples. Only single values pass between sections. They lie at
-//! offsets that depend on the program alone, in front of all columns.
+//! Lanes are instances, so a change of instances in one domain does not affect
+//! other sections. Each section has its own columns, plan and previous samples.
+//! Only single values pass between sections. Their offsets depend on the
+//! program alone and precede all columns.
 //!
-//! Takes a program; knows no instances, no statuses and no hosts.
+//! Input: a program. This module knows no instances, no statuses and no hosts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
@@ -27,39 +28,40 @@ impl SectionId {
     pub const SINGLES: SectionId = SectionId(0);
 }
 
-/// The sections of a program, and where each of its parts has gone.
+/// The sections of a program, and the place of each part of the program in
+/// them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sections {
     /// The sections; the first is [that of single values](SectionId::SINGLES).
     pub all: Box<[Section]>,
-    /// Parallel to the program's nodes.
+    /// Places of the program's nodes.
     pub nodes: Box<[Home]>,
-    /// Parallel to the program's inputs.
+    /// Places of the program's inputs.
     pub inputs: Box<[Home]>,
-    /// Parallel to the program's histories.
+    /// Places of the program's histories.
     pub histories: Box<[Home]>,
-    /// Parallel to the program's outputs.
+    /// Places of the program's outputs.
     pub outputs: Box<[Home]>,
-    /// Offset of the lane of each single node that has a column of its own,
-    /// parallel to the program's nodes.
+    /// Offset of the lane of each single node with its own column, parallel to
+    /// the program's nodes.
     fixed: Box<[u32]>,
     /// Offset of the lane of each single input, parallel to the program's inputs.
     fixed_inputs: Box<[u32]>,
-    /// Offset of the previous lanes of single histories, which are copied there
-    /// as they lie in their section's block.
+    /// Offset of the previous lanes of single histories. They are copied there
+    /// in the order of their section's block.
     pub previous: u32,
-    /// Offsets of lanes of first instances.
+    /// Offsets of the lanes of first instances.
     firsts: HashMap<StepOperand, u32>,
-    /// Bytes in front of the first column.
+    /// Bytes before the first column.
     pub fixed_size: u32,
-    /// Outputs that depend on each step whose kernel has flags; parallel to the
-    /// program's steps.
+    /// The outputs that depend on each step, parallel to the program's steps.
+    /// Empty for a step whose kernel has no flags.
     pub dependents: Lists<OutputId>,
-    /// Phases of kernel calls. One more phase of copies follows them.
+    /// Number of phases of kernel calls. One more phase of copies follows.
     pub levels: u32,
 }
 
-/// Where something is: a section, and a position in one of its lists.
+/// A place in the sections: a section, and a position in one of its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Home {
     /// The section.
@@ -68,30 +70,32 @@ pub struct Home {
     pub at: u32,
 }
 
-/// What belongs together.
+/// The parts of a program that are laid out together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// Ascending.
+    /// Nodes, ascending.
     pub nodes: Box<[NodeId]>,
-    /// Ascending.
+    /// Inputs, ascending.
     pub inputs: Box<[InputSlot]>,
     /// Steps that read or write its columns, by level.
     pub steps: Box<[StepId]>,
-    /// Ascending.
+    /// Histories, ascending.
     pub histories: Box<[HistoryId]>,
     /// Outputs whose roots are here, ascending.
     pub outputs: Box<[OutputId]>,
     /// Outputs with nodes here, ascending.
     pub touching: Box<[OutputId]>,
-    /// Counts of instances, which are single values, of nodes in this section.
+    /// Nodes that count instances of nodes in this section. They are single
+    /// values.
     pub counts: Box<[NodeId]>,
-    /// Lanes of first instances that others need of this section.
+    /// Lanes of first instances in this section that other sections need.
     pub firsts: Box<[First]>,
-    /// Nodes of other sections that nodes here have as operands, ascending.
+    /// Nodes of other sections that are operands of nodes here, ascending.
     pub imports: Box<[NodeId]>,
     /// Sections that import from this one, ascending.
     pub users: Box<[SectionId]>,
-    /// True if names of instances, or domains that come with fetches, matter here.
+    /// True if this section depends on names of instances, or on domains that
+    /// come with fetches.
     pub needs_domains: bool,
 }
 
@@ -100,7 +104,7 @@ pub struct Section {
 pub struct First {
     /// The lane.
     pub operand: StepOperand,
-    /// The phase before which it is needed.
+    /// The phase before which the lane is needed.
     pub level: u32,
     /// Its offset as a single value.
     pub offset: u32,
@@ -115,7 +119,7 @@ impl Index<SectionId> for Sections {
 }
 
 impl Hash for Sections {
-    /// By what mostly tells them apart.
+    /// Hashes only the fields that usually differ.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.nodes, &self.outputs, self.fixed_size).hash(state);
     }
@@ -197,7 +201,7 @@ impl Sections {
         self.nodes[node.index()].section
     }
 
-    /// Finds what passes between sections.
+    /// Determines what passes between sections.
     fn connect(&mut self, program: &Program) {
         let mut imports = vec![BTreeSet::new(); self.all.len()];
         let mut users = vec![BTreeSet::new(); self.all.len()];
@@ -235,7 +239,7 @@ impl Sections {
         }
     }
 
-    /// A step belongs to where its columns are.
+    /// Assigns each step to the section of its columns.
     fn give_steps(&mut self, program: &Program) {
         let mut lists = vec![Vec::new(); self.all.len()];
         for (id, step) in (0..).map(StepId).zip(&program.steps) {
@@ -310,10 +314,11 @@ fn section_of(nodes: Vec<NodeId>) -> Section {
     Section { nodes: nodes.into(), ..Section::default() }
 }
 
-/// Groups the nodes: lanes of a node over instances are those of its operands
-/// over instances, and inputs over one domain are likely to have the same.
+/// Groups the nodes into sections. A node over instances has lanes of its
+/// operands over instances. Inputs over one domain probably have the same
+/// lanes.
 fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
-    // Disjoint sets: each node leads to one that stands for its set.
+    // Disjoint sets: each node points towards the representative of its set.
     let mut leads: Vec<u32> = (0..program.nodes.len() as u32).collect();
     fn root(leads: &mut [u32], mut of: u32) -> u32 {
         while leads[of as usize] != of {
@@ -361,8 +366,8 @@ fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
     (homes, lists)
 }
 
-/// Section of each input: that of its node. One that no node has is nobody's
-/// column, and goes with the single values.
+/// The section of each input: that of its node. An input without a node has no
+/// column and goes to the single values.
 fn input_sections(program: &Program, homes: &[Home]) -> Vec<SectionId> {
     let mut sections = vec![SectionId::SINGLES; program.inputs.len()];
     for (home, node) in homes.iter().zip(&program.nodes) {
@@ -373,8 +378,8 @@ fn input_sections(program: &Program, homes: &[Home]) -> Vec<SectionId> {
     sections
 }
 
-/// Spreads things over sections, given the section of each; their homes go to
-/// `homes`.
+/// Distributes items over sections, given the section of each. Writes their
+/// places to `homes`.
 fn spread(
     homes: &mut [Home],
     sections: usize,
@@ -389,7 +394,7 @@ fn spread(
     lists
 }
 
-/// Outputs that depend on each step whose kernel has flags.
+/// The outputs that depend on each step whose kernel has flags.
 fn dependents(program: &Program) -> Lists<OutputId> {
     let has_flags = |at: usize| {
         let body = &program.steps[at].kernel.ir().body;

@@ -1,14 +1,14 @@
-//! What a section looks like at a fetch, instances and numbers apart: which
-//! metrics and nodes have values, which of them have the same instances, and
-//! which fail. Sections that look alike share a plan, also between hosts.
+//! The form of a section at a fetch, without instances and numbers: which
+//! metrics and nodes have values, which have the same instances, and which
+//! fail. Sections of the same shape share a plan, even between hosts.
 //!
-//! [`super::analysis`] finds shapes.
+//! [`super::analysis`] determines shapes.
 
 use crate::model::InstId;
 use crate::program::Status;
 
 crate::program::index! {
-    /// A set of instances of a section, by the order in which sets appear in it.
+    /// A set of instances in a section, numbered in order of appearance.
     SetId;
 }
 
@@ -17,25 +17,25 @@ impl SetId {
     pub const SINGLE: SetId = SetId(u32::MAX);
 }
 
-/// What a section looks like at a fetch. Equal shapes have one plan.
+/// The shape of a section at a fetch. Equal shapes have one plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Parallel to the section's inputs.
+    /// Shapes of inputs, parallel to the section's inputs.
     pub inputs: Vec<InputShape>,
-    /// Parallel to the section's nodes.
+    /// Shapes of nodes, parallel to the section's nodes.
     pub nodes: Vec<NodeShape>,
-    /// Instances of previous samples that are not those of the operand now,
+    /// The sets of previous samples that differ from those of the operands now,
     /// parallel to the section's histories.
     pub before: Vec<Option<SetId>>,
-    /// Parallel to the section's imports: status, and whether values of it
-    /// are regular.
+    /// Status of each imported node, and whether its values are regular,
+    /// parallel to the section's imports.
     pub imports: Vec<(Status, bool)>,
     /// Number of sets.
     pub sets: usize,
 }
 
 impl Shape {
-    /// Gives back memory that was there for what did not come.
+    /// Frees unused memory.
     pub fn shrink_to_fit(&mut self) {
         self.inputs.shrink_to_fit();
         self.nodes.shrink_to_fit();
@@ -44,33 +44,34 @@ impl Shape {
     }
 }
 
-/// What came of a metric.
+/// The shape of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InputShape {
     /// Whether there are values.
     pub status: Status,
     /// Its instances.
     pub set: SetId,
-    /// The value set's own count or status where that is not the number of the
+    /// The value set's own count or status, if it is not the number of the
     /// set's instances.
     pub raw_count: i32,
-    /// The instance of a single value: old archives have others than -1.
+    /// The instance of a single value. Old archives have instances other than
+    /// -1.
     pub instance: InstId,
 }
 
-/// What a node has in the regular case.
+/// The shape of a node in the regular case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeShape {
     /// Whether there are values.
     pub status: Status,
-    /// Its lanes.
+    /// The set of its lanes.
     pub set: SetId,
-    /// False when instances or failures of this node depend on values.
+    /// False if instances or failures of this node depend on values.
     pub regular: bool,
 }
 
 impl NodeShape {
-    /// True for a node that has a column, if it has a place.
+    /// True for a node that has a column, provided that the program places it.
     pub fn is_column(&self) -> bool {
         self.regular && self.status == Status::Values
     }

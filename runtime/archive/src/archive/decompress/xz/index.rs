@@ -1,7 +1,7 @@
 //! The index at the end of a stream of xz.
 //!
-//! Input: a file from its end, or what follows the blocks of a stream. Output: where
-//! the blocks are, or whether the index agrees with them.
+//! Input: a whole file, read from its end, or the bytes after the blocks of a stream.
+//! Output: the places of the blocks, or whether the index agrees with the blocks.
 
 use std::io::{self, Read};
 
@@ -10,14 +10,14 @@ use crate::archive::decompress::input::Input;
 
 const FOOTER_MAGIC: [u8; 2] = *b"YZ";
 
-/// Longest index that is read, in bytes: one of some ten million blocks.
+/// Maximum size in bytes of an index that is read; it has some ten million blocks.
 const LONGEST_INDEX: u64 = 64 << 20;
 
-/// Most zeros between streams over which an index is looked for.
+/// Maximum number of zeros between two streams that are skipped to find an index.
 const MOST_ZEROS: u64 = 4096;
 
-/// All blocks of a file in order. `None` when its indexes are not as they
-/// should be; expanding the file in order then tells why.
+/// All blocks of a file in order. `None` if an index is wrong; expanding the file in
+/// order then tells the reason.
 pub(in crate::archive::decompress) fn blocks(input: &mut Input) -> Option<Vec<Block>> {
     let mut end = input.size().ok()?;
     let mut blocks = Vec::new();
@@ -51,7 +51,7 @@ pub(in crate::archive::decompress) fn blocks(input: &mut Input) -> Option<Vec<Bl
     Some(blocks)
 }
 
-/// The end of a file without the zeros that come last, four at a time.
+/// The end of the file without its trailing zeros, which come in groups of four.
 fn without_zeros(input: &mut Input, end: u64) -> Option<u64> {
     let first = end.saturating_sub(MOST_ZEROS);
     input.seek(first);
@@ -61,20 +61,20 @@ fn without_zeros(input: &mut Input, end: u64) -> Option<u64> {
     (zeros % 4 == 0 && zeros < bytes.len()).then_some(end - zeros as u64)
 }
 
-/// What a footer says: the check of the blocks, and the size of the index.
+/// The check of the blocks and the size of the index, from the footer.
 fn read_footer(input: &mut Input) -> io::Result<(Check, u64)> {
     let footer = input.array::<{ ENDS as usize }>()?;
     let [c0, c1, c2, c3, s0, s1, s2, s3, f0, f1, magic @ ..] = footer;
     if magic != FOOTER_MAGIC {
-        return Err(bad("these are no bytes of a stream's footer"));
+        return Err(bad("this is not a stream's footer"));
     }
     check_crc(&footer[4..10], [c0, c1, c2, c3], "a stream's footer")?;
     let size = 4 * (u64::from(u32::from_le_bytes([s0, s1, s2, s3])) + 1);
     Ok((Check::of_flags([f0, f1])?, size))
 }
 
-/// The sizes of blocks in an index, which is complete and begins with its 0:
-/// that of the block without zeros, and that of its contents.
+/// The sizes in a complete index that begins with its 0. Each block has two: its size
+/// without zeros, and the size of its contents.
 fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
     let Some((body, stored)) = index.split_last_chunk() else {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -82,12 +82,12 @@ fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
     check_crc(body, *stored, "an index")?;
     let mut rest = body;
     if take(&mut rest, 1)? != [0] {
-        return Err(bad("these are no bytes of an index"));
+        return Err(bad("this is not an index"));
     }
     let count = number(&mut rest)?;
-    // Each takes two bytes at least.
+    // Each block takes at least two bytes.
     if count > rest.len() as u64 / 2 {
-        return Err(bad("an index has not as many blocks as it says"));
+        return Err(bad("an index has fewer blocks than it says"));
     }
     let mut sizes = Vec::new();
     for _ in 0..count {
@@ -99,8 +99,8 @@ fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
     }
 }
 
-/// Reads the index that follows, and the footer, and compares them with the
-/// blocks that there were.
+/// Reads the index and the footer that follow, and compares them with the blocks that
+/// were read.
 pub(super) fn read_index(input: &mut Input, check: Check, sizes: &[(u64, u64)]) -> io::Result<()> {
     let mut expected = vec![0];
     let numbers = sizes.iter().flat_map(|(length, size)| [*length, *size]);

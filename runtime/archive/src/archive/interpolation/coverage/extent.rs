@@ -1,7 +1,7 @@
-//! Reads on at either end of the records that are covered.
+//! Reads further records at either end of the covered ones.
 //!
 //! Input: the data volumes. Output: one more record at a time, with the damage and the
-//! marks on the way to it. What is in the records is not known here.
+//! marks on the way to it. This module does not know what is in the records.
 
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
@@ -12,17 +12,17 @@ use crate::archive::record::Damage;
 use crate::archive::sequence::{Place, Sequence, Travel};
 use crate::archive::volume::Record;
 
-/// An end of a stretch of records.
+/// One end of a stretch of records.
 pub(super) struct Edge {
     pub(super) reader: Sequence,
-    /// True while the reader stands next to the outermost record.
+    /// True while the reader is next to the outermost record.
     pub(super) is_placed: bool,
-    /// There are no more records.
+    /// There are no more records on this side.
     pub(super) is_complete: bool,
 }
 
 impl Edge {
-    /// That of a stretch that begins at the first record.
+    /// The end on `side` of a stretch that begins at the first record.
     pub(super) fn new(records: &Sequence, side: Side) -> Result<Edge, SourceError> {
         let reader = records.another()?;
         Ok(Edge { reader, is_placed: side == Side::Ahead, is_complete: false })
@@ -30,7 +30,7 @@ impl Edge {
 }
 
 impl Coverage {
-    /// Begins anew before `when`.
+    /// Covers nothing, and begins to read at `when`.
     pub(in crate::archive::interpolation) fn begin(
         &mut self,
         when: Timestamp,
@@ -39,15 +39,14 @@ impl Coverage {
         self.ahead.reader.seek(when)
     }
 
-    /// What archives that were read have behind their ends, see
-    /// [`Sequence::take_tails`].
+    /// The bytes after the ends of archives (see [`Sequence::take_tails`]).
     pub(in crate::archive::interpolation) fn take_tails(&mut self) -> Vec<SourceError> {
         let mut tails = self.ahead.reader.take_tails();
         tails.extend(self.behind.reader.take_tails());
         tails
     }
 
-    /// Covers one more record that is no mark. `None` where there are no more.
+    /// Covers one more record that is not a mark. `None` if there are no more.
     pub(in crate::archive::interpolation) fn extend(
         &mut self,
         side: Side,
@@ -58,7 +57,7 @@ impl Coverage {
         }
         loop {
             let read = match side {
-                Side::Ahead if self.ahead.reader.is_behind(self.last_counted) => Ok(None),
+                Side::Ahead if self.ahead.reader.is_past(self.last_counted) => Ok(None),
                 Side::Ahead => self.ahead.reader.next(),
                 Side::Behind => self.behind.reader.previous(),
             };
@@ -69,7 +68,7 @@ impl Coverage {
             };
             let failed = error.is_some();
             let left_out = self.edge(side).reader.take_left_out();
-            // Nothing is known of what lies behind damage, be it at the very end.
+            // Nothing is known of the time after damage, not even at the very end.
             if lost || failed {
                 self.add_gap(side);
             }
@@ -90,7 +89,7 @@ impl Coverage {
             };
             let place = self.edge(side).reader.place_of(&record);
             let time = record.stamp.seconds_since(self.start);
-            // Behind damage there may be a record of the time before it.
+            // After damage there may be a record with the time before it.
             let time = match side {
                 Side::Ahead => time.max(self.last_time()),
                 Side::Behind => time.min(self.first_time()),
@@ -105,7 +104,7 @@ impl Coverage {
         }
     }
 
-    /// The bytes of the record that [`Coverage::extend`] gave last on that side.
+    /// The bytes of the record that [`Coverage::extend`] returned last on `side`.
     pub(in crate::archive::interpolation) fn bytes(
         &mut self,
         side: Side,
@@ -114,13 +113,13 @@ impl Coverage {
         self.edge(side).reader.bytes(record)
     }
 
-    /// The bytes of a record that is covered, if they were read not long ago.
+    /// The bytes of a covered record if they happen to be in a buffer.
     pub(in crate::archive::interpolation) fn held(&self, record: &Covered) -> Option<&[u8]> {
         let ahead = self.ahead.reader.held(record.place, record.length);
         ahead.or_else(|| self.behind.reader.held(record.place, record.length))
     }
 
-    /// Makes the record that was covered last on a side a gap: it is damaged.
+    /// Makes the record that was covered last on `side` a gap, because it is damaged.
     pub(in crate::archive::interpolation) fn spoil(
         &mut self,
         side: Side,
@@ -131,7 +130,7 @@ impl Coverage {
         self.damage.push(Met { ordinal, side, error, is_passed_over: false });
     }
 
-    /// Describes damage inside of the record that was covered last on a side.
+    /// Describes damage inside of the record that was covered last on `side`.
     pub(in crate::archive::interpolation) fn damaged(
         &mut self,
         side: Side,
@@ -140,12 +139,12 @@ impl Coverage {
         self.edge(side).reader.damaged(damage)
     }
 
-    /// Gives back what is held of the files on the side that time moves away
-    /// from: hardly anything is read there.
-    pub(in crate::archive::interpolation) fn rest(&mut self) {
+    /// Frees the buffer on the side that time moves away from, because hardly anything
+    /// is read there.
+    pub(in crate::archive::interpolation) fn release(&mut self) {
         match self.travel {
-            Travel::Forward => self.behind.reader.rest(),
-            Travel::Backward => self.ahead.reader.rest(),
+            Travel::Forward => self.behind.reader.release(),
+            Travel::Backward => self.ahead.reader.release(),
         }
     }
 
@@ -156,7 +155,7 @@ impl Coverage {
         }
     }
 
-    /// Brings the reader of a side to where the records end there.
+    /// Moves the reader of `side` to the end of the covered records there.
     fn place_reader(&mut self, side: Side) -> Result<(), SourceError> {
         match side {
             Side::Ahead if !self.ahead.is_placed => {
@@ -170,7 +169,8 @@ impl Coverage {
             Side::Behind if !self.behind.is_placed => {
                 self.behind.is_placed = true;
                 match self.records.iter().find(|record| record.length > 0) {
-                    // Read again, so that it is known what comes before its time.
+                    // This record is read again, so that the reader knows the time that
+                    // others must precede.
                     Some(first) => {
                         let offset = first.place.offset + first.length as u64;
                         self.behind.reader.move_to(Place { offset, ..first.place })?;
@@ -205,8 +205,8 @@ impl Coverage {
         }
     }
 
-    /// Damage is a gap of its own, right behind the record next to it: what is
-    /// known at the time of that record is not in doubt.
+    /// Adds a gap for damage, directly after the record next to it: what is known at
+    /// the time of that record is certain.
     fn add_gap(&mut self, side: Side) {
         self.settle_marks(side, None);
         let time = match side {
@@ -223,7 +223,8 @@ impl Coverage {
         self.edge(side).is_complete = true;
     }
 
-    /// Decides on pending marks, given the time of the record behind them.
+    /// Decides whether pending marks are in force. `time` is the time of the record
+    /// after them.
     fn settle_marks(&mut self, side: Side, time: Option<f64>) {
         let Some(first) = self.pending.first().copied() else { return };
         let before = match side {

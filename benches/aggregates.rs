@@ -1,0 +1,143 @@
+//! What stage two costs: `cargo bench --bench aggregates`.
+//!
+//! 10,000 hosts in 250 racks, 20 metrics of 10 instances each: `feed` is to take the
+//! frames of one slot, `finish` to end it, `encode` and `decode` what goes from process
+//! to process.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::{Dialect, Language};
+use pmderive::engine::{Backend, Engine, Registry};
+use pmderive::fleet::aggregates::{Aggregates, Collector, Definitions, Schedule, ShardPartials};
+use pmderive::fleet::frame::{Column, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::fleet::labels::Labels;
+use pmderive::fleet::slot::{Nanos, Slot};
+use pmderive::fleet::target::Target;
+use pmderive::runtime::context::HostSpec;
+use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
+use pmderive::runtime::program::Status;
+use pmderive::text::SourceMap;
+
+const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
+const HOSTS: usize = 10_000;
+const METRICS: usize = 20;
+const INSTANCES: i32 = 10;
+
+fn definitions() -> Arc<Definitions> {
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let names: Vec<String> = (0..METRICS).map(|at| format!("shop.m{at:02}")).collect();
+    let functions = ["sum", "avg", "max", "min", "count"];
+    let text: String = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| format!("racks.m{at} = {}({name}) by (rack)\n", functions[at % 5]))
+        .collect();
+    let text = sources.add("fleet.conf", text);
+    let mut registry = Registry::new(LANGUAGE);
+    registry.add_text(text, &sources, &mut diagnostics);
+    let names = names.iter().map(String::as_str);
+    let definitions = Definitions::new(&registry, names, &mut diagnostics);
+    assert!(diagnostics.is_empty());
+    Arc::new(definitions)
+}
+
+/// Hosts, and the frame of each in a slot.
+fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
+    let metric = |at| Exported {
+        name: format!("shop.m{at:02}").into(),
+        value_type: ValueType::F64,
+        semantics: Semantics::Instant,
+        units: Units::NONE,
+        has_instances: true,
+        help: None,
+        sinks: 0,
+    };
+    let schema = Arc::new(Schema { metrics: (0..METRICS).map(metric).collect() });
+    let target = |host: usize| {
+        let labels = Labels::from_iter([("rack", format!("r{:03}", host / 40))]);
+        Arc::new(Target::new(format!("web{host}:44321"), HostSpec::local(), labels, 0))
+    };
+    let targets: Vec<Arc<Target>> = (0..HOSTS).map(target).collect();
+    let frame = |(host, target): (usize, &Arc<Target>)| {
+        let names = (0..INSTANCES).map(|at| Arc::from(format!("disk{at}"))).collect();
+        let ids = (0..INSTANCES).collect();
+        let instances = Arc::new(Instances { ids, names, ..Instances::default() });
+        let column = |metric: usize| Column {
+            status: Status::Values,
+            instances: Arc::clone(&instances),
+            lanes: Lanes::Numbers(
+                (0..INSTANCES)
+                    .map(|at| (host as f64 / 7.0 + metric as f64 + f64::from(at)).to_bits())
+                    .collect(),
+            ),
+        };
+        Frame {
+            target: Arc::clone(target),
+            host_labels: Labels::default(),
+            slot: Slot(0),
+            at: Nanos(0),
+            stamp: Timestamp::new(0, 0),
+            schema: Arc::clone(&schema),
+            columns: (0..METRICS).map(column).collect(),
+        }
+    };
+    let frames = targets.iter().enumerate().map(frame).collect();
+    (targets, frames)
+}
+
+fn stage_two(criterion: &mut Criterion) {
+    let definitions = definitions();
+    let (targets, mut frames) = frames();
+    let schedule = Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
+    let engine = Arc::new(Engine::new(LANGUAGE, Backend::Auto));
+    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| 0);
+    fleet.set_targets(&targets);
+    let mut slot = 0;
+    let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
+    group.sample_size(20);
+    // How long feeding and finishing take, of so many slots.
+    let mut run = |times: u64| {
+        let (mut feeding, mut finishing) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..times {
+            slot += 1;
+            frames.iter_mut().for_each(|frame| frame.slot = Slot(slot));
+            let begun = Instant::now();
+            frames.iter().for_each(|frame| _ = fleet.frame(frame));
+            let fed = Instant::now();
+            black_box(fleet.finish(Slot(slot)));
+            feeding += fed - begun;
+            finishing += fed.elapsed();
+        }
+        (feeding, finishing)
+    };
+    group.bench_function("feed", |bench| bench.iter_custom(|times| run(times).0));
+    group.bench_function("finish", |bench| bench.iter_custom(|times| run(times).1));
+    let mut collector = Collector::new(Arc::clone(&definitions));
+    collector.set_targets(&targets);
+    for frame in &mut frames {
+        frame.slot = Slot(1);
+        collector.frame(frame);
+    }
+    let mut shards: Vec<ShardPartials> = Vec::new();
+    let references = collector.finish(Slot(1), |_, shard| shards.push(shard.clone())).to_vec();
+    let encode = |shard: &ShardPartials| shard.encode(&definitions, &references).expect("small");
+    let sent: Vec<Vec<u8>> = shards.iter().map(encode).collect();
+    group.bench_function("encode", |bench| {
+        bench.iter(|| shards.iter().map(|shard| encode(shard).len()).sum::<usize>());
+    });
+    group.bench_function("decode", |bench| {
+        bench.iter(|| {
+            for bytes in &sent {
+                black_box(ShardPartials::decode(bytes, &definitions, &references).expect("sent"));
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, stage_two);
+criterion_main!(benches);

@@ -1,0 +1,7 @@
+//! `pmderive.toml`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_project(data));

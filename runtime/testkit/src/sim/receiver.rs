@@ -1,0 +1,186 @@
+//! A modelled receiver of remote write: it takes samples, and by a seed it refuses
+//! them, fails, talks nonsense, says nothing or is away for a while. What it took and
+//! what it refused is known afterwards, sample by sample.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::periods::{Periods, periods};
+use crate::mix::mix;
+use crate::receiver::{Sample, decompress, labels_of, samples_of};
+
+/// Longest time until an answer.
+const MOST_DELAY: Duration = Duration::from_millis(50);
+
+/// Largest body that it takes, in bytes.
+const MOST_BYTES: usize = 16 << 20;
+
+/// How a receiver is for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// It takes what is in order.
+    Well,
+    /// 400 for all: what is sent now is lost.
+    Refuses,
+    /// 429, and when to come again.
+    Throttles,
+    /// 500.
+    Fails,
+    /// It takes what is sent, and then answers 500.
+    TakesAndFails,
+    /// What it answers is no response.
+    Garbage,
+    /// It never answers.
+    Silent,
+    /// Nobody is there.
+    Away,
+}
+
+impl Mood {
+    const ILL: [Mood; 7] = [
+        Mood::Refuses,
+        Mood::Throttles,
+        Mood::Fails,
+        Mood::TakesAndFails,
+        Mood::Garbage,
+        Mood::Silent,
+        Mood::Away,
+    ];
+}
+
+/// What a receiver says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A response.
+    Status {
+        /// Its status.
+        status: u16,
+        /// When to come again.
+        retry_after: Option<Duration>,
+    },
+    /// No response: why.
+    Broken(&'static str),
+}
+
+/// Number of a series, in the order in which they came.
+pub type SeriesId = usize;
+
+/// A receiver.
+#[derive(Debug)]
+pub struct Receiver {
+    seed: u64,
+    began: Instant,
+    moods: Periods<Mood>,
+    requests: u64,
+    /// By their labels, encoded.
+    known: HashMap<Box<[u8]>, SeriesId>,
+    /// Labels of all series.
+    pub series: Vec<Vec<(String, String)>>,
+    /// What it has, by series.
+    pub stored: Vec<Vec<Sample>>,
+    /// What it has refused, by series.
+    pub refused: Vec<Vec<Sample>>,
+    /// What was not in order.
+    pub complaints: Vec<String>,
+}
+
+impl Receiver {
+    /// A receiver that is ill so many times an hour within a length of time from now
+    /// on, each time in another way and for some seconds to some minutes.
+    ///
+    /// # Panics
+    /// This is no task of a tokio runtime with time.
+    pub fn new(seed: u64, length: Duration, ill: f64) -> Receiver {
+        let draw = |number: u64| Mood::ILL[(number % Mood::ILL.len() as u64) as usize];
+        Receiver {
+            seed,
+            began: Instant::now(),
+            moods: periods(mix(&[seed, 17]), length, ill, Mood::Well, draw),
+            requests: 0,
+            known: HashMap::new(),
+            series: Vec::new(),
+            stored: Vec::new(),
+            refused: Vec::new(),
+            complaints: Vec::new(),
+        }
+    }
+
+    /// How long it takes for the next answer, and how it is then.
+    pub fn begin(&mut self) -> (Duration, Mood) {
+        self.requests += 1;
+        let most = MOST_DELAY.as_millis() as u64;
+        let delay = Duration::from_millis(mix(&[self.seed, self.requests]) % (most + 1));
+        (delay, self.moods.at(self.began.elapsed() + delay))
+    }
+
+    /// Requests that came.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Takes the body of a request, or does not, and answers; nothing if it never does.
+    pub fn take(&mut self, body: &[u8], mood: Mood) -> Option<Said> {
+        let status = |status| Some(Said::Status { status, retry_after: None });
+        match mood {
+            Mood::Well => status(if self.store(body, true) { 204 } else { 400 }),
+            Mood::Refuses => {
+                self.store(body, false);
+                status(400)
+            }
+            Mood::Throttles => {
+                let seconds = mix(&[self.seed, self.requests, 1]) % 20;
+                let retry_after = Some(Duration::from_secs(seconds));
+                Some(Said::Status { status: 429, retry_after })
+            }
+            Mood::Fails => status(500),
+            Mood::TakesAndFails => {
+                self.store(body, true);
+                status(500)
+            }
+            Mood::Garbage => Some(Said::Broken("invalid HTTP version parsed")),
+            Mood::Silent => None,
+            Mood::Away => Some(Said::Broken("Connection refused (os error 111)")),
+        }
+    }
+
+    /// Notes all samples as stored or as refused. False if something is not in order.
+    fn store(&mut self, body: &[u8], is_stored: bool) -> bool {
+        let before = self.complaints.len();
+        let result = decompress(body, MOST_BYTES).and_then(|bytes| {
+            samples_of(&bytes, |labels, sample| self.append(labels, sample, is_stored))
+        });
+        self.complaints.extend(result.err());
+        self.complaints.len() == before
+    }
+
+    fn append(&mut self, labels: &[u8], sample: Sample, is_stored: bool) {
+        let id = match self.known.get(labels) {
+            Some(id) => *id,
+            None => {
+                let id = self.series.len();
+                let parsed = labels_of(labels);
+                self.complaints.extend(parsed.as_ref().err().cloned());
+                self.series.push(parsed.unwrap_or_default());
+                self.stored.push(Vec::new());
+                self.refused.push(Vec::new());
+                self.known.insert(labels.into(), id);
+                id
+            }
+        };
+        if !is_stored {
+            self.refused[id].push(sample);
+            return;
+        }
+        match self.stored[id].last() {
+            // Sent again, since the answer was none.
+            Some(last) if last == &sample => {}
+            Some(last) if last.timestamp >= sample.timestamp => {
+                let labels = &self.series[id];
+                self.complaints.push(format!("{labels:?}: {sample:?} comes after {last:?}"));
+            }
+            _ => self.stored[id].push(sample),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Names in expressions: the metrics that they stand for, and what to say of
+//! those that stand for none.
+
+use pmderive_runtime::model::{PmStatus, ValueType};
+use rustc_hash::FxHashMap;
+
+use super::typed::{TypedId, TypedKind};
+use super::{Checked, Checker, Reported, constant_desc};
+use crate::bind::{Name, Names};
+use crate::diag::{Code, Diagnostic};
+use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
+use crate::syntax::{has_same_words, name_mistake};
+use crate::text::Span;
+
+/// Words that are values in other languages, in small letters, and what to
+/// write in their place.
+const VALUES: [(&str, &str); 10] = [
+    ("true", "1"),
+    ("false", "0"),
+    ("yes", "1"),
+    ("no", "0"),
+    ("pi", "3.141592653589793"),
+    ("null", "novalue()"),
+    ("none", "novalue()"),
+    ("nil", "novalue()"),
+    ("nan", "novalue()"),
+    ("na", "novalue()"),
+];
+
+/// A difference that is a metric's name with a hyphen in it: `mem.util-free`.
+pub(super) struct Hyphenated {
+    /// Where the whole name stands.
+    span: Span,
+    /// The name that is meant.
+    meant: String,
+    written: String,
+}
+
+/// The names with hyphens in an expression, by the first of their two parts that
+/// is unknown. The other one, if it is unknown too, is there without a name.
+pub(super) fn hyphenated(
+    expr: &Expr,
+    names: &Names,
+    suggest: &dyn Fn(&str) -> Option<String>,
+) -> FxHashMap<ExprId, Option<Hyphenated>> {
+    let mut found = FxHashMap::default();
+    let unknown =
+        |name: &str| matches!(names.get(name), Name::Unknown(_)) && !names.is_novalue(name);
+    for (_, node) in expr.nodes() {
+        let NodeKind::Binary { op: BinaryOp::Sub, op_span, left, right } = &node.kind else {
+            continue;
+        };
+        let (NodeKind::Metric(first), NodeKind::Metric(second)) =
+            (&expr.node(*left).kind, &expr.node(*right).kind)
+        else {
+            continue;
+        };
+        let (start, end) = (expr.node(*left).span, expr.node(*right).span);
+        let touch = start.end == op_span.start && op_span.end == end.start;
+        if !touch || !unknown(first) && !unknown(second) {
+            continue;
+        }
+        let written = format!("{first}-{second}");
+        let Some(meant) = suggest(&written).filter(|meant| has_same_words(meant, &written)) else {
+            continue;
+        };
+        let name = Hyphenated { span: start.to(end), meant, written };
+        let (told, silent) = if unknown(first) { (*left, *right) } else { (*right, *left) };
+        found.insert(told, Some(name));
+        if unknown(first) && unknown(second) {
+            found.insert(silent, None);
+        }
+    }
+    found
+}
+
+impl Checker<'_> {
+    /// Reports a name with a hyphen, if that is what a node is part of.
+    pub(super) fn hyphen(&mut self, id: ExprId) -> Checked<()> {
+        match self.hyphenated.remove(&id) {
+            None => Ok(()),
+            Some(None) => Err(Reported),
+            Some(Some(Hyphenated { span, meant, written })) => {
+                let (left, right) = written.split_once('-').unwrap_or_default();
+                let message = format!("`{written}` is read as `{left} - {right}`");
+                self.report(
+                    Diagnostic::error(Code::UnknownMetric, span, message)
+                        .label(span, "names of metrics have no hyphens")
+                        .meant(span, Some(&meant), ""),
+                )
+            }
+        }
+    }
+
+    pub(super) fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
+        match self.names.get(name) {
+            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Unknown(_) if self.names.is_novalue(name) => {
+                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
+            }
+            Name::Unknown(status) => self.unknown(name, status, span),
+            Name::NoDescriptor(status) => {
+                let message = format!("no metadata for metric `{name}`");
+                let diagnostic = Diagnostic::error(Code::NoDescriptor, span, message);
+                self.report(diagnostic.label(span, status.to_string().to_lowercase()))
+            }
+            Name::Derived => {
+                if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
+                    return Ok(self.push(TypedKind::Metric(desc), desc.into(), span));
+                }
+                let message = format!("`{name}` is a derived metric");
+                self.report(
+                    Diagnostic::error(Code::NestedDerived, span, message)
+                        .label(span, "derived metrics cannot be operands of others")
+                        .help("write its expression here instead, or use --extensions"),
+                )
+            }
+            Name::Nested { desc, definition } => {
+                Ok(self.push(TypedKind::Derived(definition), desc, span))
+            }
+            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
+            Name::Unusable => {
+                let message = format!("`{name}` cannot be used here");
+                self.report(
+                    Diagnostic::error(Code::UnusableOperand, span, message)
+                        .label(span, "there are mistakes in its definition"),
+                )
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &str, status: PmStatus, span: Span) -> Checked<TypedId> {
+        let near = (self.suggest)(name);
+        // A point at the end leaves a group to be named.
+        let is_begun = name.ends_with('.')
+            && near.as_ref().is_some_and(|near| near.starts_with(name) && near.len() > name.len());
+        if status == PmStatus::NONLEAF || is_begun {
+            let message = format!("`{name}` is a group of metrics, not a metric");
+            let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
+                .label(span, "its name goes on");
+            if let Some(near) = near {
+                diagnostic = diagnostic.help(format!("one of the group is `{near}`"));
+            }
+            return self.report(diagnostic);
+        }
+        let message = format!("unknown metric `{name}`");
+        let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
+        let small = name.to_ascii_lowercase();
+        let value = VALUES.iter().find(|(word, _)| *word == small).filter(|_| near.is_none());
+        if let Some((_, meant)) = value {
+            let diagnostic = diagnostic.label(span, "no value has a name of its own");
+            return self.report(match meant.starts_with("novalue") {
+                true => diagnostic.help("`novalue()` is no value, as one branch of `?:`"),
+                false => diagnostic.help("values are numbers").guess(span, *meant),
+            });
+        }
+        let fact = match (&near, name_mistake(name)) {
+            (Some(near), _) if near.eq_ignore_ascii_case(name) => {
+                "the case of letters counts in names".to_owned()
+            }
+            (_, Some(mistake)) => mistake.rule.to_owned(),
+            (_, None) => status.to_string().to_lowercase(),
+        };
+        let otherwise = format!(
+            "no name is like it; where a metric may rightly be missing, write \
+             `defined({name}) ? {name} : novalue()`"
+        );
+        self.report(diagnostic.label(span, fact).meant(span, near.as_deref(), otherwise))
+    }
+}

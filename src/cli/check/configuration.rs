@@ -1,0 +1,95 @@
+//! `check --serve`: everything that a configuration of `serve` names, with the
+//! metadata of a source in place of its hosts.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use super::{CheckArguments, show, sum_up};
+use crate::bind::equivalent_domains::EquivalentDomains;
+use crate::cli::messages::Messages;
+use crate::cli::source::open_metadata;
+use crate::cli::{Outcome, Stop};
+use crate::diag::{Diagnostics, Severity};
+use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
+use crate::fleet::server::Server;
+use crate::fleet::stages;
+
+/// Runs the command.
+pub fn run(
+    path: &Path,
+    arguments: &CheckArguments,
+    messages: &mut Messages,
+) -> Result<Outcome, Stop> {
+    messages.set_words(arguments.diag);
+    let Loaded { plan, sources, mut diagnostics, mut problems, .. } =
+        load_anyway(&Origin::File(path.to_owned()));
+    let mut count = 0;
+    let mut is_offline = false;
+    let mut checked = Ok(());
+    if let Some(plan) = &plan {
+        count = defined(plan, &diagnostics);
+        if diagnostics.errors() == 0 {
+            problems.extend(Server::check(plan).err());
+        }
+        let dialect = plan.config.language.dialect;
+        let metadata = arguments.metadata.metadata.as_deref();
+        checked = match open_metadata(&arguments.source, metadata, dialect, messages) {
+            Ok(Some(mut source)) => with_metadata(plan, &mut *source, &mut diagnostics),
+            Ok(None) => {
+                is_offline = true;
+                for group in &plan.groups {
+                    report_cycles(group.selection.registry(), &mut diagnostics);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+    }
+    let errors = diagnostics.errors();
+    let warnings = diagnostics.len() - errors;
+    show(arguments.format, diagnostics, &sources, &[], messages)?;
+    problems.iter().for_each(|problem| messages.error(problem));
+    // What was found without the source counts even if the source failed.
+    checked?;
+    let errors = errors + problems.len();
+    sum_up(count, errors, warnings, is_offline, messages);
+    Ok(if errors > 0 { Outcome::Mistake } else { Outcome::Good })
+}
+
+/// How many definitions there are, those that were refused included.
+fn defined(plan: &Plan, diagnostics: &Diagnostics) -> usize {
+    let across = plan.fleet.iter().flat_map(|fleet| fleet.definitions.names());
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let groups = || plan.groups.iter().map(|group| group.selection.registry());
+    let refused = errors.filter_map(|one| one.metric.as_deref());
+    let refused = refused.filter(|name| groups().all(|registry| registry.get(name).is_none()));
+    let others: HashSet<&str> = across.chain(refused).collect();
+    plan.groups.iter().map(|group| group.defined).sum::<usize>() + others.len()
+}
+
+/// Checks the definitions of all groups, and those over the fleet.
+fn with_metadata(
+    plan: &Plan,
+    source: &mut dyn MetadataSource,
+    diagnostics: &mut Diagnostics,
+) -> Result<(), SourceError> {
+    let engine = Engine::new(plan.config.language, Backend::Interp)
+        .with_equivalent_domains(EquivalentDomains::of_this_machine());
+    let engine = Arc::new(engine);
+    for group in &plan.groups {
+        let selection: Vec<&Registered> = group.selection.chosen().collect();
+        engine.examine(group.selection.registry(), &selection, source, diagnostics)?;
+    }
+    if let Some(fleet) = &plan.fleet {
+        let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));
+        // What is wrong on the hosts is known already.
+        let mut found = Diagnostics::default();
+        let across = stages::across(&engine, &fleet.definitions, groups, source, &mut found)?;
+        diagnostics.extend(across.of_fleet);
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Applies edits to definition files, or shows them as patches.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use similar::TextDiff;
+
+use crate::cli::messages::{Messages, counted};
+use crate::cli::rewrite::replace;
+use crate::cli::terminal::Purpose;
+use crate::cli::{Outcome, Stop};
+use crate::diag::Diagnostics;
+use crate::diag::fixes::applied;
+use crate::escape;
+use crate::syntax::STANDARD_INPUT;
+use crate::text::{SourceId, SourceMap, stray};
+
+/// How often edits are looked for again once others are applied.
+const MAX_ROUNDS: usize = 50;
+
+/// What files are to become.
+#[derive(Default)]
+pub struct Fixing {
+    /// Texts with edits, by the names of their files.
+    texts: HashMap<Arc<str>, Arc<str>>,
+    /// Texts before.
+    before: HashMap<Arc<str>, Arc<str>>,
+    /// Edits so far.
+    count: usize,
+    rounds: usize,
+}
+
+impl Fixing {
+    /// An empty map of texts in which files have their edits already.
+    pub fn sources(&self) -> SourceMap {
+        SourceMap::with_unsaved(self.texts.clone())
+    }
+
+    /// Applies what is offered for these texts. False if nothing is, or too often.
+    pub fn apply(&mut self, found: &Diagnostics, texts: &[SourceId], sources: &SourceMap) -> bool {
+        self.rounds += 1;
+        if self.rounds > MAX_ROUNDS {
+            return false;
+        }
+        let mut is_changed = false;
+        for text in texts {
+            let file = sources.get(*text);
+            // What stands on standard input cannot be written there.
+            if &*file.name == STANDARD_INPUT || !Path::new(&*file.name).is_file() {
+                continue;
+            }
+            let Some((after, count)) = applied(found, *text, sources) else { continue };
+            self.before.entry(Arc::clone(&file.name)).or_insert_with(|| Arc::clone(&file.text));
+            self.texts.insert(Arc::clone(&file.name), after.into());
+            self.count += count;
+            is_changed = true;
+        }
+        is_changed
+    }
+
+    /// The files that change, in the order of their names.
+    fn changes(&self) -> Vec<(&Arc<str>, &Arc<str>, &Arc<str>)> {
+        let mut changes: Vec<_> = self
+            .before
+            .iter()
+            .filter_map(|(name, before)| Some((name, before, self.texts.get(name)?)))
+            .filter(|(_, before, after)| before != after)
+            .collect();
+        changes.sort();
+        changes
+    }
+
+    /// Writes the files, and says how many edits there were.
+    pub fn write(&self, messages: &Messages) -> Outcome {
+        let changes = self.changes();
+        let mut outcome = Outcome::Good;
+        for (name, _, after) in &changes {
+            if let Err(error) = replace(Path::new(&***name), &stray::encoded(after)) {
+                messages.error(&format_args!("cannot write {name}: {error}"));
+                outcome = Outcome::SourceFailed;
+            }
+        }
+        if !changes.is_empty() {
+            let (edits, files) = (counted(self.count, "edit"), counted(changes.len(), "file"));
+            messages.line(&format_args!("{edits} in {files}"));
+        }
+        outcome
+    }
+
+    /// Prints patches; nothing is written.
+    pub fn show(&self, messages: &Messages) -> Result<Outcome, Stop> {
+        let changes = self.changes();
+        for (name, before, after) in &changes {
+            let diff = TextDiff::from_lines(&***before, &***after);
+            let name = escape::line(name.as_bytes());
+            let patch = diff.unified_diff().header(&name, &name).to_string();
+            messages.output(Purpose::Exact).print(stray::encoded(&patch))?;
+        }
+        Ok(if changes.is_empty() { Outcome::Good } else { Outcome::Failed })
+    }
+}

@@ -1,0 +1,341 @@
+//! `pmderive check`: shows every mistake in definitions and expressions.
+//!
+//! With a source it checks everything that evaluation would need; without one,
+//! what the texts alone tell. Definitions over a fleet are checked beside those of
+//! its hosts, for which the source stands.
+
+mod changed;
+#[cfg(feature = "fleet")]
+mod configuration;
+mod fixing;
+#[cfg(feature = "fleet")]
+mod over_fleet;
+mod settings;
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use pmderive_runtime::source::MetadataSource;
+
+use crate::bind::equivalent_domains::EquivalentDomains;
+use crate::diag::json::to_json;
+use crate::diag::{Code, Diagnostics, Severity, page};
+use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
+use crate::report::findings::Report;
+use crate::text::{SourceId, SourceMap};
+
+use super::args::{
+    DefinitionArguments, DiagWords, FindingsFormat, MetadataArguments, SourceArguments,
+};
+use super::definitions::Definitions;
+use super::messages::{Messages, counted};
+use super::missing::{LeftOut, Missing};
+use super::positional::PositionalArguments;
+use super::source::open_metadata;
+use super::terminal::{Purpose, RawArgument};
+use super::{Outcome, Stop};
+use changed::Changed;
+use fixing::Fixing;
+use settings::{Settings, settings};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Where metrics come from; without it, what needs their metadata is not checked.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Definitions over a fleet.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub fleet: super::fleet::FleetArguments,
+    /// Check this configuration of `serve`, and all definitions that it names.
+    #[cfg(feature = "fleet")]
+    #[arg(
+        long, value_name = "FILE",
+        conflicts_with_all = [
+            "configs", "arguments", "expressions", "fleet", "targets", "lint", "fix", "diff",
+            "changed_since"
+        ]
+    )]
+    pub serve: Option<std::path::PathBuf>,
+    /// Choose the form of diagnostics: text goes to standard error, all others to standard
+    /// output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: FindingsFormat,
+    /// Choose the words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
+    /// Warn about definitions that are legal but probably wrong.
+    #[arg(long)]
+    pub lint: bool,
+    /// Write edits into the definition files where nothing else can be meant.
+    #[arg(long)]
+    pub fix: bool,
+    /// Print these edits as patches and write nothing; exit with 1 if there are any.
+    #[arg(long, conflicts_with = "fix")]
+    pub diff: bool,
+    /// Report only what is in files that have changed since a revision of git.
+    #[arg(long, value_name = "REVISION")]
+    pub changed_since: Option<String>,
+    /// Also print the page of each code that was reported.
+    #[arg(long)]
+    pub explain_all: bool,
+    /// Choose what an operand is that the source does not have [default: error; ignore
+    /// in the definitions that come with PCP].
+    #[arg(long, value_enum)]
+    pub missing: Option<Missing>,
+    /// List the definitions that are left out because operands are missing.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// What to check.
+    #[command(flatten)]
+    pub positional: PositionalArguments,
+}
+
+impl CheckArguments {
+    /// True if there is nothing to check.
+    fn is_empty(&self) -> bool {
+        #[cfg(feature = "fleet")]
+        if !self.fleet.fleet.is_empty() {
+            return false;
+        }
+        self.definitions.configs.is_empty() && self.positional.is_empty()
+    }
+
+    /// Where definitions come from, and in which language they are.
+    #[cfg(feature = "fleet")]
+    fn definitions(&self) -> Result<DefinitionArguments, Stop> {
+        super::fleet::refuse_configurations(&self.definitions)?;
+        Ok(self.fleet.definitions(&self.definitions))
+    }
+
+    /// Where definitions come from, and in which language they are.
+    #[cfg(not(feature = "fleet"))]
+    #[allow(clippy::unnecessary_wraps, reason = "with fleets it may fail")]
+    fn definitions(&self) -> Result<DefinitionArguments, Stop> {
+        Ok(self.definitions.clone())
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    #[cfg(feature = "fleet")]
+    if let Some(path) = &arguments.serve {
+        return configuration::run(path, arguments, messages);
+    }
+    if arguments.is_empty() {
+        return Err(Stop::Usage(
+            "nothing to check: give a definition file or an expression".to_owned(),
+        ));
+    }
+    messages.set_words(arguments.diag);
+    let settings = settings(arguments, messages)?;
+    let (metadata, dialect) =
+        (settings.metadata.as_deref(), settings.definitions.language().dialect);
+    let opened = open_metadata(&arguments.source, metadata, dialect, messages);
+    let is_offline = matches!(opened, Ok(None));
+    let (mut source, failure) = match opened {
+        Ok(source) => (source, None),
+        Err(error) => (None, Some(error)),
+    };
+    let mut fixing = Fixing::default();
+    let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+    if arguments.fix || arguments.diff {
+        loop {
+            let Checked { definitions, diagnostics, .. } = &checked;
+            let texts = definitions.own_texts();
+            if !fixing.apply(diagnostics, &texts, &definitions.sources) {
+                break;
+            }
+            checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+        }
+        if arguments.diff {
+            // What is in the files is what is told.
+            let files = Fixing::default();
+            checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
+        }
+    }
+    let Checked { definitions, mut diagnostics, warnings, left_out, count, .. } = checked;
+    definitions.warn_of_system_mistakes(messages);
+    warnings.iter().for_each(|warning| messages.warning(warning));
+    if let Some(revision) = &arguments.changed_since {
+        let own = definitions.own_texts();
+        let file = own.first().map_or(".", |text| &*definitions.sources.get(*text).name);
+        let changed = Changed::since(revision, Path::new(file))?;
+        changed.keep(&own, &definitions.sources, &mut diagnostics);
+    }
+    let errors = diagnostics.errors();
+    let warnings = diagnostics.len() - errors;
+    let mut outcome = if errors > 0 { Outcome::Mistake } else { Outcome::Good };
+    let codes: BTreeSet<Code> = diagnostics.iter().map(|one| one.code).collect();
+    let own = definitions.own_texts();
+    show(arguments.format, diagnostics, &definitions.sources, &own, messages)?;
+    if arguments.explain_all {
+        codes.into_iter().for_each(|code| messages.lines(&[&page(code)]));
+    }
+    left_out.tell(arguments.verbose, messages);
+    if arguments.fix {
+        outcome = outcome.max(fixing.write(messages));
+    } else if arguments.diff {
+        outcome = outcome.max(fixing.show(messages)?);
+    }
+    // What was found without the source counts even if the source failed.
+    if let Some(failure) = failure {
+        return Err(failure.into());
+    }
+    sum_up(count, errors, warnings, is_offline, messages);
+    Ok(outcome)
+}
+
+/// Says how many definitions have how many mistakes.
+fn sum_up(count: usize, errors: usize, warnings: usize, is_offline: bool, messages: &Messages) {
+    if is_offline {
+        messages.note(
+            &"names, types, semantics, units and instance domains of operands were not checked: \
+              that needs a source (-h, -a, -L or --metadata)",
+        );
+    }
+    let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));
+    if warnings > 0 {
+        summary = format!("{summary}, {}", counted(warnings, "warning"));
+    }
+    messages.note(&summary);
+}
+
+/// Definitions, and what is wrong with them.
+struct Checked {
+    definitions: Definitions,
+    diagnostics: Diagnostics,
+    warnings: Vec<String>,
+    left_out: LeftOut,
+    count: usize,
+}
+
+/// Checks once, with the edits so far.
+fn check(
+    arguments: &CheckArguments,
+    settings: &Settings,
+    source: &mut Option<Box<dyn MetadataSource>>,
+    has_source: bool,
+    fixing: &Fixing,
+) -> Result<Checked, Stop> {
+    let (mut definitions, others) = Definitions::read_positional(
+        &settings.definitions,
+        &arguments.positional,
+        fixing.sources(),
+    );
+    definitions.select_all();
+    let (names, expressions): (Vec<&String>, Vec<&String>) =
+        others.into_iter().partition(|text| definitions.defines(text));
+    for text in &expressions {
+        definitions.select_expression(text);
+    }
+    let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
+    if arguments.diag == DiagWords::Full {
+        diagnostics = diagnostics.without_consequences();
+    }
+    let count = count(&definitions, &diagnostics, expressions.len());
+    #[cfg(feature = "fleet")]
+    let over_fleet = over_fleet::OverFleet::read(arguments, &mut definitions, &mut diagnostics)?;
+    #[cfg(feature = "fleet")]
+    let count = count + over_fleet.defined();
+    let selection = definitions.selection();
+    #[cfg(feature = "fleet")]
+    let selection = over_fleet.and_on_hosts(selection, &definitions.registry);
+    let language = settings.definitions.language();
+    let Definitions { sources, registry, .. } = &definitions;
+    let mut warnings = Vec::new();
+    let examination = match source {
+        Some(source) => {
+            let engine = Engine::new(language, Backend::Interp)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine());
+            let examination =
+                engine.examine(registry, &selection, &mut **source, &mut diagnostics)?;
+            warnings.extend(engine.take_warning());
+            missing_instances(&selection, &examination, sources, &mut **source, &mut diagnostics)?;
+            #[cfg(feature = "fleet")]
+            over_fleet.check(engine, registry, &mut **source, &mut diagnostics)?;
+            Some(examination)
+        }
+        None => {
+            if has_source {
+                report_cycles(registry, &mut diagnostics);
+            }
+            None
+        }
+    };
+    let of_system = definitions.own_of_system();
+    let left_out = LeftOut::take(&mut diagnostics, sources, |one| match arguments.missing {
+        Some(missing) => missing,
+        None if of_system.contains(&one.span.source) => Missing::Ignore,
+        None => Missing::Error,
+    });
+    if settings.lint {
+        lint_expressions(&selection, examination.as_ref(), sources, &mut diagnostics);
+        let named = names.iter().filter_map(|name| registry.get(name.trim()));
+        let unnamed = selection.iter().filter(|one| !one.is_named).copied();
+        let wanted: Vec<&Registered> = named.chain(unnamed).collect();
+        lint_definitions(registry, &selection, &wanted, &mut diagnostics);
+    }
+    // Without metadata most lints are silent.
+    let are_all_found = settings.lint && examination.is_some();
+    let own = definitions.own_texts();
+    apply_allowances(own, language, are_all_found, sources, &mut diagnostics);
+    settings.levels.apply(&mut diagnostics);
+    Ok(Checked { definitions, diagnostics, warnings, left_out, count })
+}
+
+/// Definitions and expressions, those that were refused included, and lines
+/// that are no definition although one is due.
+fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
+    let registry = &definitions.registry;
+    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let nameless =
+        errors().filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
+    let refused: HashSet<&str> = errors()
+        .filter_map(|diagnostic| diagnostic.metric.as_deref())
+        .filter(|name| registry.get(name).is_none())
+        .collect();
+    definitions.own().count() + refused.len() + nameless + expressions
+}
+
+/// Tells what was found, in one of the forms; `files` are the texts that were
+/// looked at.
+fn show(
+    format: FindingsFormat,
+    mut diagnostics: Diagnostics,
+    sources: &SourceMap,
+    files: &[SourceId],
+    messages: &mut Messages,
+) -> Result<(), Stop> {
+    match format {
+        FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
+        FindingsFormat::Json => {
+            diagnostics.sort();
+            let mut out = messages.output(Purpose::Exact);
+            let written =
+                diagnostics.iter().try_for_each(|one| writeln!(out, "{}", to_json(one, sources)));
+            out.end(written)?;
+        }
+        FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
+            let mut report = Report::default();
+            report.add(diagnostics, sources);
+            report.files = files.iter().map(|text| sources.get(*text).name.to_string()).collect();
+            let document = format.document(&report).unwrap_or_default();
+            messages.output(Purpose::Exact).print(document)?;
+        }
+    }
+    Ok(())
+}

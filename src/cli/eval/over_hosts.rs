@@ -1,0 +1,247 @@
+//! `eval --targets`: samples of all hosts of a file of targets, and of definitions
+//! over them.
+//!
+//! ```text
+//! targets ──► Hosts ── frames ──► Aggregates ──► Sheet ──► renderer
+//! ```
+
+mod hosts;
+mod selected;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::time::TimeZone;
+
+use super::{EvalArguments, Printer, digits, purpose};
+use crate::cli::messages::Messages;
+use crate::cli::samples::time::DEFAULT_INTERVAL;
+use crate::cli::serve::allow_files;
+use crate::cli::{Outcome, Stop};
+use crate::diag::{Diagnostics, Severity};
+use crate::engine::{Compiled, Engine};
+use crate::fleet::aggregates::{Aggregates, Schedule};
+use crate::fleet::config::Limits;
+use crate::fleet::frame::{Event, Frame};
+use crate::fleet::sheet::Sheet;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::world::{Machine, World};
+use hosts::Hosts;
+use selected::Selected;
+
+/// Runs the command.
+pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    refuse_others(arguments)?;
+    let what = &arguments.what;
+    messages.set_words(what.diag);
+    let (selected, mut outcome) = Selected::read(arguments, messages)?;
+    if selected.rows.is_empty() {
+        return Ok(outcome);
+    }
+    allow_files(selected.targets.len()).map_err(Stop::Usage)?;
+    let interval = what.time.interval.unwrap_or(DEFAULT_INTERVAL);
+    let deadline = arguments.deadline.unwrap_or(DEFAULT_DEADLINE);
+    let samples = what.samples.unwrap_or(1);
+    let backend = what.backend.for_evaluations(Some(samples));
+    let limits = Limits::default();
+    let engine = Engine::new(selected.language(), backend).with_kind_limit(limits.kinds);
+    let engine = Arc::new(engine);
+    let schedule = Schedule { interval, grace: Duration::ZERO };
+    let across = Arc::clone(&selected.across);
+    let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| 0);
+    aggregates.set_targets(&selected.targets);
+    let group = selected.group(interval, deadline).map_err(Stop::Usage)?;
+    let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;
+    let output = messages.output(purpose(arguments.format));
+    let zone = what.time.zone.timezone.as_deref().map(zone).transpose()?;
+    let escaping = output.escaping();
+    let (several, digits) = (samples > 1, digits(arguments));
+    let renderer = arguments.format.renderer(several, arguments.why, zone, escaping, digits);
+    let mut printer = Printer { renderer, buffer: String::new(), output };
+    printer.begin()?;
+    let mut run = Run {
+        sheet: Sheet::new(selected.rows.clone()),
+        selected: &selected,
+        told: Told::default(),
+        messages,
+        answered: false,
+    };
+    let mut left = samples;
+    // Differences need samples before the first one.
+    let mut primes: Option<u64> = None;
+    let begun = Instant::now();
+    for number in 0.. {
+        let (slot, at) = (Slot(number), Machine::now());
+        let frames = run.sample(slot, &mut hosts, &mut aggregates)?;
+        let of_fleet = aggregates.finish_at(slot, at);
+        outcome = outcome.max(run.tell(&hosts, &mut aggregates));
+        let primes = *primes.get_or_insert_with(|| {
+            u64::from(hosts.need_two_samples()) + u64::from(aggregates.needs_two_slots())
+        });
+        if number >= primes {
+            let taken = run.show(at, &frames, &of_fleet, &mut printer);
+            outcome = outcome.max(taken.map_err(|stop| stop.after(outcome))?);
+            left -= 1;
+        }
+        if left == 0 {
+            break;
+        }
+        let next = interval.saturating_mul(u32::try_from(number + 1).unwrap_or(u32::MAX));
+        std::thread::sleep((begun + next).saturating_duration_since(Instant::now()));
+    }
+    Ok(if run.answered { outcome } else { outcome.max(Outcome::SourceFailed) })
+}
+
+/// How long a host may take unless the arguments say otherwise.
+const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Refuses options that choose other sources, or parts of them.
+fn refuse_others(arguments: &EvalArguments) -> Result<(), Stop> {
+    let what = &arguments.what;
+    let wrong = |text: &str| Err(Stop::Usage(text.to_owned()));
+    if arguments.fleet.targets.is_empty() {
+        return wrong("which hosts? --fleet goes with --targets FILE");
+    }
+    if what.source.is_given() {
+        return wrong("--targets names the hosts: -h, -a and -L cannot be given beside it");
+    }
+    if arguments.reverse || what.follow.is_given() || !what.time.window.is_empty() {
+        return wrong("--targets is of live hosts: -S, -T, -A, -O, --follow and --reverse are not");
+    }
+    if what.time.zone.hostzone {
+        return wrong("hosts have several zones: give one with -Z");
+    }
+    Ok(())
+}
+
+fn zone(text: &str) -> Result<TimeZone, Stop> {
+    TimeZone::parse_strict(text).map_err(|error| Stop::Usage(error.to_string()))
+}
+
+/// What was told of hosts.
+#[derive(Default)]
+struct Told {
+    /// For each host that fails, how.
+    failing: std::collections::BTreeMap<Box<str>, Arc<str>>,
+    /// What was compiled for kinds of hosts of which all was told.
+    compiled: HashSet<usize>,
+    mistakes: HashSet<(String, u32)>,
+    /// What is wrong with each row, on the first host where something is.
+    of_rows: Vec<(Box<str>, String)>,
+}
+
+/// Samples, one after the other.
+struct Run<'r> {
+    sheet: Sheet,
+    selected: &'r Selected,
+    told: Told,
+    messages: &'r mut Messages,
+    /// Some host has answered.
+    answered: bool,
+}
+
+impl Run<'_> {
+    /// Fetches all hosts; gives their frames by name.
+    fn sample(
+        &mut self,
+        slot: Slot,
+        hosts: &mut Hosts,
+        aggregates: &mut Aggregates,
+    ) -> Result<Vec<Frame>, Stop> {
+        let sampled = hosts.sample(slot);
+        for frame in &sampled.frames {
+            self.told.failing.remove(&frame.target.name);
+            aggregates.frame(frame);
+            self.answered = true;
+        }
+        for (target, words) in sampled.failed {
+            aggregates.failed(&target, slot);
+            let before = self.told.failing.insert(target.name.clone(), Arc::clone(&words));
+            if before.is_none_or(|before| before != words) {
+                match words.starts_with(&*target.name) {
+                    true => self.messages.error(&words),
+                    false => self.messages.error(&format_args!("{}: {words}", target.name)),
+                }
+            }
+        }
+        Ok(sampled.frames)
+    }
+
+    /// Tells what is wrong with definitions on hosts and over the fleet, each once.
+    fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> Outcome {
+        let mut outcome = match self.told.failing.is_empty() {
+            true => Outcome::Good,
+            false => Outcome::Failed,
+        };
+        for (host, compiled) in hosts.compiled() {
+            if self.told.compiled.insert(Arc::as_ptr(compiled).addr()) {
+                self.of_hosts(host, compiled);
+            }
+            let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
+            outcome = outcome.max(if is_whole { Outcome::Good } else { Outcome::Failed });
+        }
+        let of_fleet = aggregates.diagnostics().clone();
+        if of_fleet.errors() > 0 {
+            outcome = Outcome::Failed;
+        }
+        self.messages.diagnostics(of_fleet, &self.selected.definitions.sources);
+        for warning in aggregates.take_warnings() {
+            self.messages.warning(&warning);
+        }
+        outcome
+    }
+
+    /// Tells what is wrong with definitions on hosts like this one.
+    fn of_hosts(&mut self, host: &str, compiled: &Compiled) {
+        let found = compiled.diagnostics().clone();
+        let mut found = self.selected.definitions.without_hidden_ones_of_system(found);
+        for one in found.iter().filter(|one| one.severity == Severity::Error) {
+            let name = match &one.metric {
+                Some(name) => name.clone(),
+                None => self.selected.text_of(one.span),
+            };
+            self.told.of_rows.push((name, one.message.clone()));
+        }
+        let mistakes = &mut self.told.mistakes;
+        found.retain(|one| mistakes.insert((one.message.clone(), one.span.start)));
+        if !found.is_empty() {
+            self.messages.line(&format_args!("on {host} and hosts like it:"));
+            let found: Diagnostics = found;
+            self.messages.diagnostics(found, &self.selected.definitions.sources);
+        }
+    }
+
+    /// Prints a sample.
+    fn show(
+        &mut self,
+        at: Nanos,
+        frames: &[Frame],
+        of_fleet: &[Event],
+        printer: &mut Printer,
+    ) -> Result<Outcome, Stop> {
+        let seconds = i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX);
+        let time = Timestamp::new(seconds, (at.0 % 1_000_000_000) as i64);
+        let fleet = of_fleet.iter().find_map(|event| match event {
+            Event::Frame(frame) => Some(frame),
+            Event::Stale(_) => None,
+        });
+        let of_rows = &self.told.of_rows;
+        let mistake = |row: &str| {
+            let found = of_rows.iter().find(|(name, _)| **name == *row);
+            found.map(|(_, mistake)| mistake.clone())
+        };
+        let mut outcome = Outcome::Good;
+        self.sheet.show(time, frames, fleet, mistake, |shown| {
+            use crate::engine::Finding;
+            for (_, finding) in shown.findings() {
+                if let Finding::Failed(_) | Finding::Unusable(..) = finding {
+                    outcome = Outcome::Failed;
+                }
+            }
+            printer.print(shown)
+        })?;
+        Ok(outcome)
+    }
+}

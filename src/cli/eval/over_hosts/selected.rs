@@ -1,0 +1,148 @@
+//! What `eval --targets` is to show: metrics of each host, and definitions over all.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cli::definitions::Definitions;
+use crate::cli::eval::EvalArguments;
+use crate::cli::fleet::{across, is_over_fleet, name_of};
+use crate::cli::messages::Messages;
+use crate::cli::positional::refuse_files;
+use crate::cli::{Outcome, Stop};
+use crate::dialect::Language;
+use crate::engine::{Registered, Selection, needed};
+use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
+use crate::fleet::config::Access;
+use crate::fleet::plan::{Export, Group, connect_options};
+use crate::fleet::sheet::Row;
+use crate::fleet::stages::operands_of;
+use crate::fleet::target::Target;
+use crate::text::Span;
+
+/// What is to be shown, and what that takes.
+pub struct Selected {
+    /// Definitions of hosts, and what of them was chosen.
+    pub definitions: Definitions,
+    /// What stands over the fleet.
+    pub across: Arc<aggregates::Definitions>,
+    /// The hosts.
+    pub targets: Vec<Arc<Target>>,
+    /// What is shown, in order.
+    pub rows: Vec<Row>,
+}
+
+impl Selected {
+    /// Reads definitions and hosts, and chooses what the arguments name; what is wrong
+    /// is told, and makes the outcome. Nothing may be chosen then.
+    ///
+    /// # Errors
+    /// There is nothing to evaluate, or there are no hosts.
+    pub fn read(
+        arguments: &EvalArguments,
+        messages: &mut Messages,
+    ) -> Result<(Selected, Outcome), Stop> {
+        let what = &arguments.what;
+        let mut definitions = Definitions::read(&arguments.fleet.definitions(&what.definitions));
+        refuse_files(&what.metrics, &definitions.registry)?;
+        let mut found = std::mem::take(&mut definitions.diagnostics);
+        let language = definitions.registry.language();
+        let sources = &mut definitions.sources;
+        let fleet = arguments.fleet.read(language, sources, &mut found);
+        let targets = arguments.fleet.read_targets(sources, &mut found)?;
+        match (what.metrics.is_empty(), arguments.fleet.fleet.is_empty()) {
+            (true, true) => definitions.select_all(),
+            (true, false) => {}
+            (false, _) => definitions.select(&what.metrics),
+        }
+        found.extend(std::mem::take(&mut definitions.diagnostics));
+        definitions.warn_of_system_mistakes(messages);
+        let is_over = |one: &Registered| is_over_fleet(one, &fleet) || is_counted(one);
+        let mut rows = Vec::new();
+        let mut wanted: Vec<&Registered> = Vec::new();
+        for one in definitions.selection() {
+            let name = Arc::clone(&one.name);
+            rows.push(match one.is_named || !is_over(one) {
+                true => Row::OfHosts(name),
+                false => {
+                    wanted.extend(name_of(one).and_then(|name| fleet.get(name)));
+                    Row::OfFleet(name)
+                }
+            });
+        }
+        if what.metrics.is_empty() {
+            let all = fleet.definitions();
+            rows.extend(all.iter().map(|one| Row::OfFleet(Arc::clone(&one.name))));
+            wanted.extend(fleet.all());
+        }
+        let mut expressions = definitions.take_expressions(is_over);
+        // The names of definitions are chosen as such.
+        expressions.retain(|one| {
+            !is_counted(one) && name_of(one).is_none_or(|name| fleet.get(name).is_none())
+        });
+        // Hosts need not compute what nobody asked for.
+        wanted.extend(expressions.iter().map(|one| &**one));
+        let names: HashSet<&str> =
+            needed(&fleet, &wanted).into_iter().map(|one| &*one.name).collect();
+        let used =
+            fleet.with_expressions(|one| names.contains(&*one.name).then(|| (*one.expr).clone()));
+        let hosts = HostMetrics::of_groups([&definitions.registry]).and_others();
+        let across = across(&used, &expressions, &hosts, &targets, &mut found);
+        let outcome = if found.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+        messages.diagnostics(found, &definitions.sources);
+        if outcome == Outcome::Good && rows.is_empty() {
+            return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
+        }
+        if outcome == Outcome::Good && targets.is_empty() {
+            return Err(Stop::Usage("there are no targets in these files".to_owned()));
+        }
+        if targets.is_empty() {
+            rows.clear();
+        }
+        Ok((Selected { definitions, across, targets, rows }, outcome))
+    }
+
+    /// The language of the definitions.
+    pub fn language(&self) -> Language {
+        self.definitions.registry.language()
+    }
+
+    /// The hosts as a group.
+    ///
+    /// # Errors
+    /// The environment says something wrong about connections, in words.
+    pub fn group(&self, interval: Duration, deadline: Duration) -> Result<Arc<Group>, String> {
+        let registry = &self.definitions.registry;
+        let mut chosen = self.definitions.selection();
+        let known: HashSet<&str> = chosen.iter().map(|one| &*one.name).collect();
+        let of_fleet = operands_of(&self.across, registry, true);
+        chosen.extend(of_fleet.into_iter().filter(|one| !known.contains(&*one.name)));
+        let exports = (0..chosen.len()).map(|metric| Export { metric, sinks: 1, help: None });
+        let mut options = connect_options(&Access::default(), deadline)?;
+        if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
+            // Each sample asks every host.
+            options.reconnect_delays.clear();
+        }
+        Ok(Arc::new(Group {
+            name: "fleet".into(),
+            interval,
+            deadline,
+            options: Arc::new(options),
+            defined: chosen.len(),
+            exports: exports.collect(),
+            selection: Arc::new(Selection::new(registry, &chosen)),
+        }))
+    }
+
+    /// The text of an expression that a place is in.
+    pub fn text_of(&self, span: Span) -> Box<str> {
+        let selection = self.definitions.selection();
+        let one = selection.iter().find(|one| one.name_span.source == span.source);
+        one.map_or_else(Box::default, |one| Box::from(&*one.name))
+    }
+}
+
+/// True for the name of a number of hosts.
+fn is_counted(one: &Registered) -> bool {
+    name_of(one).is_some_and(of_hosts_counted)
+}

@@ -1,0 +1,101 @@
+//! Definitions over a fleet that `explain` is given or asked for.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::cli::Stop;
+use crate::cli::definitions::Definitions;
+use crate::cli::fleet::{FleetArguments, across, is_over_fleet, name_of};
+use crate::diag::Diagnostics;
+use crate::dialect::Language;
+use crate::engine::{Backend, Engine, Registered, Registry};
+use crate::explain::Explained;
+use crate::fleet::aggregates::{self, HostMetrics};
+use crate::fleet::stages;
+
+/// What stands over the fleet, if there is any.
+pub struct OverFleet {
+    definitions: Option<Arc<aggregates::Definitions>>,
+    /// Names of definitions that are to be explained; all without any.
+    wanted: HashSet<Arc<str>>,
+}
+
+impl OverFleet {
+    /// Reads it, and takes what is over the fleet out of the selection; all of it is
+    /// wanted if nothing was named.
+    ///
+    /// # Errors
+    /// A file of targets cannot be read.
+    pub fn read(
+        arguments: &FleetArguments,
+        is_all: bool,
+        definitions: &mut Definitions,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<OverFleet, Stop> {
+        if !arguments.is_given() {
+            return Ok(OverFleet { definitions: None, wanted: HashSet::new() });
+        }
+        let language = definitions.registry.language();
+        let registry = arguments.read(language, &mut definitions.sources, diagnostics);
+        let targets = arguments.read_targets(&mut definitions.sources, diagnostics)?;
+        let mut expressions = definitions.take_expressions(|one| is_over_fleet(one, &registry));
+        let mut wanted = HashSet::new();
+        // The name of a definition is an expression, too.
+        expressions.retain(|one| {
+            let name = name_of(one).and_then(|name| registry.definition(name));
+            wanted.extend(name.map(|one| Arc::clone(&one.name)));
+            name.is_none()
+        });
+        wanted.extend(expressions.iter().map(|one| Arc::clone(&one.name)));
+        if is_all {
+            wanted.extend(registry.definitions().iter().map(|one| Arc::clone(&one.name)));
+        }
+        let hosts = HostMetrics::of_groups([&definitions.registry]).and_others();
+        let definitions = across(&registry, &expressions, &hosts, &targets, diagnostics);
+        Ok(OverFleet { definitions: Some(definitions), wanted })
+    }
+
+    /// Explains what is wanted of it, with the metadata of a source that stands for
+    /// the hosts.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn explain(
+        &mut self,
+        language: Language,
+        hosts: &Registry,
+        source: &mut dyn MetadataSource,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Vec<Explained>, SourceError> {
+        let Some(definitions) = &self.definitions else { return Ok(Vec::new()) };
+        let engine = Arc::new(Engine::new(language, Backend::Interp));
+        // What is wrong on the hosts is found where that is explained.
+        let mut found = Diagnostics::default();
+        let mut across = stages::across(&engine, definitions, [(hosts, true)], source, &mut found)?;
+        let chosen = definitions.selection().iter().filter(|one| self.wanted.contains(&one.name));
+        let chosen: Vec<&Registered> = chosen.map(|one| &**one).collect();
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        across.aggregates.explain(&chosen, diagnostics)
+    }
+
+    /// A selection with what aggregates take of hosts.
+    pub fn and_operands<'d>(
+        &'d self,
+        mut selection: Vec<&'d Registered>,
+        hosts: &'d Registry,
+    ) -> Vec<&'d Registered> {
+        let Some(definitions) = &self.definitions else { return selection };
+        let needed = definitions.operands_of(|one| self.wanted.contains(&one.name));
+        for one in stages::operands_of(definitions, hosts, true) {
+            let is_new = selection.iter().all(|known| known.name != one.name);
+            if is_new && needed.contains(&&*one.name) {
+                selection.push(one);
+            }
+        }
+        selection
+    }
+}

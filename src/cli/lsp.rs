@@ -1,0 +1,71 @@
+//! `pmderive lsp`: serves an editor over standard input and output.
+//! [`crate::lsp`] is the server; this chooses its source and language.
+
+use clap::Args;
+use lsp_server::Connection;
+use pmderive_runtime::source::SourceError;
+
+use super::args::{LanguageArguments, MetadataArguments, SourceArguments};
+use super::messages::Messages;
+use super::{Outcome, Stop};
+use crate::lsp::{Opener, Options, Source, serve};
+use crate::metadata::RecordedMetadata;
+
+/// Said after the options.
+const NOTES: &str = "\
+Editors start it by themselves; it speaks the language server protocol over standard input and
+output. Without a source it checks what the texts alone tell.";
+
+/// Arguments of `lsp`.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct LspArguments {
+    /// Where metrics come from; without it, what needs their metadata is not checked.
+    #[command(flatten)]
+    source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    metadata: MetadataArguments,
+    /// Language of the files.
+    #[command(flatten)]
+    language: LanguageArguments,
+    /// Speak over standard input and output, as always.
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &LspArguments) -> Result<Outcome, Stop> {
+    let language = arguments.language.chosen();
+    let (connection, threads) = Connection::stdio();
+    let options = Options { language, opener: opener(arguments) };
+    let served = serve(&connection, options);
+    // The writing thread ends when nobody has the connection any more.
+    drop(connection);
+    // A thread that waits for a source that hangs does not keep the process.
+    let read = threads.join();
+    served.map_err(|error| Stop::Usage(error.to_string()))?;
+    read.map_err(|error| Stop::Usage(no_client(&error)))?;
+    Ok(Outcome::Good)
+}
+
+fn no_client(problem: &dyn std::fmt::Display) -> String {
+    format!("the client does not speak the language server protocol: {problem}")
+}
+
+/// Opens the source that was chosen, as often as need be.
+fn opener(arguments: &LspArguments) -> Option<Opener> {
+    let dialect = arguments.language.compat.unwrap_or_default();
+    if let Some(file) = arguments.metadata.metadata.clone() {
+        return Some(Box::new(move || {
+            Ok::<_, SourceError>(Source::Metadata(Box::new(RecordedMetadata::open(&file)?)))
+        }));
+    }
+    let source = arguments.source.clone();
+    source.is_given().then(|| -> Opener {
+        Box::new(move || {
+            let messages = Messages::to_standard_error();
+            Ok(Source::Context(Box::new(source.open(dialect, &messages)?)))
+        })
+    })
+}

@@ -1,0 +1,197 @@
+//! How the options of all commands are arranged: under headings, with `--json`
+//! where JSON is one of the forms, with help by `-h` where that is no host, and
+//! with examples at the end.
+//!
+//! It knows the options by their names only; what they mean is with each command.
+
+use clap::builder::ArgPredicate;
+use clap::{Arg, ArgAction, Command, ValueHint};
+
+use super::examples::{examples, first_steps};
+
+/// Where metrics come from.
+const SOURCE: &str = "Source";
+/// Which samples, and how times are shown.
+const TIME: &str = "Time";
+/// What definitions mean.
+const LANGUAGE: &str = "Language";
+/// What is printed, and where to.
+const OUTPUT: &str = "Output";
+/// What every command has.
+const GENERAL: &str = "General";
+
+/// The headings.
+pub const HEADINGS_IN_ORDER: [&str; 5] = [SOURCE, TIME, LANGUAGE, OUTPUT, GENERAL];
+
+/// Options by heading. What is not listed is about the output.
+const HEADINGS: &[(&str, &[&str])] = &[
+    (
+        SOURCE,
+        &[
+            "host",
+            "archive",
+            "local",
+            "container",
+            "max_expanded",
+            "metadata",
+            "namespace",
+            "uniqnames",
+            "retry",
+            "follow",
+            "nointerp",
+            "targets",
+            "config",
+            "cases",
+            "archives",
+            "batch",
+            "faster",
+        ],
+    ),
+    (
+        TIME,
+        &[
+            "samples", "start", "finish", "align", "origin", "interval", "hostzone", "timezone",
+            "delay", "reverse", "drain", "deadline",
+        ],
+    ),
+    (
+        LANGUAGE,
+        &[
+            "configs",
+            "definitions",
+            "compat",
+            "extensions",
+            "register",
+            "expressions",
+            "backend",
+            "lint",
+            "missing",
+            "fleet",
+            "serve",
+        ],
+    ),
+    (GENERAL, &["max_diagnostics", "color", "quiet", "help", "version"]),
+];
+
+/// Options and arguments whose values a shell can complete.
+const HINTS: &[(&str, ValueHint)] = &[
+    ("archive", ValueHint::AnyPath),
+    ("archives", ValueHint::AnyPath),
+    ("arguments", ValueHint::FilePath),
+    ("cases", ValueHint::FilePath),
+    ("config", ValueHint::FilePath),
+    ("configs", ValueHint::AnyPath),
+    ("definitions", ValueHint::FilePath),
+    ("files", ValueHint::AnyPath),
+    ("fleet", ValueHint::FilePath),
+    ("host", ValueHint::Hostname),
+    ("metadata", ValueHint::FilePath),
+    ("namespace", ValueHint::FilePath),
+    ("nointerp", ValueHint::AnyPath),
+    ("output", ValueHint::AnyPath),
+    ("serve", ValueHint::FilePath),
+    ("targets", ValueHint::FilePath),
+    ("uniqnames", ValueHint::FilePath),
+];
+
+/// Columns of help, at most.
+const WIDTH: usize = 100;
+
+/// The command with all its options arranged.
+pub fn arranged(command: Command) -> Command {
+    let command = command.max_term_width(WIDTH).after_help(first_steps());
+    with_help(command).mut_args(placed).mut_subcommands(|command| {
+        let command = with_json(with_help(command)).mut_args(placed);
+        let notes =
+            [command.get_after_help().map(ToString::to_string), examples(command.get_name())];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        match notes.is_empty() {
+            true => command,
+            false => command.after_help(notes.join("\n\n")),
+        }
+    })
+}
+
+/// Puts an option under its heading.
+fn placed(argument: Arg) -> Arg {
+    let id = argument.get_id().as_str().to_owned();
+    let hint = HINTS.iter().find(|(name, _)| *name == id);
+    let argument = match hint {
+        Some((_, hint)) if argument.get_action().takes_values() => argument.value_hint(*hint),
+        _ => argument,
+    };
+    if argument.is_positional() {
+        return argument;
+    }
+    let heading = HEADINGS.iter().find(|(_, ids)| ids.contains(&&*id));
+    argument.help_heading(heading.map_or(OUTPUT, |(heading, _)| heading))
+}
+
+/// Adds help, by `-h` as well where that is no host.
+fn with_help(command: Command) -> Command {
+    let has_host = command.get_arguments().any(|argument| argument.get_short() == Some('h'));
+    let help = Arg::new("help").short('?').long("help").action(ArgAction::Help);
+    let help = match has_host {
+        true => help.help("Print help"),
+        false => help.help("Print help, as -h does").short_alias('h'),
+    };
+    command.disable_help_flag(true).arg(help.display_order(1000))
+}
+
+/// Adds `--json` for `--format json`.
+fn with_json(command: Command) -> Command {
+    let format = command.get_arguments().find(|argument| argument.get_id() == "format");
+    let forms = format.map(Arg::get_possible_values).unwrap_or_default();
+    if !forms.iter().any(|form| form.get_name() == "json") {
+        return command;
+    }
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).conflicts_with("format");
+    command.arg(json.help("As --format json")).mut_arg("format", |format| {
+        format.default_value_if("json", ArgPredicate::Equals("true".into()), "json")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command_line::command;
+    use super::*;
+
+    #[test]
+    fn what_the_tables_list_exists() {
+        let root = command();
+        let all: Vec<&Command> = root.get_subcommands().chain([&root]).collect();
+        let exists = |id: &str| {
+            all.iter().any(|one| one.get_arguments().any(|argument| argument.get_id() == id))
+        };
+        let listed = HEADINGS.iter().flat_map(|(_, ids)| ids.iter().copied());
+        let is_missing = |id: &&str| !exists(id) && cfg!(feature = "fleet");
+        let missing: Vec<&str> =
+            listed.chain(HINTS.iter().map(|hint| hint.0)).filter(is_missing).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        for argument in all.iter().flat_map(|one| one.get_arguments()) {
+            assert_eq!(
+                argument.get_help_heading().is_none(),
+                argument.is_positional(),
+                "{argument}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_is_a_form() {
+        let forms = |line: &str| {
+            let matches = command().try_get_matches_from(line.split(' ')).ok()?;
+            let (_, matches) = matches.subcommand()?;
+            let mut raw = matches.get_raw("format")?;
+            Some(raw.next()?.to_str()?.to_owned())
+        };
+        for name in ["eval", "export", "check", "explain", "deps"] {
+            assert_eq!(
+                forms(&format!("pmderive {name} --json x")).as_deref(),
+                Some("json"),
+                "{name}"
+            );
+            assert_eq!(forms(&format!("pmderive {name} --json --format json x")), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Explains definitions over a fleet to people: the tree of each, with what every
+//! aggregate takes of hosts, how it groups them, and which rule decided about the
+//! metadata of its values.
+
+use pmderive_runtime::source::SourceError;
+
+use super::aggregate::{Aggregate, Function};
+use super::definitions::Definitions;
+use super::operand::{Kind, Reference};
+use super::partial::MAX_QUANTILE_VALUES;
+use super::source::grouping_of;
+use super::{Aggregates, Evaluation};
+use crate::check::typed::Desc;
+use crate::check::units_name;
+use crate::diag::Diagnostics;
+use crate::engine::Registered;
+use crate::explain::{Explained, Outcome, explain};
+
+impl Aggregates {
+    /// Explains some of the definitions, and those that they need, with the metadata
+    /// that are known; what is wrong with them is reported.
+    ///
+    /// # Errors
+    /// None: the fleet does not fail as a source.
+    pub fn explain(
+        &mut self,
+        chosen: &[&Registered],
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Vec<Explained>, SourceError> {
+        self.evaluation.explain(chosen, diagnostics)
+    }
+}
+
+impl Evaluation {
+    fn explain(
+        &mut self,
+        chosen: &[&Registered],
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Vec<Explained>, SourceError> {
+        let Evaluation { engine, definitions, source, references, .. } = self;
+        // What is wrong is known in the words of fleets.
+        let mut found = Diagnostics::default();
+        let registry = &definitions.registry;
+        let mut explained = explain(engine, registry, chosen, source, &mut found)?.definitions;
+        for one in &mut explained {
+            if let Some(written) = definitions.written.get(&*one.name) {
+                one.text.clone_from(written);
+            }
+        }
+        for node in explained.iter_mut().flat_map(|one| &mut one.nodes) {
+            let aggregates = definitions.aggregates().iter();
+            if let Some(one) = aggregates.into_iter().find(|one| *one.text == *node.title) {
+                node.notes.extend(notes(definitions, one, references[one.operand].as_ref()));
+            }
+            if definitions.unchanged.iter().any(|one| *one.name == *node.title) {
+                node.notes.push(
+                    "1 where the members of a group are those of the sample before; without it \
+                     there is no difference and no rate"
+                        .to_owned(),
+                );
+            }
+            if let Outcome::Typed(Desc { indom: Some(indom), .. }) = node.outcome {
+                node.instances = Some(instances(definitions, grouping_of(indom)));
+            }
+        }
+        diagnostics.extend(self.diagnostics().iter().cloned());
+        Ok(explained)
+    }
+}
+
+/// The instances of a domain of the fleet, in words.
+fn instances(definitions: &Definitions, (grouping, is_of_hosts): (usize, bool)) -> String {
+    let labels = definitions.groupings().get(grouping).map_or(&[][..], |labels| labels);
+    match (is_of_hosts, labels.is_empty()) {
+        (false, _) => format!("by ({})", labels.join(", ")),
+        (true, true) => "of hosts".to_owned(),
+        (true, false) => format!("of hosts, by ({})", labels.join(", ")),
+    }
+}
+
+/// What is to be said of an aggregate: sentences without full stops.
+fn notes(
+    definitions: &Definitions,
+    aggregate: &Aggregate,
+    reference: Option<&Reference>,
+) -> Vec<String> {
+    let operand = &definitions.operands()[aggregate.operand];
+    let name = &operand.name;
+    let mut notes = vec![match (&operand.computed, reference) {
+        (None, Some(reference)) => format!("takes {name} of each host: {}", words(reference)),
+        (Some(_), Some(reference)) => {
+            format!("takes {name}, computed on each host for it: {}", words(reference))
+        }
+        (_, None) => format!("takes {name} of each host, whose metadata are not known"),
+    }];
+    let labels = &definitions.groupings()[aggregate.grouping];
+    notes.push(match (labels.is_empty(), aggregate.function.is_ranked()) {
+        (true, false) => "all hosts are one group, and there is a single value".to_owned(),
+        (true, true) => "all hosts are one group".to_owned(),
+        (false, _) => format!(
+            "a group is the hosts with the same {}: a label of the target, else of the host \
+             itself (pmcd's), else empty",
+            labels.join(" and ")
+        ),
+    });
+    notes.push(rule(aggregate.function, reference));
+    if aggregate.function != Function::Count {
+        notes.push(
+            "the first kind of hosts decides about type and units; values of others are \
+             converted, or left out where that loses something"
+                .to_owned(),
+        );
+    }
+    notes.push(
+        "hosts that failed, were missed, have no value or are left out are not in it; \
+         fleet.hosts.expected, present, failed, missed, no_value and left_out count them"
+            .to_owned(),
+    );
+    notes
+}
+
+/// The rule that decides about the metadata of an aggregate's values.
+fn rule(function: Function, operand: Option<&Reference>) -> String {
+    let is_whole = operand.is_some_and(|one| matches!(one.kind(), Kind::Unsigned | Kind::Signed));
+    match function {
+        Function::Count => "the number of values: U64, instant and a count".to_owned(),
+        Function::Sum if is_whole => "in 64 bits, so that no sum is cut off, and without a value \
+                                      beyond; semantics and units of the operand"
+            .to_owned(),
+        Function::Sum => "in 64 bits; semantics and units of the operand".to_owned(),
+        Function::Avg => "always DOUBLE and instant; units of the operand".to_owned(),
+        Function::Extreme { .. } => "in 64 bits, always instant; units of the operand".to_owned(),
+        Function::Quantile(_) => format!(
+            "always DOUBLE and instant; units of the operand; exact, and without a value of more \
+             than {MAX_QUANTILE_VALUES} values"
+        ),
+        Function::Ranked { k, top } => format!(
+            "the {k} instances of hosts with the {} values of each group, as they are there, in \
+             64 bits",
+            if top { "greatest" } else { "least" }
+        ),
+    }
+}
+
+fn words(reference: &Reference) -> String {
+    let Reference { value_type, semantics, units } = reference;
+    format!("{value_type}, {semantics}, units {}", units_name(units))
+}

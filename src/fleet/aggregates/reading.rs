@@ -1,0 +1,528 @@
+//! Reads an expression over the fleet: which of its parts are aggregates across
+//! hosts, what these take of each host, and what is left for the evaluator.
+//!
+//! What stands in an aggregate with `by` is computed on each host, and so is what
+//! stands in one without, if it has bare metrics of hosts in it and nothing of the
+//! fleet. A difference over time is taken away where the members of a group have
+//! changed: `rate(e)` becomes `rate(e) * unchanged`, where `unchanged` is a metric of
+//! the fleet that has a value of 1 for the groups of which that is not so.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::aggregate::{Aggregate, Function};
+use super::definitions::{HostMetrics, Operand, Unchanged};
+use crate::bind::name_in;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::{Registered, Registry};
+use crate::syntax::ast::{
+    self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, NumberValue, Spanned, Temporal,
+};
+use crate::syntax::{nearest, print_expr};
+use crate::text::Span;
+
+/// Names of labels, as they are written.
+type Written = [Spanned<Box<str>>];
+
+/// Reads definitions over the fleet, those first that others mention.
+pub(super) struct Reader<'r> {
+    registry: &'r Registry,
+    hosts: &'r HostMetrics<'r>,
+    diagnostics: &'r mut Diagnostics,
+    by_text: FxHashMap<Box<str>, usize>,
+    found: Found,
+    /// For each definition the aggregates that it needs, directly or not.
+    used: FxHashMap<Arc<str>, Vec<usize>>,
+}
+
+/// What all definitions together have.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Aggregates, each once.
+    pub aggregates: Vec<Aggregate>,
+    /// What they take of hosts.
+    pub operands: Vec<Operand>,
+    /// The labels of each different `by`.
+    pub groupings: Vec<Box<[Box<str>]>>,
+    /// Each label, where it is written first.
+    pub labels: Vec<Spanned<Box<str>>>,
+    /// Where members have not changed.
+    pub unchanged: Vec<Unchanged>,
+}
+
+/// An expression of which parts are aggregates across hosts.
+struct Parts<'e> {
+    expr: &'e Expr,
+    /// For each node the first one below it: what is below it comes between.
+    first: Vec<usize>,
+    /// The labels of a `by`, by the call that it follows.
+    labels: FxHashMap<ExprId, &'e Written>,
+    /// Operands of aggregates that are computed on each host.
+    on_hosts: FxHashMap<ExprId, Operand>,
+    /// True for all nodes of these.
+    is_on_hosts: Vec<bool>,
+}
+
+/// An aggregate as it stands in an expression.
+struct Call<'e> {
+    function: Function,
+    operand: Operand,
+    span: Span,
+    labels: &'e Written,
+}
+
+impl<'r> Reader<'r> {
+    /// Knows the definitions' names and what hosts have.
+    pub fn new(
+        registry: &'r Registry,
+        hosts: &'r HostMetrics<'r>,
+        diagnostics: &'r mut Diagnostics,
+    ) -> Reader<'r> {
+        let (by_text, found, used) = (FxHashMap::default(), Found::default(), FxHashMap::default());
+        Reader { registry, hosts, diagnostics, by_text, found, used }
+    }
+
+    /// What was found in all definitions.
+    pub fn into_found(self) -> Found {
+        self.found
+    }
+
+    /// The expression over aggregates; none where something is wrong.
+    pub fn definition(&mut self, one: &Registered) -> Option<Expr> {
+        let before = self.diagnostics.len();
+        let mut used: Vec<usize> = Vec::new();
+        if one.is_named && self.hosts.defines(&one.name) {
+            let message = format!("`{}` is a metric of the hosts already", one.name);
+            self.diagnostics.push(
+                Diagnostic::error(Code::FleetOperand, one.name_span, message)
+                    .help("give one of them another name"),
+            );
+        }
+        let expr = self.rewritten(&one.expr, &mut used);
+        if one.is_named {
+            used.sort_unstable();
+            used.dedup();
+            self.used.insert(Arc::clone(&one.name), used);
+            self.diagnostics.name_metric(before, &one.name);
+        }
+        Some(expr).filter(|_| self.diagnostics.len() == before)
+    }
+
+    fn rewritten(&mut self, expr: &Expr, all_used: &mut Vec<usize>) -> Expr {
+        let parts = self.parts(expr);
+        let mut new = Expr::default();
+        let mut moved: Vec<ExprId> = Vec::with_capacity(expr.len());
+        // Nodes with the aggregates that they need, in their order.
+        let mut used: Vec<(usize, usize)> = Vec::new();
+        for (id, node) in expr.nodes() {
+            if parts.is_on_hosts[id.0 as usize] {
+                // The aggregate stands for it.
+                moved.push(ExprId(0));
+                continue;
+            }
+            let span = node.span;
+            let by = parts.labels.get(&id).copied();
+            let mut aggregate = None;
+            let to = match &node.kind {
+                NodeKind::Grouped { operand, .. } => moved[operand.0 as usize],
+                kind => {
+                    if let Some(call) = self.call(kind, by, &parts) {
+                        let at = self.aggregate(call);
+                        aggregate = Some(at);
+                        used.push((id.0 as usize, at));
+                    } else if let Some(labels) = by {
+                        self.not_of_hosts(kind, span, labels);
+                    } else {
+                        let needed = self.check_names(node);
+                        used.extend(needed.iter().map(|at| (id.0 as usize, *at)));
+                    }
+                    match aggregate {
+                        Some(at) => {
+                            let text = self.found.aggregates[at].text.clone();
+                            new.push(NodeKind::Metric(text), span)
+                        }
+                        None => {
+                            let mut kind = kind.clone();
+                            kind.move_operands(|operand| moved[operand.0 as usize]);
+                            new.push(kind, span)
+                        }
+                    }
+                }
+            };
+            let is_difference = matches!(
+                node.kind,
+                NodeKind::Temporal { function: Temporal::Delta | Temporal::Rate, .. }
+            );
+            let unchanged = match is_difference {
+                true => {
+                    let below = parts.first[id.0 as usize];
+                    let start = used.partition_point(|(at, _)| *at < below);
+                    self.unchanged(used[start..].iter().map(|(_, aggregate)| *aggregate))
+                }
+                false => None,
+            };
+            let to = match unchanged {
+                Some(name) => {
+                    let right = new.push(NodeKind::Metric(name), span);
+                    let op = BinaryOp::Mul;
+                    new.push(NodeKind::Binary { op, op_span: span, left: to, right }, span)
+                }
+                None => to,
+            };
+            moved.push(to);
+        }
+        all_used.extend(used.into_iter().map(|(_, aggregate)| aggregate));
+        new
+    }
+
+    /// Finds out what is computed on each host, from the whole to its parts: an
+    /// aggregate in the operand of another belongs to that.
+    fn parts<'e>(&mut self, expr: &'e Expr) -> Parts<'e> {
+        let mut parts = Parts {
+            expr,
+            first: Vec::with_capacity(expr.len()),
+            labels: FxHashMap::default(),
+            on_hosts: FxHashMap::default(),
+            is_on_hosts: vec![false; expr.len()],
+        };
+        for (id, node) in expr.nodes() {
+            let mut below = id.0 as usize;
+            expr.operands(id, |operand| below = below.min(parts.first[operand.0 as usize]));
+            parts.first.push(below);
+            if let NodeKind::Grouped { operand, labels } = &node.kind {
+                parts.labels.insert(*operand, labels);
+            }
+        }
+        for (id, node) in expr.nodes().rev() {
+            let NodeKind::Call { callee, operands, .. } = &node.kind else { continue };
+            let [operand] = operands[..] else { continue };
+            if parts.is_on_hosts[id.0 as usize] || !callee.takes_by() {
+                continue;
+            }
+            let has_by = parts.labels.contains_key(&id);
+            let found = match &expr.node(operand).kind {
+                NodeKind::Metric(name) => self.host_metric(name, expr.node(operand).span),
+                _ if has_by || self.is_of_hosts(&parts, operand) => {
+                    Some(self.host_expression(&parts, operand))
+                }
+                _ => None,
+            };
+            if let Some(found) = found {
+                parts.is_on_hosts[parts.first[operand.0 as usize]..=operand.0 as usize].fill(true);
+                parts.on_hosts.insert(operand, found);
+            }
+        }
+        parts
+    }
+
+    /// True if a name may be that of a metric of hosts, rather than of the fleet.
+    fn is_host_metric(&self, name: &str) -> bool {
+        self.hosts.defines(name) || self.hosts.is_open() && self.registry.get(name).is_none()
+    }
+
+    /// A metric of hosts as an operand.
+    fn host_metric(&self, name: &str, span: Span) -> Option<Operand> {
+        if !self.is_host_metric(name) {
+            return None;
+        }
+        let computed = (!self.hosts.defines(name)).then(|| {
+            let mut expr = Expr::default();
+            expr.push(NodeKind::Metric(name.into()), span);
+            Arc::new(Registered::unnamed(expr, span))
+        });
+        Some(Operand { name: Arc::from(name), computed })
+    }
+
+    /// True for an operand of an aggregate without `by` that has bare metrics of hosts
+    /// in it, and neither aggregates of hosts' metrics nor names of the fleet: what
+    /// else could it mean.
+    fn is_of_hosts(&self, parts: &Parts<'_>, operand: ExprId) -> bool {
+        let mut bare = false;
+        for at in parts.first[operand.0 as usize]..=operand.0 as usize {
+            let node = parts.expr.node(ExprId(at as u32));
+            match &node.kind {
+                NodeKind::Metric(name) if self.is_host_metric(name) => bare = true,
+                NodeKind::Grouped { .. } | NodeKind::Aggregate { .. } => return false,
+                NodeKind::Call { callee, .. } if callee.takes_by() => return false,
+                _ => {}
+            }
+            let is_of_fleet = |(name, _): (&str, Span)| {
+                !self.is_host_metric(name) && self.registry.get(name).is_some()
+            };
+            if name_in(node).is_some_and(is_of_fleet) {
+                return false;
+            }
+        }
+        bare
+    }
+
+    /// An expression as an operand, with what is wrong in it reported.
+    fn host_expression(&mut self, parts: &Parts<'_>, operand: ExprId) -> Operand {
+        let (start, end) = (parts.first[operand.0 as usize], operand.0 as usize);
+        let span = parts.expr.node(operand).span;
+        let before = self.diagnostics.len();
+        let mut expr = Expr::default();
+        let mut names: Vec<&str> = Vec::new();
+        for at in start..=end {
+            let node = parts.expr.node(ExprId(at as u32));
+            if let NodeKind::Grouped { labels, .. } = &node.kind {
+                self.grouped_on_hosts(node.span, labels);
+            }
+            if let Some((name, place)) = name_in(node) {
+                let is_question = matches!(node.kind, NodeKind::Defined(_));
+                if self.is_host_metric(name) {
+                    names.extend((!is_question).then_some(name));
+                } else if self.registry.get(name).is_some() {
+                    self.of_fleet(name, place);
+                } else if !is_question {
+                    self.unknown(name, place);
+                }
+            }
+            let mut kind = node.kind.clone();
+            kind.move_operands(|operand| ExprId(operand.0 - start as u32));
+            expr.push(kind, node.span);
+        }
+        if self.diagnostics.len() == before {
+            if names.is_empty() {
+                let message = "this is the same on each host";
+                self.diagnostics.push(
+                    Diagnostic::error(Code::FleetOperand, span, message)
+                        .label(span, "no metric of the hosts is in it")
+                        .help(
+                            "an aggregate takes what hosts have: a metric of theirs, or an \
+                               expression with one in it",
+                        ),
+                );
+            } else if !self.hosts.has_together(names.iter().copied()) {
+                names.sort_unstable();
+                names.dedup();
+                let message = "no group of hosts has all of these metrics";
+                self.diagnostics.push(
+                    Diagnostic::error(Code::FleetOperand, span, message)
+                        .label(span, format!("needs {} on one host", names.join(", ")))
+                        .help(
+                            "the expression is computed on each host, with the definitions of \
+                               its group",
+                        ),
+                );
+            }
+        }
+        let name: Arc<str> = print_expr(&expr).into();
+        Operand { name, computed: Some(Arc::new(Registered::unnamed(expr, span))) }
+    }
+
+    /// The aggregate across hosts that a node is, if it is one.
+    fn call<'e>(
+        &self,
+        kind: &NodeKind,
+        labels: Option<&'e Written>,
+        parts: &Parts<'_>,
+    ) -> Option<Call<'e>> {
+        let labels = labels.unwrap_or_default();
+        let of = |function| match function {
+            ast::Aggregate::Avg => Function::Avg,
+            ast::Aggregate::Count => Function::Count,
+            ast::Aggregate::Max => Function::Extreme { greatest: true },
+            ast::Aggregate::Min => Function::Extreme { greatest: false },
+            ast::Aggregate::Sum => Function::Sum,
+        };
+        match kind {
+            NodeKind::Aggregate { function, metric } => {
+                let operand = self.host_metric(&metric.value, metric.span)?;
+                Some(Call { function: of(*function), operand, span: metric.span, labels })
+            }
+            NodeKind::Call { callee, literal, operands } => {
+                let id = operands.first()?;
+                let operand = parts.on_hosts.get(id)?.clone();
+                let literal = literal.as_ref().map(|literal| &literal.value);
+                let function = match (callee, literal, callee.name()) {
+                    (Callee::Aggregate(function), ..) => of(*function),
+                    (_, Some(Literal::Rank(k)), "topk") => Function::Ranked { k: *k, top: true },
+                    (_, Some(Literal::Rank(k)), "bottomk") => {
+                        Function::Ranked { k: *k, top: false }
+                    }
+                    (_, Some(Literal::Fraction(q)), "quantile") => {
+                        Function::Quantile(match q.value {
+                            NumberValue::Integer(value) => f64::from(value),
+                            NumberValue::Double(value) => value,
+                        })
+                    }
+                    _ => return None,
+                };
+                Some(Call { function, operand, span: parts.expr.node(*id).span, labels })
+            }
+            _ => None,
+        }
+    }
+
+    /// Position of an aggregate, which may be a new one.
+    fn aggregate(&mut self, call: Call<'_>) -> usize {
+        let text = text_of(&call);
+        if let Some(at) = self.by_text.get(&text) {
+            return *at;
+        }
+        let Found { aggregates, operands, groupings, labels: known_labels, .. } = &mut self.found;
+        let known = operands.iter().position(|one| one.name == call.operand.name);
+        let operand = known.unwrap_or_else(|| {
+            operands.push(call.operand);
+            operands.len() - 1
+        });
+        for label in call.labels {
+            if known_labels.iter().all(|known| known.value != label.value) {
+                known_labels.push(label.clone());
+            }
+        }
+        let labels: Box<[Box<str>]> = call.labels.iter().map(|one| one.value.clone()).collect();
+        let known = groupings.iter().position(|one| *one == labels);
+        let grouping = known.unwrap_or_else(|| {
+            groupings.push(labels);
+            groupings.len() - 1
+        });
+        self.by_text.insert(text.clone(), aggregates.len());
+        let (function, span) = (call.function, call.span);
+        aggregates.push(Aggregate { text, function, operand, grouping, span });
+        aggregates.len() - 1
+    }
+
+    /// Name of the metric that says where the members of these have not changed;
+    /// none where that does not matter: instances of a ranking are those of hosts.
+    fn unchanged(&mut self, aggregates: impl Iterator<Item = usize>) -> Option<Box<str>> {
+        let Found { aggregates: all, unchanged, .. } = &mut self.found;
+        let is_group = |at: &usize| !all[*at].function.is_ranked();
+        let mut aggregates: Vec<usize> = aggregates.filter(is_group).collect();
+        aggregates.sort_unstable();
+        aggregates.dedup();
+        if aggregates.is_empty() {
+            return None;
+        }
+        let known = unchanged.iter().find(|one| *one.aggregates == *aggregates);
+        if let Some(one) = known {
+            return Some(one.name.clone());
+        }
+        let texts: Vec<&str> = aggregates.iter().map(|at| &*all[*at].text).collect();
+        let name: Box<str> = format!("unchanged members of {}", texts.join(", ")).into();
+        let aggregates = aggregates.into();
+        unchanged.push(Unchanged { name: name.clone(), aggregates });
+        Some(name)
+    }
+
+    /// Reports names that mean nothing here; gives the aggregates that a
+    /// definition of that name needs.
+    fn check_names(&mut self, node: &Node) -> Vec<usize> {
+        let Some((name, span)) = name_in(node) else { return Vec::new() };
+        let is_of_hosts = self.is_host_metric(name);
+        if let Some(used) = self.used.get(name).filter(|_| !is_of_hosts) {
+            return used.clone();
+        }
+        if is_of_hosts && matches!(node.kind, NodeKind::Metric(_)) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    Code::FleetOperand,
+                    span,
+                    format!("`{name}` has values on each host, and is not aggregated"),
+                )
+                .label(span, "stands for as many values as there are hosts and instances")
+                .help(format!(
+                    "take an aggregate of it, as in `sum({name}) by (rack)`; what is to be \
+                     computed on each host before stands in the aggregate, as in \
+                     `sum({name} * 2) by (rack)`"
+                )),
+            );
+        } else if !is_of_hosts && self.registry.get(name).is_none() {
+            let is_question = matches!(node.kind, NodeKind::Defined(_));
+            if !is_question {
+                self.unknown(name, span);
+            }
+        }
+        Vec::new()
+    }
+
+    fn unknown(&mut self, name: &str, span: Span) {
+        let message = format!("no host exports a metric `{name}`");
+        let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
+        let known = self.hosts.names();
+        self.diagnostics.push(
+            match nearest(name, known.into_iter().chain(self.registry.names())) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
+                None => diagnostic
+                    .help("definitions over the fleet read what the definitions of hosts define"),
+            },
+        );
+    }
+
+    /// Reports a name of the fleet in what is computed on each host.
+    fn of_fleet(&mut self, name: &str, span: Span) {
+        let message = format!("`{name}` has no hosts to group");
+        self.diagnostics.push(
+            Diagnostic::error(Code::FleetOperand, span, message)
+                .label(span, "defined over the fleet, and this is computed on each host")
+                .help(
+                    "what stands in an aggregate with `by` is of one host; compute with the \
+                     groups outside of it",
+                ),
+        );
+    }
+
+    /// Reports a `by` in what is computed on each host.
+    fn grouped_on_hosts(&mut self, span: Span, labels: &Written) {
+        self.diagnostics.push(
+            Diagnostic::error(Code::FleetOperand, of_labels(span, labels), "groups of groups")
+                .label(span, "is computed on each host, and a single host has no groups")
+                .help("name this aggregate, and compute with its groups without a second `by`"),
+        );
+    }
+
+    /// Reports a `by` behind something that is no aggregate of hosts' metrics.
+    fn not_of_hosts(&mut self, kind: &NodeKind, span: Span, labels: &Written) {
+        let name = match kind {
+            NodeKind::Aggregate { metric, .. } => Some(&metric.value),
+            _ => None,
+        };
+        if let NodeKind::Aggregate { metric, .. } = kind
+            && self.registry.get(&metric.value).is_none()
+        {
+            return self.unknown(&metric.value, metric.span);
+        }
+        let message = match name {
+            Some(name) => format!("`{name}` has no hosts to group"),
+            None => "only what hosts have can be grouped".to_owned(),
+        };
+        self.diagnostics.push(
+            Diagnostic::error(Code::FleetOperand, of_labels(span, labels), message)
+                .label(span, "defined over the fleet, not on each host")
+                .help(
+                    "labels are those of hosts: group what hosts have, and compute with the groups",
+                ),
+        );
+    }
+}
+
+/// Where the labels of a `by` stand.
+fn of_labels(span: Span, labels: &Written) -> Span {
+    match labels {
+        [first, .., last] => first.span.to(last.span),
+        [only] => only.span,
+        [] => span,
+    }
+}
+
+/// The text of an aggregate, spelled as the formatter does.
+fn text_of(call: &Call<'_>) -> Box<str> {
+    let operand = &call.operand.name;
+    let mut text = match call.function {
+        Function::Count => format!("count({operand})"),
+        Function::Sum => format!("sum({operand})"),
+        Function::Avg => format!("avg({operand})"),
+        Function::Extreme { greatest: true } => format!("max({operand})"),
+        Function::Extreme { greatest: false } => format!("min({operand})"),
+        Function::Ranked { k, top: true } => format!("topk({k}, {operand})"),
+        Function::Ranked { k, top: false } => format!("bottomk({k}, {operand})"),
+        Function::Quantile(q) => format!("quantile({q}, {operand})"),
+    };
+    if !call.labels.is_empty() {
+        let labels: Vec<&str> = call.labels.iter().map(|label| &*label.value).collect();
+        text.push_str(&format!(" by ({})", labels.join(", ")));
+    }
+    text.into()
+}

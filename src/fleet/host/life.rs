@@ -1,0 +1,171 @@
+//! When a host does what: it waits for its moment, does its slot, and writes down
+//! what became of it. What a slot is for is in [`super`].
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::{Answer, Desk, Host, Orders, Shared};
+use crate::fleet::condition::{Latest, State};
+use crate::fleet::slot::{Due, Slot};
+use crate::fleet::world::World;
+
+/// Why a host wakes.
+enum Woken {
+    /// A slot has come, this much ago.
+    Due(Slot, Duration),
+    /// Slots from this one up to the other are over, and nobody begins them.
+    Over(Slot, Slot),
+    /// There are other orders.
+    Orders,
+}
+
+/// Lives as long as there are orders.
+pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
+    let Some(mut orders) = desk.orders.borrow().clone() else { return };
+    let mut host = Host::<W>::new(&orders);
+    let mut latest: Option<Slot> = None;
+    // The slot that the host waits for. Its moment may pass while the host and
+    // thousands of others take new orders.
+    let mut awaited: Option<Slot> = None;
+    loop {
+        let due = Due::new(orders.group.interval, orders.target.hash);
+        match wake::<W>(due, latest, &mut awaited, &orders, &desk).await {
+            Woken::Orders => {
+                let new = desk.orders.borrow().clone();
+                let now = W::now();
+                let Some(new) = new else {
+                    return host.leave(&orders, due.slot_of(now), now, &shared);
+                };
+                let is_same = new.group.interval == orders.group.interval;
+                (latest, awaited) = (latest.filter(|_| is_same), awaited.filter(|_| is_same));
+                host.follow(&orders, &new, due.slot_of(now), now, &shared);
+                orders = new;
+            }
+            Woken::Over(first, next) => {
+                let first = latest.map_or(first, |latest| first.min(Slot(latest.0 + 1)));
+                host.miss(first, next, &orders, &shared);
+                latest = Some(Slot(next.0.saturating_sub(1)));
+            }
+            Woken::Due(slot, lateness) => {
+                if let Some(latest) = latest {
+                    host.miss(Slot(latest.0 + 1), slot, &orders, &shared);
+                }
+                latest = Some(slot);
+                host.take(slot, lateness, &orders, &shared).await;
+            }
+        }
+    }
+}
+
+/// Waits for the next slot, or for other orders.
+async fn wake<W: World>(
+    due: Due,
+    latest: Option<Slot>,
+    awaited: &mut Option<Slot>,
+    orders: &Orders,
+    desk: &Desk,
+) -> Woken {
+    loop {
+        let now = W::now();
+        let next = due.next(now);
+        // A clock that was set back far must not stop the host for as long.
+        let slot = match latest {
+            Some(latest) if latest >= next && latest.0 - next.0 <= 1 => Slot(latest.0 + 1),
+            _ => next,
+        };
+        let slot = awaited.take().map_or(slot, |awaited| awaited.min(slot));
+        *awaited = Some(slot);
+        tokio::select! {
+            // In this order, so that a simulation runs the same again.
+            biased;
+            () = desk.changed.notified() => return Woken::Orders,
+            () = tokio::time::sleep(due.at(slot).since(now)) => {}
+        }
+        let now = W::now();
+        let lateness = now.since(due.at(slot));
+        if now >= due.at(slot) {
+            *awaited = None;
+            return match lateness >= orders.group.interval {
+                true => Woken::Over(slot, due.next(now)),
+                false => Woken::Due(slot, lateness),
+            };
+        }
+        // The clock was set back meanwhile.
+    }
+}
+
+impl<W: World> Host<W> {
+    /// Slots from the first up to the next were never begun: they are counted, and the
+    /// series of the host end, as there are no values.
+    fn miss(&mut self, first: Slot, next: Slot, orders: &Orders, shared: &Shared) {
+        let missed = next.0.saturating_sub(first.0);
+        if missed == 0 {
+            return;
+        }
+        shared.numbers.missed.add(missed);
+        self.missed(first, W::now(), orders, shared);
+        // Who computes across hosts forgets slots that are long over.
+        for slot in (first.0..next.0).rev().take(16) {
+            shared.outlets.borrow().missed(&orders.target, Slot(slot));
+        }
+    }
+
+    /// Does a slot before its deadline, and writes down what became of it.
+    async fn take(&mut self, slot: Slot, lateness: Duration, orders: &Orders, shared: &Shared) {
+        shared.numbers.started.add(1);
+        shared.numbers.lateness.observe(lateness);
+        let begun = W::now();
+        let left = orders.group.deadline.saturating_sub(lateness);
+        let outcome = {
+            // The future is large, and most hosts are idle most of the time.
+            let work = Box::pin(self.slot(slot, orders, shared));
+            let late = |_| Failure::late(&orders.target.name, orders.group.deadline);
+            tokio::time::timeout(left, work).await.map_err(late).flatten()
+        };
+        let now = W::now();
+        match &outcome {
+            Ok(_) => shared.numbers.answered.add(1),
+            Err(failure) => {
+                shared.numbers.failed(failure.reason);
+                shared.outlets.borrow().failed(&orders.target, slot);
+                self.failed(failure, slot, now, orders, shared);
+            }
+        }
+        orders.condition.update(|latest| {
+            tell(latest.state, &outcome, orders, shared);
+            (latest.slot, latest.at) = (Some(slot), now);
+            (latest.lateness, latest.took) = (lateness, now.since(begun));
+            note(latest, outcome);
+        });
+    }
+}
+
+/// Logs that a host fails, or answers again.
+fn tell(before: State, outcome: &Result<Answer, Failure>, orders: &Orders, shared: &Shared) {
+    let host = &*orders.target.name;
+    match (before, outcome) {
+        (State::Failing(_), Ok(_)) => shared.tell(|| tracing::info!(host, "answers again")),
+        (State::New | State::Up, Err(failure)) => {
+            shared.tell(|| tracing::warn!(host, "{}", failure.words));
+        }
+        (State::Failing(_), Err(_)) | (State::New | State::Up, Ok(_)) => {}
+    }
+}
+
+fn note(latest: &mut Latest, outcome: Result<Answer, Failure>) {
+    match outcome {
+        Ok(answer) => {
+            latest.state = State::Up;
+            latest.skew = answer.skew;
+            latest.kind = Some(answer.kind);
+            latest.series = answer.series;
+        }
+        Err(Failure { reason, words }) => {
+            latest.state = State::Failing(reason);
+            latest.error = Some(Arc::clone(&words));
+            latest.series = 0;
+        }
+    }
+}

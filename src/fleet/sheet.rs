@@ -1,0 +1,324 @@
+//! Results of both stages as a sample of one source, so that reports show them as they
+//! show those of a single host: instances of a host's metric are `{instance="web1:44321",
+//! instname="sda"}`, and those of aggregates are groups.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::eval::{Evaluator, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{
+    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp, ValueType,
+};
+use pmderive_runtime::program::{Binding, Status};
+use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+
+use super::aggregates::Domain;
+use super::frame::{Column, Exported, Frame, Lanes};
+use crate::check::typed::Desc;
+use crate::diag::Diagnostics;
+use crate::engine::{Backend, Engine, Metric, Registry, Shown};
+use crate::text::SourceMap;
+
+/// Identifiers of what is shown; nobody outside sees the numbers but for the serials.
+const DOMAIN: u32 = 1;
+
+/// What is to be shown, in its order.
+#[derive(Clone, Debug)]
+pub enum Row {
+    /// A metric of each host, by its name in frames.
+    OfHosts(Arc<str>),
+    /// A definition or expression over the fleet, by its name in frames.
+    OfFleet(Arc<str>),
+}
+
+/// Makes samples of frames.
+pub struct Sheet {
+    rows: Vec<Row>,
+    /// Instances of hosts, which keep their numbers.
+    of_hosts: Domain<(Arc<str>, Arc<str>)>,
+    engine: Engine,
+    /// What the evaluator was made for.
+    descs: Vec<MetricDesc>,
+    source: MemorySource<Values>,
+    evaluator: Evaluator,
+    workspace: Workspace,
+}
+
+/// One metric as it is shown: rows of which hosts differ in metadata have several.
+struct Shape {
+    name: Arc<str>,
+    /// Nothing for what no host has, which is shown with that status.
+    desc: Result<Desc, PmStatus>,
+    values: MetricValues,
+    names: Vec<(InstId, Box<str>)>,
+    mistake: Option<String>,
+}
+
+/// Values of one metric.
+#[derive(Clone, Debug, Default)]
+struct MetricValues {
+    status: Option<PmStatus>,
+    ids: Vec<InstId>,
+    bits: Vec<u64>,
+    texts: Vec<Box<[u8]>>,
+}
+
+/// Delivers the values of a sample.
+#[derive(Debug, Default)]
+struct Values {
+    time: Timestamp,
+    metrics: Vec<(ValueType, MetricValues)>,
+}
+
+impl Sheet {
+    /// For rows in an order.
+    pub fn new(rows: Vec<Row>) -> Sheet {
+        Sheet {
+            rows,
+            of_hosts: Domain::default(),
+            engine: Engine::new(crate::dialect::Dialect::Fixed, Backend::Interp),
+            descs: Vec::new(),
+            source: MemorySource::new("the fleet", MemoryMetadata::default(), Values::default()),
+            evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
+            workspace: Workspace::default(),
+        }
+    }
+
+    /// Shows a sample: frames of hosts by name, and that of the fleet. `mistake` gives
+    /// what is wrong with a row that no host can compute.
+    ///
+    /// # Errors
+    /// Those of `show`.
+    pub fn show<E>(
+        &mut self,
+        time: Timestamp,
+        hosts: &[Frame],
+        fleet: Option<&Frame>,
+        mistake: impl Fn(&str) -> Option<String>,
+        show: impl FnOnce(&Shown<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut shapes: Vec<Shape> = Vec::new();
+        for row in self.rows.clone() {
+            let before = shapes.len();
+            let name = match &row {
+                Row::OfHosts(name) => {
+                    self.of_hosts(name, hosts, &mut shapes);
+                    name
+                }
+                Row::OfFleet(name) => {
+                    of_fleet(name, fleet, &mut shapes);
+                    name
+                }
+            };
+            if shapes.len() == before {
+                let mistake = mistake(name);
+                let status = if mistake.is_some() { PmStatus::BADDERIVE } else { PmStatus::AGAIN };
+                shapes.push(Shape {
+                    name: Arc::clone(name),
+                    desc: Err(status),
+                    values: MetricValues::default(),
+                    names: Vec::new(),
+                    mistake,
+                });
+            }
+        }
+        let (metrics, domains, mistakes) = self.load(time, shapes);
+        let Sheet { source, evaluator, workspace, .. } = self;
+        // A source in memory does not fail.
+        let Ok((values, _)) = evaluator.fetch(source, workspace) else { return Ok(()) };
+        show(&Shown {
+            source: "the fleet",
+            metrics: &metrics,
+            values: &values,
+            domains: &domains,
+            mistakes: &mistakes,
+        })
+    }
+
+    /// The values of a metric on all hosts, those with the same metadata together.
+    fn of_hosts(&mut self, name: &Arc<str>, hosts: &[Frame], shapes: &mut Vec<Shape>) {
+        let first = shapes.len();
+        for frame in hosts {
+            let metrics = frame.schema.metrics.iter();
+            let Some(at) = metrics.clone().position(|metric| metric.name == *name) else {
+                continue;
+            };
+            let (metric, column) = (&frame.schema.metrics[at], &frame.columns[at]);
+            let desc = Desc { indom: Some(InDom::new(DOMAIN, 0)), ..desc_of(metric) };
+            let known = shapes[first..].iter().position(|shape| shape.desc == Ok(desc));
+            let at = known.map_or(shapes.len(), |at| first + at);
+            if known.is_none() {
+                let (values, names) = (MetricValues::default(), Vec::new());
+                let name = Arc::clone(name);
+                shapes.push(Shape { name, desc: Ok(desc), values, names, mistake: None });
+            }
+            let shape = &mut shapes[at];
+            let Column { status, instances, lanes } = column;
+            if let Status::Failed(status) = status {
+                shape.values.status.get_or_insert(*status);
+            }
+            let host: Arc<str> = Arc::from(&*frame.target.name);
+            for (lane, _) in instances.ids.iter().enumerate() {
+                let instance = instances.names.get(lane).cloned().unwrap_or_default();
+                let key = (Arc::clone(&host), instance);
+                let place = [("instance", &*key.0), ("instname", &*key.1)];
+                let labels = place.into_iter().filter(|(_, value)| !value.is_empty());
+                let position = self.of_hosts.position(&key, || labels);
+                let entry = &self.of_hosts.entries()[position];
+                shape.values.ids.push(entry.id);
+                shape.names.push((entry.id, Box::from(&*entry.name)));
+            }
+            shape.values.add(lanes);
+        }
+    }
+
+    /// Has the source deliver these, and the evaluator expect them.
+    #[allow(clippy::type_complexity, reason = "the parts of what is shown")]
+    fn load(
+        &mut self,
+        time: Timestamp,
+        shapes: Vec<Shape>,
+    ) -> (Vec<Metric>, Vec<Option<Arc<InstanceDomain>>>, Vec<Option<String>>) {
+        let (mut metrics, mut domains, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut descs, mut values) = (Vec::new(), Vec::new());
+        for shape in shapes {
+            let serial = u32::try_from(values.len()).unwrap_or(0);
+            let mut metric =
+                Metric { name: shape.name, desc: shape.desc, output: None, is_hidden: false };
+            let mut domain = None;
+            if let Ok(desc) = &mut metric.desc {
+                desc.indom = desc.indom.map(|_| InDom::new(DOMAIN, serial));
+                descs.push(desc.of_metric(Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff)));
+                metric.output = Some(values.len());
+                domain = desc.indom.map(|_| Arc::new(InstanceDomain::new(shape.names)));
+                values.push((desc.value_type, shape.values));
+            }
+            metrics.push(metric);
+            domains.push(domain);
+            mistakes.push(shape.mistake);
+        }
+        if descs != self.descs {
+            self.bind(&descs);
+            self.descs = descs;
+        }
+        *self.source.feed() = Values { time, metrics: values };
+        (metrics, domains, mistakes)
+    }
+
+    /// Lets the evaluator give metrics with these descriptors, as they are.
+    fn bind(&mut self, descs: &[MetricDesc]) {
+        let mut metadata = MemoryMetadata::default();
+        let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
+        let registry = Registry::new(self.engine.language());
+        let mut expressions = Vec::new();
+        for (at, desc) in descs.iter().enumerate() {
+            let name = format!("m{at}");
+            let text = sources.add("<fleet>", &*name);
+            expressions.extend(registry.parse(text, &sources, &mut found).ok());
+            metadata.add_metric(name, *desc);
+            if let Some(indom) = desc.indom {
+                metadata.set_instances(indom, Vec::new());
+            }
+        }
+        let chosen: Vec<_> = expressions.iter().collect();
+        self.source = MemorySource::new("the fleet", metadata, Values::default());
+        let compiled = self.engine.compile(&registry, &chosen, &mut self.source, &mut found);
+        if let Ok(compiled) = compiled {
+            self.evaluator = compiled.evaluator();
+        }
+    }
+}
+
+/// The values of a definition over the fleet.
+fn of_fleet(name: &Arc<str>, fleet: Option<&Frame>, shapes: &mut Vec<Shape>) {
+    let Some(fleet) = fleet else { return };
+    let position = fleet.schema.metrics.iter().position(|metric| metric.name == *name);
+    let Some(at) = position else { return };
+    let (metric, Column { status, instances, lanes }) =
+        (&fleet.schema.metrics[at], &fleet.columns[at]);
+    let mut values = MetricValues { ids: instances.ids.to_vec(), ..MetricValues::default() };
+    if let Status::Failed(status) = status {
+        values.status = Some(*status);
+    }
+    values.add(lanes);
+    let names = instances.ids.iter().zip(&instances.names);
+    let names = names.map(|(id, name)| (*id, Box::from(&**name))).collect();
+    let desc = Ok(desc_of(metric));
+    shapes.push(Shape { name: Arc::clone(name), desc, values, names, mistake: None });
+}
+
+fn desc_of(metric: &Exported) -> Desc {
+    Desc {
+        value_type: metric.value_type,
+        indom: metric.has_instances.then(|| InDom::new(DOMAIN, 0)),
+        semantics: metric.semantics,
+        units: metric.units,
+    }
+}
+
+impl MetricValues {
+    fn add(&mut self, lanes: &Lanes) {
+        match lanes {
+            Lanes::Numbers(bits) => self.bits.extend_from_slice(bits),
+            Lanes::Texts(texts) => self.texts.extend(texts.iter().cloned()),
+        }
+    }
+}
+
+impl Feed for Values {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        _: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let mut writer = ResultWriter::new(batch.add_part(), self.time);
+        let positions: HashMap<Pmid, usize> = (0u32..)
+            .zip(0..self.metrics.len())
+            .map(|(serial, at)| (Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff), at))
+            .collect();
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            let Some((value_type, values)) = positions.get(pmid).map(|at| &self.metrics[*at])
+            else {
+                continue;
+            };
+            match (values.ids.is_empty(), values.status) {
+                (true, Some(status)) => writer.fail(status),
+                (true, None) => {}
+                (false, _) => values.write(*value_type, &mut writer),
+            }
+        }
+        Ok(FetchEvents::default())
+    }
+}
+
+impl MetricValues {
+    fn write(&self, value_type: ValueType, writer: &mut ResultWriter<'_>) {
+        /// Type codes of text and opaque bytes.
+        const TEXT: u8 = 6;
+        const AGGREGATE: u8 = 7;
+        if !self.texts.is_empty() {
+            for (id, bytes) in self.ids.iter().zip(&self.texts) {
+                match value_type {
+                    ValueType::String => writer.pieces(*id, TEXT, &[bytes, &[0]]),
+                    _ => writer.pieces(*id, AGGREGATE, &[bytes]),
+                }
+            }
+            return;
+        }
+        let lanes = writer.numbers(value_type, false, self.ids.iter().copied());
+        match value_type.lane_bytes() {
+            4 => {
+                let lanes = lanes.as_chunks_mut().0.iter_mut().zip(&self.bits);
+                lanes.for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
+            }
+            _ => {
+                let lanes = lanes.as_chunks_mut().0.iter_mut().zip(&self.bits);
+                lanes.for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
+            }
+        }
+    }
+}

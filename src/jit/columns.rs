@@ -1,0 +1,188 @@
+//! Loops over the lanes of a segment, in groups of lanes.
+//!
+//! Columns are padded to whole groups. A first loop does several groups a
+//! round, as many as there are; a second one does the groups that are left,
+//! singly, and cuts the last one's flags to the lanes that are there. Short
+//! columns see the second only.
+//!
+//! A map that has a [quick form](super::quick) is done quickly where that is
+//! right, and once more, exactly, where it turns out that it was not.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
+
+use super::emit::{Emitter, Map, Segment};
+use super::group::{Group, GroupEmitter, splats};
+use super::quick::{Form, Quick};
+
+/// About as many vectors as a round of the first loop computes; what is more
+/// than that hides the cost of the loop by itself.
+const VECTORS_PER_ROUND: usize = 24;
+/// Most groups in a round.
+const MOST_GROUPS: usize = 4;
+
+/// Lanes that flags are collected of: all of a group, or those there are.
+type There = Option<Value>;
+
+impl Emitter<'_, '_> {
+    /// The loops over the groups of a segment's lanes; gives the flags after them.
+    pub(super) fn groups(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
+        let kept = self.rounds(map, segment, None, self.groups_per_round(map, None));
+        self.with_flagged(flags, &kept[..usize::from(!map.flags.is_empty())])
+    }
+
+    /// The quick loops where their conditions hold, and the exact ones where not;
+    /// gives the flags after them.
+    pub(super) fn quick_or_exact(
+        &mut self,
+        map: &Map<'_>,
+        segment: &Segment,
+        quick: &Quick,
+        flags: Value,
+    ) -> Value {
+        let (quickly, _) = self.block(&[]);
+        let (exactly, _) = self.block(&[]);
+        let (done, done_args) = self.block(&[types::I64]);
+        let holds = quick.prepare(self);
+        self.branch(holds.holds, (quickly, &[]), (exactly, &[]));
+
+        self.builder.switch_to_block(quickly);
+        let own = Map { insts: map.insts, result: map.result, flags: quick.flags(map) };
+        let groups = self.groups_per_round(&own, Some(quick));
+        let kept = self.rounds(&own, segment, Some((quick, &holds.values)), groups);
+        let (flagged, watched) = kept.split_at(usize::from(!own.flags.is_empty()));
+        let after = self.with_flagged(flags, flagged);
+        match watched {
+            [large, top] => {
+                let wrong = quick.was_wrong(self, *large, *top);
+                self.branch(wrong, (exactly, &[]), (done, &[after]));
+            }
+            _ => self.jump(done, &[after]),
+        }
+
+        self.builder.switch_to_block(exactly);
+        let after = self.exact(map, segment, flags);
+        self.jump(done, &[after]);
+
+        self.builder.switch_to_block(done);
+        done_args[0]
+    }
+
+    fn with_flagged(&mut self, flags: Value, flagged: &[Value]) -> Value {
+        flagged.iter().fold(flags, |flags, flagged| {
+            let any = self.builder.ins().vany_true(*flagged);
+            let any = self.builder.ins().uextend(types::I64, any);
+            self.builder.ins().bor(flags, any)
+        })
+    }
+
+    /// The two loops. They leave a mask of flagged lanes, if the map has flags,
+    /// and what the quick form has watched, if it watches.
+    fn rounds(
+        &mut self,
+        map: &Map<'_>,
+        segment: &Segment,
+        quick: Option<(&Quick, &[Option<Value>])>,
+        groups: usize,
+    ) -> Vec<Value> {
+        let uniform = splats(self.builder, &self.types, &self.values);
+        let mut first = Vec::new();
+        if !map.flags.is_empty() {
+            let none = self.builder.ins().iconst(types::I32, 0);
+            first.push(self.builder.ins().splat(types::I32X4, none));
+        }
+        if quick.is_some_and(|(quick, _)| quick.watches()) {
+            let none = self.builder.ins().iconst(types::I64, 0);
+            let none = self.builder.ins().splat(types::I64X2, none);
+            first.extend([none; 2]);
+        }
+        let collects = !first.is_empty();
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let lanes = segment.lanes;
+        let mut start = zero;
+        if groups > 1 {
+            let step = groups * LANE_GROUP;
+            let end = self.whole(lanes, step);
+            first = self.each((zero, end), step, &first, |emitter, lane, kept| {
+                let of = Round { map, segment, quick, uniform: &uniform };
+                emitter.one_round(&of, lane, groups, None, kept)
+            });
+            start = end;
+        }
+        self.each((start, lanes), LANE_GROUP, &first, |emitter, lane, kept| {
+            let there = collects.then(|| emitter.lanes_there(lane, lanes));
+            let of = Round { map, segment, quick, uniform: &uniform };
+            emitter.one_round(&of, lane, 1, there, kept)
+        })
+    }
+
+    fn one_round(
+        &mut self,
+        of: &Round<'_>,
+        lane: Value,
+        groups: usize,
+        there: There,
+        kept: &[Value],
+    ) -> Vec<Value> {
+        let Round { map, segment, quick, uniform } = of;
+        let offset = self.offsets(lane);
+        let addresses: Vec<Option<Value>> = (0..self.ir.operands.len())
+            .map(|at| {
+                let Operand { scalar, access, .. } = self.ir.operands[at];
+                let is_column = access == Access::Column;
+                is_column.then(|| self.operand_lane(segment, at, offset(scalar)))
+            })
+            .collect();
+        let output = self.address(segment.output, offset(self.types[map.result]));
+        let mut kept = kept.to_vec();
+        for at in 0..groups {
+            let mut group = GroupEmitter::new(self.builder, &self.types, uniform.to_vec(), *quick);
+            group.compute(map.insts, &addresses, at, there);
+            group.store(map.result, output, at);
+            let watched = usize::from(!map.flags.is_empty());
+            if watched == 1 {
+                kept[0] = group.flags(kept[0], &map.flags, there);
+            }
+            if let [large, top] = &mut kept[watched..] {
+                group.watched(large, top);
+            }
+        }
+        kept
+    }
+
+    /// How many groups a round of the first loop does: a power of two.
+    fn groups_per_round(&self, map: &Map<'_>, quick: Option<&Quick>) -> usize {
+        let nothing = |at: usize| {
+            self.values[at].is_some() || quick.is_some_and(|quick| quick.forms[at] == Form::False)
+        };
+        let vectors = |(at, _): (usize, &Inst)| match nothing(at) {
+            true => 0,
+            false => self.types[at].bytes() / 4,
+        };
+        let vectors: usize = map.insts.iter().enumerate().map(vectors).sum();
+        let most = (VECTORS_PER_ROUND / vectors.max(1)).clamp(1, MOST_GROUPS);
+        1 << most.ilog2()
+    }
+
+    /// Mask of the lanes of the group at `lane` that are there.
+    fn lanes_there(&mut self, lane: Value, lanes: Value) -> Value {
+        let left = self.builder.ins().isub(lanes, lane);
+        let numbers: Vec<u8> = (0..LANE_GROUP as u32).flat_map(u32::to_le_bytes).collect();
+        let numbers = self.builder.func.dfg.constants.insert(numbers.into());
+        let numbers = self.builder.ins().vconst(types::I32X4, numbers);
+        let left = self.builder.ins().ireduce(types::I32, left);
+        let left = self.builder.ins().splat(types::I32X4, left);
+        // Columns are shorter than 2^31 lanes: offsets in bytes have 32 bits.
+        self.builder.ins().icmp(IntCC::SignedGreaterThan, left, numbers)
+    }
+}
+
+/// What every round of a loop computes.
+struct Round<'r> {
+    map: &'r Map<'r>,
+    segment: &'r Segment,
+    quick: Option<(&'r Quick, &'r [Option<Value>])>,
+    /// Registers that are the same in every lane.
+    uniform: &'r [Option<Group>],
+}

@@ -1,0 +1,322 @@
+//! The quick form of a map: fewer instructions, under conditions that nearly
+//! always hold.
+//!
+//! | instruction | becomes | where |
+//! |---|---|---|
+//! | comparison that only says that a counter fell | nothing | the difference is below 2^52 |
+//! | that difference in double precision | two instructions | the same |
+//! | quotient of a whole number by one divisor for all lanes | a product and two corrections | the divisor is neither tiny nor huge |
+//! | product and quotient of 64-bit integers by one number for all lanes | shifts | that is a power of two |
+//!
+//! Conditions on what is the same in all lanes are tested before the loop;
+//! differences are watched in it, and where one was too large, the
+//! exact loop runs over the segment again. So the result is that of the form,
+//! to the bit, whatever the numbers are.
+//!
+//! # A quotient by a reciprocal
+//!
+//! Of `x / d`, with `y = RN(1 / d)` (`RN` rounds to the nearest double),
+//!
+//! ```text
+//! q = RN(x * y)    r = RN(x - q * d)    result = RN(q + r * y)
+//! ```
+//!
+//! gives `RN(x / d)` if nothing overflows, is subnormal or is -0. Markstein has
+//! shown it for a `q` within one unit in the last place of `x / d`; ours can be
+//! further away, so here is all of it. Powers of two change nothing, so let
+//! `x` and `d` be in `[1, 2)`: multiples of 2^-52. `d = 1` is plain; else `y` is
+//! in `[1/2, 1]` and `|y - 1/d| <= 2^-54`. Let `u` be the unit of `x / d`, which
+//! is 2^-52 if `x >= d` and 2^-53 if not, and `e = q - x / d`.
+//!
+//! 1. *Size of e.* `|x * y - x / d| <= x * 2^-54`. If `x >= d`, that is below
+//!    `u/2`, and `|e| < u`. If `x < d`, it is `(x/2) u`, and
+//!    `|e| <= (x/2 + 1/2) u < 3/2 u`.
+//! 2. *r is exact* unless `|r| >= 2^-52` and `x < d`: `x - q * d` is a multiple of
+//!    `u * 2^-52` with at most 53 bits. (For `x >= d`, `q` can be below 1 only if
+//!    `x = d`, and then `r = d * 2^-53`.)
+//! 3. *Beside a midpoint.* A midpoint `q + k`, `|k| = u/2`, is never `x / d`, as its
+//!    product with `d` has more than 53 bits. Let `x / d > q + k` with `k > 0`; the
+//!    other cases are alike. Then `r > k d`, and as both are multiples of
+//!    `u/2 * 2^-52`, `r >= k (d + 2^-52)`. So `r y >= k (d + 2^-52) (1/d - 2^-54)`,
+//!    which is above `k` since `d^2 < 4 - 2^-52 d`. So `q + r y` lies on the side of
+//!    the midpoint on which `x / d` lies.
+//! 4. *The next midpoint*, at `3/2 u`, is reached by neither: not by `x / d`, as
+//!    the size of `e` says, and not by `r y`, if `|e| <= u`. Else `x < d`, and
+//!    `|r y| <= (x/2 + 1/2) (1 + d 2^-54) u + 2^-105 y` (the last term for the
+//!    rounding of `r`), with `y < 3/4`, since `|e| > u` needs `d > 4/3`. With
+//!    `x = 2 - n 2^-52` this is below `3/2 u` for `n > 3`. As `x < d < 2`, there are
+//!    three pairs with `n` 2 and 3, and in each `r` is at most 2^-104 away from
+//!    -2^-52 or from 0: `|r y| < 1.1 u`.
+//! 5. If `r` is not exact, `|r| >= 2^-52`, so `x / d` and `q + r y` are both further
+//!    than `u/2` from `q`, to the same side, and not further than `3/2 u`.
+//!
+//! So both are rounded to the same double. A test tries the corners.
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
+
+use super::emit::{Emitter, HAS_VECTORS, Map, Target};
+use super::group::suitable_if;
+
+/// What an instruction becomes in the quick form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Itself.
+    Plain,
+    /// A flag that is false where the watched difference is small.
+    False,
+    /// The difference that is watched; so is the sign of a register.
+    Watched(Reg),
+    /// The conversion of a watched difference.
+    OfSmall,
+    /// The quotient by the reciprocal of the divisor.
+    ByReciprocal,
+    /// A product with a power of two: the other factor, shifted.
+    ShiftedLeft(Reg),
+    /// The quotient by a power of two.
+    ShiftedRight,
+}
+
+/// The quick form of a map.
+#[derive(Debug)]
+pub struct Quick {
+    /// Parallel to the instructions.
+    pub forms: Vec<Form>,
+}
+
+/// What the quick form needs before its loop.
+pub struct Prepared {
+    /// Whether the conditions hold that are the same in all lanes.
+    pub holds: Value,
+    /// Parallel to the instructions: reciprocals, and by how many bits to shift.
+    pub values: Vec<Option<Value>>,
+}
+
+/// Divisors between 2^-200 and 2^200 divide whole numbers of 65 bits without
+/// overflow, and so that all parts are normal.
+const DIVISORS: [f64; 2] = [f64::from_bits((1023 - 200) << 52), f64::from_bits((1023 + 200) << 52)];
+
+impl Quick {
+    /// The quick form of a map whose uniform registers have `values`; `None` if
+    /// it would be no quicker.
+    pub fn of(
+        map: &Map<'_>,
+        types: &[Scalar],
+        values: &[Option<Value>],
+        target: Target,
+    ) -> Option<Quick> {
+        if !HAS_VECTORS {
+            return None;
+        }
+        let mut forms = vec![Form::Plain; map.insts.len()];
+        let scalar = |reg: Reg| types[usize::from(reg.0)];
+        let is_uniform = |reg: Reg| values[usize::from(reg.0)].is_some();
+        for flag in &map.flags {
+            let Inst::Binary(BinaryOp::Lt, a, b) = map.insts[*flag] else { continue };
+            let difference = Inst::Binary(BinaryOp::Sub, a, b);
+            let found = map.insts.iter().position(|inst| *inst == difference);
+            let sign = match scalar(a) {
+                Scalar::U64 => b,
+                Scalar::I64 => a,
+                _ => continue,
+            };
+            if let Some(at) = found
+                && values[at].is_none()
+                && !is_operand(map, *flag)
+            {
+                (forms[*flag], forms[at]) = (Form::False, Form::Watched(sign));
+            }
+        }
+        let mut whole = vec![false; map.insts.len()];
+        let mut shifts = false;
+        for (at, inst) in map.insts.iter().enumerate() {
+            let is_64 = matches!(types[at], Scalar::U64 | Scalar::I64);
+            match *inst {
+                Inst::Unary(UnaryOp::Convert(Scalar::F64), a) if !scalar(a).is_float() => {
+                    whole[at] = true;
+                    if matches!(forms[usize::from(a.0)], Form::Watched(_)) {
+                        forms[at] = Form::OfSmall;
+                    }
+                }
+                Inst::Binary(BinaryOp::Sub, a, b) if types[at] == Scalar::F64 => {
+                    // A difference of equal numbers is +0, as the proof needs it.
+                    whole[at] = [a, b].iter().all(|reg| is_converted(map, types, *reg));
+                }
+                Inst::Binary(BinaryOp::Div, a, b) if is_uniform(b) && !is_uniform(a) => {
+                    if types[at] == Scalar::F64 && whole[usize::from(a.0)] && target.has_fma {
+                        forms[at] = Form::ByReciprocal;
+                    } else if is_64 {
+                        forms[at] = Form::ShiftedRight;
+                        shifts = true;
+                    }
+                }
+                Inst::Binary(BinaryOp::Mul, a, b) if is_64 => {
+                    match [a, b].map(is_uniform) {
+                        [true, false] => forms[at] = Form::ShiftedLeft(b),
+                        [false, true] => forms[at] = Form::ShiftedLeft(a),
+                        _ => {}
+                    };
+                }
+                _ => {}
+            }
+        }
+        for form in &mut forms {
+            // A product alone is not slow enough.
+            if !shifts && matches!(form, Form::ShiftedLeft(_)) {
+                *form = Form::Plain;
+            }
+        }
+        let quicker = forms.iter().any(|form| *form != Form::Plain);
+        let can_be_done = |at: usize| forms[at] == Form::ShiftedRight || values[at].is_some();
+        let suitable = suitable_if(map.insts, types, can_be_done);
+        (quicker && suitable).then_some(Quick { forms })
+    }
+
+    /// True if differences are watched.
+    pub fn watches(&self) -> bool {
+        self.forms.iter().any(|form| matches!(form, Form::Watched(_)))
+    }
+
+    /// The flags that are left.
+    pub fn flags(&self, map: &Map<'_>) -> Vec<usize> {
+        map.flags.iter().copied().filter(|flag| self.forms[*flag] != Form::False).collect()
+    }
+
+    /// Tests the conditions that are the same in all lanes.
+    pub fn prepare(&self, emitter: &mut Emitter<'_, '_>) -> Prepared {
+        let insts = match &emitter.ir.body {
+            pmderive_runtime::kernel::Body::Map { insts, .. } => insts.clone(),
+            pmderive_runtime::kernel::Body::Reduce(_) => Box::default(),
+        };
+        let mut holds = emitter.builder.ins().iconst(types::I8, 1);
+        let mut values = vec![None; insts.len()];
+        for (at, form) in self.forms.iter().enumerate() {
+            let Inst::Binary(_, a, b) = insts[at] else { continue };
+            let [a, b] = [a, b].map(|reg| emitter.values[usize::from(reg.0)]);
+            match form {
+                Form::ByReciprocal => {
+                    let divisor = b.expect("divisors are the same in every lane");
+                    for (condition, bound) in
+                        [FloatCC::GreaterThan, FloatCC::LessThan].into_iter().zip(DIVISORS)
+                    {
+                        let bound = emitter.builder.ins().f64const(bound);
+                        let within = emitter.builder.ins().fcmp(condition, divisor, bound);
+                        holds = emitter.builder.ins().band(holds, within);
+                    }
+                    let one = emitter.builder.ins().f64const(1.0);
+                    let share = emitter.builder.ins().fdiv(one, divisor);
+                    values[at] = Some(emitter.builder.ins().splat(types::F64X2, share));
+                }
+                Form::ShiftedLeft(_) | Form::ShiftedRight => {
+                    let number = if *form == Form::ShiftedRight { b } else { a.or(b) };
+                    let number = number.expect("factors are the same in every lane");
+                    let less = emitter.builder.ins().iadd_imm_s(number, -1);
+                    // One bit and no other: then the number is above those below it.
+                    let rest = emitter.builder.ins().bxor(number, less);
+                    let one_bit =
+                        emitter.builder.ins().icmp(IntCC::UnsignedGreaterThan, rest, less);
+                    holds = emitter.builder.ins().band(holds, one_bit);
+                    if emitter.types[at] == Scalar::I64 {
+                        // The least number has one bit and is not above zero.
+                        let zero = emitter.builder.ins().iconst(types::I64, 0);
+                        let above =
+                            emitter.builder.ins().icmp(IntCC::SignedGreaterThan, number, zero);
+                        holds = emitter.builder.ins().band(holds, above);
+                    }
+                    values[at] = Some(emitter.builder.ins().ctz(number));
+                }
+                _ => {}
+            }
+        }
+        Prepared { holds, values }
+    }
+
+    /// True if a watched difference was 2^52 or more, or a watched sign was set.
+    ///
+    /// Differences are modulo 2^64. Of unsigned numbers `a - b` with `b` below
+    /// 2^63, and of signed ones with `a` not negative, one below 2^52 is the true
+    /// difference: `a < b` would make it 2^63 at least.
+    pub fn was_wrong(&self, emitter: &mut Emitter<'_, '_>, large: Value, top: Value) -> Value {
+        let mask = |emitter: &mut Emitter<'_, '_>, bits: i64| {
+            let bits = emitter.builder.ins().iconst(types::I64, bits);
+            emitter.builder.ins().splat(types::I64X2, bits)
+        };
+        let high = mask(emitter, !0 << 52);
+        let sign = mask(emitter, i64::MIN);
+        let large = emitter.builder.ins().band(large, high);
+        let top = emitter.builder.ins().band(top, sign);
+        let wrong = emitter.builder.ins().bor(large, top);
+        emitter.builder.ins().vany_true(wrong)
+    }
+}
+
+/// True if an instruction takes a register, or the map's result is it.
+fn is_operand(map: &Map<'_>, register: usize) -> bool {
+    let is = |reg: &Reg| usize::from(reg.0) == register;
+    map.result == register
+        || map.insts.iter().any(|inst| match inst {
+            Inst::Operand(_) | Inst::Constant(_) => false,
+            Inst::Unary(_, a) => is(a),
+            Inst::Binary(_, a, b) => is(a) || is(b),
+            Inst::Select(a, b, c) => is(a) || is(b) || is(c),
+        })
+}
+
+/// True if a register is a converted integer.
+fn is_converted(map: &Map<'_>, types: &[Scalar], reg: Reg) -> bool {
+    matches!(map.insts[usize::from(reg.0)], Inst::Unary(UnaryOp::Convert(Scalar::F64), a)
+        if !types[usize::from(a.0)].is_float())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    /// The quotient as [`super::Form::ByReciprocal`] computes it.
+    fn by_reciprocal(x: f64, d: f64) -> f64 {
+        let y = 1.0 / d;
+        let q = x * y;
+        (-q).mul_add(d, x).mul_add(y, q)
+    }
+
+    fn check(x: f64, d: f64) {
+        assert_eq!(by_reciprocal(x, d).to_bits(), (x / d).to_bits(), "{x:e} / {d:e}");
+    }
+
+    /// Numbers whose quotients lie close to midpoints: a few units from the
+    /// ends of a binade, both ways, and those of the proof.
+    #[test]
+    fn corners_of_the_proof() {
+        let unit = f64::EPSILON;
+        for m in 0..200 {
+            for n in 0..200 {
+                let (m, n) = (f64::from(m), f64::from(n));
+                for x in [1.0 + m * unit, 2.0 - m * unit, 1.5 + m * unit, 1.5 - m * unit] {
+                    for d in [1.0 + n * unit, 2.0 - n * unit, 1.5 + n * unit, 4.0 / 3.0 + n * unit]
+                    {
+                        check(x, d);
+                        check(x * 2f64.powi(52), d * 2f64.powi(-30));
+                    }
+                }
+            }
+        }
+        for d in super::DIVISORS.map(|bound| bound * 1.1) {
+            for x in [0.0, 1.0, -1.0, u64::MAX as f64, i64::MIN as f64] {
+                check(x, if d > 1.0 { d / 1.3 } else { d });
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 20_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+        #[test]
+        fn reciprocals_divide(x: u64, shift in 0u32..64, d in 1u64..1 << 53, scale in -60i32..60) {
+            check((x >> shift) as f64, d as f64 * 2f64.powi(scale));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! One value from a column: the loops of reductions.
+//!
+//! Sums and averages in floating point keep the order of lanes, since each
+//! addition rounds. Sums of integers and extremes do not depend on it, but for
+//! one case, and are computed in parts, in vectors.
+
+use cranelift_codegen::ir::condcodes::FloatCC;
+use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Value, types};
+use pmderive_runtime::kernel::{BinaryOp, LANE_GROUP, ReduceOp, Scalar};
+
+use super::emit::{Emitter, HAS_VECTORS, extreme_condition, float_condition, memory, type_of};
+use super::group::{Group, GroupEmitter, vector_of};
+
+/// Vectors in which parts of a reduction are kept, so that loads are all that
+/// takes time.
+const PARTS: usize = 8;
+
+impl Emitter<'_, '_> {
+    /// The reduction of a column.
+    pub(super) fn reduce(&mut self, op: ReduceOp, column: Value, lanes: Value) -> Value {
+        let scalar = self.ir.operands[0].scalar;
+        debug_assert!(op.is_compiled());
+        match op {
+            ReduceOp::Sum if !scalar.is_float() && HAS_VECTORS => {
+                self.sum_of_integers(scalar, column, lanes)
+            }
+            ReduceOp::Max | ReduceOp::Min => self.extreme(op, scalar, column, lanes),
+            _ => self.in_order(op, scalar, column, lanes),
+        }
+    }
+
+    /// The address of a lane of a column.
+    fn lane_address(&mut self, scalar: Scalar, column: Value, lane: Value) -> Value {
+        let offset = self.offsets(lane)(scalar);
+        self.address(column, offset)
+    }
+
+    fn lane(&mut self, scalar: Scalar, column: Value, lane: Value) -> Value {
+        let address = self.lane_address(scalar, column, lane);
+        self.builder.ins().load(type_of(scalar), memory(), address, 0)
+    }
+
+    /// Loops over a column that keep parts in vectors, as far as it has whole
+    /// vectors; gives the parts in one, and the lane behind.
+    fn in_parts(
+        &mut self,
+        scalar: Scalar,
+        (column, lanes): (Value, Value),
+        first: Value,
+        add: impl Fn(&mut Self, Value, Value) -> Value,
+    ) -> (Value, Value) {
+        let kind = vector_of(scalar);
+        let step = PARTS * 16 / scalar.bytes();
+        let end = self.whole(lanes, step);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let round = |emitter: &mut Self, lane: Value, parts: &[Value]| -> Vec<Value> {
+            let address = emitter.lane_address(scalar, column, lane);
+            let part = |(part, offset): (&Value, i32)| {
+                let lanes = emitter.builder.ins().load(kind, memory(), address, offset);
+                add(emitter, *part, lanes)
+            };
+            parts.iter().zip((0..).step_by(16)).map(part).collect()
+        };
+        let (long, _) = self.block(&[]);
+        let (rest, rest_args) = self.block(&[kind]);
+        self.branch(end, (long, &[]), (rest, &[first]));
+        self.builder.switch_to_block(long);
+        let parts = self.each((zero, end), step, &[first; PARTS], round);
+        let part = parts.into_iter().reduce(|a, b| add(self, a, b)).expect("there are parts");
+        self.jump(rest, &[part]);
+
+        // What is left, a vector at a time.
+        self.builder.switch_to_block(rest);
+        let behind = self.whole(lanes, 16 / scalar.bytes());
+        let part = self.each((end, behind), 16 / scalar.bytes(), &rest_args, round);
+        (part[0], behind)
+    }
+
+    fn sum_of_integers(&mut self, scalar: Scalar, column: Value, lanes: Value) -> Value {
+        let zero = self.zero(scalar);
+        let first = self.builder.ins().splat(vector_of(scalar), zero);
+        let add = |emitter: &mut Self, a, b| emitter.builder.ins().iadd(a, b);
+        let (sum, end) = self.in_parts(scalar, (column, lanes), first, add);
+        let sum = self
+            .lanes_of(scalar, sum)
+            .into_iter()
+            .reduce(|a, b| add(self, a, b))
+            .expect("vectors have lanes");
+        let sum = self.each((end, lanes), 1, &[sum], |emitter, lane, sum| {
+            let value = emitter.lane(scalar, column, lane);
+            vec![add(emitter, sum[0], value)]
+        });
+        sum[0]
+    }
+
+    /// The lanes of a vector.
+    fn lanes_of(&mut self, scalar: Scalar, vector: Value) -> Vec<Value> {
+        let lanes = 0..(16 / scalar.bytes()) as u8;
+        lanes.map(|lane| self.builder.ins().extractlane(vector, lane)).collect()
+    }
+
+    /// The lane that wins: the first, until one is further.
+    fn further(&mut self, op: ReduceOp, scalar: Scalar, best: Value, lane: Value) -> Value {
+        let is_vector = self.builder.func.dfg.value_type(best).is_vector();
+        let best_wins = if op == ReduceOp::Max { BinaryOp::Max } else { BinaryOp::Min };
+        if !scalar.is_float() {
+            let signed = scalar.is_signed_integer();
+            if is_vector && scalar.bytes() == 4 {
+                let ins = self.builder.ins();
+                return match (op, signed) {
+                    (ReduceOp::Max, true) => ins.smax(lane, best),
+                    (ReduceOp::Max, false) => ins.umax(lane, best),
+                    (_, true) => ins.smin(lane, best),
+                    (_, false) => ins.umin(lane, best),
+                };
+            }
+            let wins = self.builder.ins().icmp(extreme_condition(best_wins, signed), lane, best);
+            return self.choose(wins, lane, best);
+        }
+        // `best < lane` for the greatest: one instruction does that and the choice.
+        let less = float_condition(BinaryOp::Lt);
+        let (a, b) = if op == ReduceOp::Max { (best, lane) } else { (lane, best) };
+        let wins = self.builder.ins().fcmp(less, a, b);
+        self.choose(wins, lane, best)
+    }
+
+    fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
+        let kind = self.builder.func.dfg.value_type(yes);
+        if !kind.is_vector() {
+            return self.builder.ins().select(condition, yes, no);
+        }
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        let mask = match self.builder.func.dfg.value_type(condition) == kind {
+            true => condition,
+            false => self.builder.ins().bitcast(kind, flags, condition),
+        };
+        self.builder.ins().bitselect(mask, yes, no)
+    }
+
+    /// The first lane, then each that is further.
+    ///
+    /// Parts begin with the first lane: if it is NaN they stay so, as in order.
+    /// Equal numbers have equal bits but for zeros. If the extreme is a zero,
+    /// and the first lane is none, then the sign is that of the first zero,
+    /// so that the lanes are taken again in order.
+    fn extreme(&mut self, op: ReduceOp, scalar: Scalar, column: Value, lanes: Value) -> Value {
+        let kind = type_of(scalar);
+        let first = self.builder.ins().load(kind, memory(), column, 0);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let (mut best, mut end) = (first, zero);
+        if HAS_VECTORS {
+            let splat = self.builder.ins().splat(vector_of(scalar), first);
+            let (part, behind) =
+                self.in_parts(scalar, (column, lanes), splat, |emitter, best, lanes| {
+                    emitter.further(op, scalar, best, lanes)
+                });
+            for lane in self.lanes_of(scalar, part) {
+                best = self.further(op, scalar, best, lane);
+            }
+            end = behind;
+        }
+        let rest = |emitter: &mut Self, start: Value, best: Value| {
+            let best = emitter.each((start, lanes), 1, &[best], |emitter, lane, best| {
+                let value = emitter.lane(scalar, column, lane);
+                vec![emitter.further(op, scalar, best[0], value)]
+            });
+            best[0]
+        };
+        let best = rest(self, end, best);
+        if !scalar.is_float() || !HAS_VECTORS {
+            return best;
+        }
+        let (again, _) = self.block(&[]);
+        let (done, done_args) = self.block(&[kind]);
+        let nothing = self.zero(scalar);
+        let is_zero = self.builder.ins().fcmp(FloatCC::Equal, best, nothing);
+        let is_not = self.builder.ins().fcmp(FloatCC::NotEqual, first, nothing);
+        let unsure = self.builder.ins().band(is_zero, is_not);
+        self.branch(unsure, (again, &[]), (done, &[best]));
+        self.builder.switch_to_block(again);
+        let best = rest(self, zero, first);
+        self.jump(done, &[best]);
+        self.builder.switch_to_block(done);
+        done_args[0]
+    }
+
+    /// A sum or an average of rounded parts, in the order of lanes.
+    fn in_order(&mut self, op: ReduceOp, scalar: Scalar, column: Value, lanes: Value) -> Value {
+        let total = match op {
+            ReduceOp::AvgSingle => Scalar::F32,
+            ReduceOp::AvgDouble => Scalar::F64,
+            _ => scalar,
+        };
+        let count = match op {
+            ReduceOp::AvgSingle => self.builder.ins().fcvt_from_uint(types::F32, lanes),
+            ReduceOp::AvgDouble => self.builder.ins().fcvt_from_uint(types::F64, lanes),
+            _ => lanes,
+        };
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let end = if HAS_VECTORS { self.whole(lanes, LANE_GROUP) } else { zero };
+        let mut sum = vec![self.zero(total)];
+        if HAS_VECTORS {
+            sum = self.each((zero, end), LANE_GROUP, &sum, |emitter, lane, sum| {
+                let values = emitter.group_of(scalar, total, column, lane);
+                let share = |emitter: &mut Self, value| match op {
+                    ReduceOp::AvgSingle => emitter.builder.ins().fdiv(value, count),
+                    _ => value,
+                };
+                let add = |sum, value| {
+                    let value = share(emitter, value);
+                    emitter.binary(BinaryOp::Add, total, sum, value)
+                };
+                vec![values.into_iter().fold(sum[0], add)]
+            });
+        }
+        let sum = self.each((end, lanes), 1, &sum, |emitter, lane, sum| {
+            let mut value = emitter.lane(scalar, column, lane);
+            if scalar != total {
+                value = emitter.convert(scalar, total, value);
+            }
+            if op == ReduceOp::AvgSingle {
+                value = emitter.builder.ins().fdiv(value, count);
+            }
+            vec![emitter.binary(BinaryOp::Add, total, sum[0], value)]
+        });
+        if op == ReduceOp::AvgDouble {
+            let mean = self.builder.ins().fdiv(sum[0], count);
+            return self.builder.ins().fdemote(types::F32, mean);
+        }
+        sum[0]
+    }
+
+    /// The four lanes of a group in another type.
+    fn group_of(
+        &mut self,
+        scalar: Scalar,
+        total: Scalar,
+        column: Value,
+        lane: Value,
+    ) -> Vec<Value> {
+        let address = self.lane_address(scalar, column, lane);
+        // Vectors do not convert 64-bit integers to single precision.
+        let in_vectors = scalar != total && (total == Scalar::F64 || scalar.bytes() == 4);
+        if !in_vectors {
+            let value = |lane: usize| {
+                let offset = i32::try_from(lane * scalar.bytes()).expect("a few bytes");
+                let value = self.builder.ins().load(type_of(scalar), memory(), address, offset);
+                if scalar == total { value } else { self.convert(scalar, total, value) }
+            };
+            return (0..LANE_GROUP).map(value).collect();
+        }
+        let types = [scalar];
+        let mut group = GroupEmitter::new(self.builder, &types, vec![None], None);
+        let loaded = group.load(scalar, address, 0);
+        match group.convert(scalar, total, loaded) {
+            Group::Wide(lanes) | Group::WideMask(lanes) => {
+                lanes.into_iter().flat_map(|lanes| self.lanes_of(total, lanes)).collect()
+            }
+            Group::Narrow(lanes) | Group::NarrowMask(lanes) | Group::NarrowNot(lanes) => {
+                self.lanes_of(total, lanes)
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Comments that allow what a lint warns of.
+//!
+//! `# pmderive: allow PMD0301, PMD0305` stands above a definition, perhaps with
+//! other comments between them, and silences these warnings about it. (The
+//! language has no comments behind definitions.) A comment that allows nothing
+//! is warned of itself, so that none is left behind.
+
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::dialect::Language;
+use crate::syntax::{LineForm, outline};
+use crate::text::{SourceId, SourceMap, Span};
+
+/// A code that a comment names.
+struct Allowed {
+    code: Code,
+    /// Where it is named.
+    span: Span,
+    /// The whole comment, line end included.
+    comment: Span,
+    /// How many codes the comment names.
+    count: usize,
+    /// The bytes of the definition below.
+    range: Range<usize>,
+    is_used: bool,
+}
+
+/// Takes out of the diagnostics what comments in these texts allow. With
+/// `are_unused_told`, because all lints have run, comments that allow nothing
+/// are reported.
+pub fn apply_allowances(
+    texts: impl IntoIterator<Item = SourceId>,
+    language: Language,
+    are_unused_told: bool,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) {
+    let mut found = Diagnostics::default();
+    let mut allowed: Vec<Allowed> = Vec::new();
+    for text in texts {
+        if sources.get(text).text.contains(MARK) {
+            allowed.extend(allowances(text, language, sources, &mut found));
+        }
+    }
+    diagnostics.retain(|one| {
+        let is_of = |allowed: &&mut Allowed| {
+            allowed.code == one.code
+                && allowed.span.source == one.span.source
+                && allowed.range.contains(&(one.span.start as usize))
+        };
+        let mut is_allowed = false;
+        if one.severity == Severity::Warning {
+            for allowed in allowed.iter_mut().filter(is_of) {
+                allowed.is_used = true;
+                is_allowed = true;
+            }
+        }
+        !is_allowed
+    });
+    if are_unused_told {
+        found.extend(allowed.iter().filter(|one| !one.is_used).map(unused));
+    }
+    diagnostics.extend(found);
+}
+
+/// What begins such a comment, behind the `#`.
+const MARK: &str = "pmderive:";
+/// What marks a definition for the sinks of `serve`, and allows nothing.
+const EXPORT: &str = "export";
+
+fn unused(one: &Allowed) -> Diagnostic {
+    let message = format!("nothing here needs {} to be allowed", one.code);
+    let diagnostic = Diagnostic::warning(Code::UnusedAllow, one.span, message)
+        .label(one.span, "is not warned of in the line below");
+    match one.count {
+        1 => diagnostic.help("remove the comment").fix(one.comment, ""),
+        _ => diagnostic.help("remove the code"),
+    }
+}
+
+/// The comments of a text; what is wrong with them is reported.
+fn allowances(
+    source: SourceId,
+    language: Language,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Allowed> {
+    let text = &sources.get(source).text;
+    let mut all = Vec::new();
+    let mut waiting: Vec<Allowed> = Vec::new();
+    for line in outline(text, language) {
+        match line.form {
+            LineForm::Comment => {
+                let comment = comment(source, text, &line.range, diagnostics);
+                waiting.extend(comment);
+            }
+            // A blank line parts a comment from what follows.
+            LineForm::Blank => all.append(&mut waiting),
+            _ => {
+                for one in &mut waiting {
+                    one.range = line.range.clone();
+                }
+                all.append(&mut waiting);
+            }
+        }
+    }
+    all.append(&mut waiting);
+    all
+}
+
+/// The codes that a line allows, if it is such a comment.
+fn comment(
+    source: SourceId,
+    text: &str,
+    line: &Range<usize>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Allowed> {
+    let span = |range: Range<usize>| {
+        // The text is shorter than 4 GiB.
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Span::new(source, offset(range.start), offset(range.end))
+    };
+    let whole = text.get(line.clone()).unwrap_or_default().trim_end();
+    let Some(rest) = whole.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
+        return Vec::new();
+    };
+    let end = line.start + whole.len();
+    let words = rest.trim_start();
+    if words.trim_end() == EXPORT {
+        return Vec::new();
+    }
+    let bad = |range: Range<usize>, message: String| {
+        Diagnostic::warning(Code::UnusedAllow, span(range), message)
+            .help("such a comment is written `# pmderive: allow PMD0301, PMD0305`")
+    };
+    let Some(codes) =
+        words.strip_prefix("allow").filter(|codes| !codes.starts_with(char::is_alphanumeric))
+    else {
+        let message = "this comment says nothing that is understood".to_owned();
+        diagnostics.push(bad(end - words.len()..end, message));
+        return Vec::new();
+    };
+    let mut allowed = Vec::new();
+    let mut start = end - codes.len();
+    let count = codes.split(',').count();
+    for item in codes.split(',') {
+        let at = start + item.len() - item.trim_start().len();
+        let place = at..at + item.trim().len();
+        start += item.len() + 1;
+        match item.trim().parse::<Code>() {
+            Ok(code) => allowed.push(Allowed {
+                code,
+                span: span(place),
+                comment: span(line.clone()),
+                count,
+                range: 0..0,
+                is_used: false,
+            }),
+            Err(error) => diagnostics.push(bad(place, error.to_string())),
+        }
+    }
+    allowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    fn left(text: &str, warnings: &[(&str, Code)]) -> Vec<String> {
+        let mut sources = SourceMap::default();
+        let source = sources.add("x.conf", text);
+        let mut diagnostics = Diagnostics::default();
+        for (word, code) in warnings {
+            let at = u32::try_from(text.find(word).expect("a word of the text")).expect("small");
+            diagnostics.push(Diagnostic::warning(*code, Span::new(source, at, at + 1), "warned"));
+        }
+        apply_allowances([source], Dialect::Fixed.into(), true, &sources, &mut diagnostics);
+        let shown = |one: &Diagnostic| format!("{} {}", one.code, sources.slice(one.span));
+        diagnostics.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn comments_allow_what_is_below_them() {
+        let one = Code::GaugeDelta;
+        assert!(left("# pmderive: allow PMD0301\na = here\n", &[("here", one)]).is_empty());
+        let text = "#pmderive: allow PMD0305, 301\n# more\na = b + \\\n here\n";
+        assert_eq!(left(text, &[("here", one)]), ["PMD0320 PMD0305"]);
+        let text = "# pmderive: allow PMD0301\n\na = here\n";
+        assert_eq!(left(text, &[("here", one)]), ["PMD0301 h", "PMD0320 PMD0301"]);
+        let text = "# pmderive: allow PMD0301\na = b\nc = here\n";
+        assert_eq!(left(text, &[("here", one)]), ["PMD0301 h", "PMD0320 PMD0301"]);
+    }
+
+    #[test]
+    fn what_such_a_comment_cannot_say() {
+        assert_eq!(left("# pmderive: allow nothing\na = b\n", &[]), ["PMD0320 nothing"]);
+        assert_eq!(left("# pmderive: deny PMD0301\n", &[]), ["PMD0320 deny PMD0301"]);
+        assert_eq!(left("# pmderive: allow\n", &[]), ["PMD0320 "]);
+        assert!(left("# pmderive: export\na = b\n", &[]).is_empty());
+        assert!(left("# about pmderive: a comment\n", &[]).is_empty());
+    }
+}

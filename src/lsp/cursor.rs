@@ -1,0 +1,203 @@
+//! What is being typed: the part of a definition before the cursor, however
+//! unfinished it is. It looks at characters only, since half of an expression
+//! has no tree.
+
+/// Where in a definition the cursor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Within<'t> {
+    /// Where a metric, a function or a keyword may stand; the word so far.
+    Word(&'t str),
+    /// In `[`; the text of what instances are selected from, and the name so far.
+    Instance {
+        /// What stands before the bracket.
+        operand: &'t str,
+        /// The name so far.
+        typed: &'t str,
+    },
+    /// In quotes; the text so far.
+    Quotes(&'t str),
+    /// Anywhere else: in a name that is defined, a comment, a pattern.
+    Elsewhere,
+}
+
+/// A call that the cursor is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'t> {
+    /// The function's name.
+    pub name: &'t str,
+    /// Arguments before the one with the cursor.
+    pub argument: usize,
+}
+
+/// The text before a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor<'t> {
+    /// Where the cursor is.
+    pub within: Within<'t>,
+    /// The innermost call.
+    pub call: Option<Call<'t>>,
+}
+
+fn is_of_word(one: char) -> bool {
+    one.is_ascii_alphanumeric() || matches!(one, '_' | '.')
+}
+
+/// What is before an offset of a text, which is on a character boundary.
+pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
+    let before = &text[..offset];
+    let line = &before[start_of_definition(before)..];
+    let elsewhere = Cursor { within: Within::Elsewhere, call: None };
+    if line.trim_start().starts_with('#') {
+        return elsewhere;
+    }
+    let Some((_, expression)) = line.split_once('=') else { return elsewhere };
+    let mut open: Vec<Call<'_>> = Vec::new();
+    let mut characters = expression.char_indices();
+    while let Some((at, one)) = characters.next() {
+        match one {
+            '(' => open.push(Call { name: word_before(&expression[..at]), argument: 0 }),
+            ')' => drop(open.pop()),
+            ',' => {
+                if let Some(call) = open.last_mut() {
+                    call.argument += 1;
+                }
+            }
+            '"' | '[' => {
+                let end = if one == '"' { '"' } else { ']' };
+                let inside = &expression[at + 1..];
+                let mut is_escaped = false;
+                let closed = characters.by_ref().any(|(_, next)| {
+                    let closes = next == end && !is_escaped;
+                    is_escaped = next == '\\' && !is_escaped;
+                    closes
+                });
+                if !closed {
+                    let call = open.last().copied();
+                    let within = match one {
+                        '"' => Within::Quotes(inside),
+                        _ => {
+                            Within::Instance { operand: operand(&expression[..at]), typed: inside }
+                        }
+                    };
+                    return Cursor { within, call };
+                }
+            }
+            // A pattern stands first in a call of these.
+            '/' if open
+                .last()
+                .is_some_and(|call| call.argument == 0 && takes_pattern(call.name))
+                && expression[..at].trim_end().ends_with(['(', '!']) =>
+            {
+                let mut is_escaped = false;
+                let closed = characters.by_ref().any(|(_, next)| {
+                    let closes = next == '/' && !is_escaped;
+                    is_escaped = next == '\\' && !is_escaped;
+                    closes
+                });
+                if !closed {
+                    return Cursor { within: Within::Elsewhere, call: open.last().copied() };
+                }
+            }
+            _ => {}
+        }
+    }
+    let word = word_before(expression);
+    let call = open.iter().rev().find(|call| !call.name.is_empty()).copied();
+    // A number is no beginning of a name.
+    let within = match word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        true => Within::Elsewhere,
+        false => Within::Word(word),
+    };
+    Cursor { within, call }
+}
+
+fn takes_pattern(function: &str) -> bool {
+    matches!(function, "matchinst" | "matchvalue")
+}
+
+/// Where the definition that a text ends in begins: after the last line end
+/// without a backslash before it.
+fn start_of_definition(before: &str) -> usize {
+    let mut end = before.len();
+    while let Some(at) = before[..end].rfind('\n') {
+        if !before[..at].ends_with('\\') {
+            return at + 1;
+        }
+        end = at;
+    }
+    0
+}
+
+/// The word at the end of a text, blanks behind it left out.
+fn word_before(text: &str) -> &str {
+    let text = match text.ends_with(is_of_word) {
+        true => text,
+        // Only a call may have blanks between its name and its parenthesis.
+        false => return "",
+    };
+    &text[text.trim_end_matches(is_of_word).len()..]
+}
+
+/// The operand at the end of a text: a word, or a call with its arguments.
+fn operand(text: &str) -> &str {
+    let text = text.trim_end();
+    if !text.ends_with(')') {
+        return &text[text.trim_end_matches(is_of_word).len()..];
+    }
+    let mut depth = 0usize;
+    for (at, one) in text.char_indices().rev() {
+        match one {
+            ')' => depth += 1,
+            '(' => {
+                depth -= 1;
+                if depth == 0 {
+                    return &text[text[..at].trim_end_matches(is_of_word).len()..];
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found in a definition with `|` in place of the cursor.
+    fn at(text: &str) -> String {
+        let offset = text.find('|').expect("a cursor");
+        let text = text.replace('|', "");
+        let Cursor { within, call } = cursor(&text, offset);
+        match call {
+            Some(Call { name, argument }) => format!("{within:?} in {name} {argument}"),
+            None => format!("{within:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_typed_is_known() {
+        for (text, expected) in [
+            ("a.b|", "Elsewhere"),
+            ("# a = b|", "Elsewhere"),
+            ("a = |", "Word(\"\")"),
+            ("a = disk.d|", "Word(\"disk.d\")"),
+            ("x = y\na = disk.d| + 1\nb = c", "Word(\"disk.d\")"),
+            ("a = b + \\\n  ra|", "Word(\"ra\")"),
+            ("a = rate(disk|", "Word(\"disk\") in rate 0"),
+            ("a = rate((disk|", "Word(\"disk\") in rate 0"),
+            ("a = topk(3, rate(x), |", "Word(\"\") in topk 2"),
+            ("a = rate(x) + |", "Word(\"\")"),
+            ("a = rescale(x, \"by|", "Quotes(\"by\") in rescale 1"),
+            ("a = rescale(x, \"byte\")|", "Word(\"\")"),
+            ("a = x[sd|", "Instance { operand: \"x\", typed: \"sd\" }"),
+            ("a = b + rate(x.y)[|", "Instance { operand: \"rate(x.y)\", typed: \"\" }"),
+            ("a = matchinst(/^s(d|", "Elsewhere in matchinst 0"),
+            ("a = matchinst(/^s(d/, |", "Word(\"\") in matchinst 1"),
+            ("a = x / (y|", "Word(\"y\")"),
+            ("a = 12|", "Elsewhere"),
+        ] {
+            assert_eq!(at(text), expected, "{text}");
+        }
+    }
+}

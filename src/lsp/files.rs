@@ -1,0 +1,155 @@
+//! Files as the protocol names them, the texts that are open in the editor, and
+//! the definition files that stand beside them.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lsp_types::Uri;
+
+use crate::syntax::read_definition_file;
+
+/// Most files of a folder that are read because one of them is open.
+const MAX_FILES: usize = 1_000;
+/// How deep below a folder files are looked for.
+const MAX_DEPTH: usize = 8;
+
+/// A text that is open in the editor, as it is now.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The editor's number of this state.
+    pub version: i32,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+/// The texts that are open, by their URIs.
+#[derive(Clone, Debug, Default)]
+pub struct OpenTexts(HashMap<String, Open>);
+
+impl OpenTexts {
+    /// Opens a text, or replaces it.
+    pub fn set(&mut self, uri: &Uri, version: i32, text: impl Into<Arc<str>>) {
+        self.0.insert(uri.as_str().to_owned(), Open { version, text: text.into() });
+    }
+
+    /// A text that is open.
+    pub fn get(&self, uri: &Uri) -> Option<&Open> {
+        self.0.get(uri.as_str())
+    }
+
+    /// Closes a text.
+    pub fn close(&mut self, uri: &Uri) {
+        self.0.remove(uri.as_str());
+    }
+
+    /// The text of a file: as it is in the editor, or else on disk. `None` if it
+    /// cannot be read or is not UTF-8.
+    pub fn read(&self, path: &Path) -> Option<Arc<str>> {
+        match uri_of(path).and_then(|uri| self.get(&uri).map(|open| Arc::clone(&open.text))) {
+            Some(text) => Some(text),
+            None => {
+                // Places in a text that is not UTF-8 could not be told.
+                let text = String::from_utf8(read_definition_file(path).ok()?).ok()?;
+                Some(text.into())
+            }
+        }
+    }
+}
+
+/// The path of a `file:` URI.
+pub fn path_of(uri: &Uri) -> Option<PathBuf> {
+    let rest = uri.as_str().strip_prefix("file://")?;
+    // A host may stand before the path; only this one's files can be read.
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    let path = path.split(['?', '#']).next().filter(|path| path.starts_with('/'))?;
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let byte = match (first, after) {
+            (b'%', [high, low, after @ ..]) => {
+                rest = after;
+                let digit = |digit: &u8| char::from(*digit).to_digit(16);
+                u8::try_from(digit(high)? * 16 + digit(low)?).ok()?
+            }
+            _ => *first,
+        };
+        bytes.push(byte);
+    }
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// The `file:` URI of an absolute path.
+pub fn uri_of(path: &Path) -> Option<Uri> {
+    let mut text = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                text.push(char::from(*byte));
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text.parse().ok()
+}
+
+/// The other definition files of a file's folder, in the order of their names:
+/// those with the same ending.
+pub fn beside(path: &Path) -> Vec<PathBuf> {
+    let Some(folder) = path.parent() else { return Vec::new() };
+    let mut files = below(folder, path, 1);
+    files.retain(|file| file != path);
+    files
+}
+
+/// The files at any depth below a folder with the same ending as `like`, in
+/// the order of their names.
+pub fn below_like(folder: &Path, like: &Path) -> Vec<PathBuf> {
+    below(folder, like, MAX_DEPTH)
+}
+
+fn below(folder: &Path, like: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![(folder.to_path_buf(), depth)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let is_hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+            // A link may lead in a circle.
+            let Ok(file) = fs::symlink_metadata(&path) else { continue };
+            if file.is_dir() && depth > 1 && !is_hidden {
+                folders.push((path, depth - 1));
+            } else if file.is_file() && path.extension() == like.extension() {
+                found.push(path);
+            }
+            if found.len() >= MAX_FILES {
+                return found;
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_uris_lead_to_each_other() {
+        for path in ["/a/b.conf", "/with space/ä%20.conf", "/q?#.conf"] {
+            let uri = uri_of(Path::new(path)).expect("it is absolute");
+            assert_eq!(path_of(&uri).as_deref(), Some(Path::new(path)), "{}", uri.as_str());
+        }
+        let uri = |text: &str| text.parse::<Uri>().expect("it is one");
+        assert_eq!(path_of(&uri("untitled:Untitled-1")), None);
+        assert_eq!(path_of(&uri("file://other/host")), None);
+        assert_eq!(path_of(&uri("file://localhost/x")).as_deref(), Some(Path::new("/x")));
+    }
+}

@@ -1,0 +1,99 @@
+//! The promises of the server about any text and any edits, for fuzzers and tests.
+
+use lsp_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
+
+use super::actions::{actions, shown};
+use super::analysis::Analysis;
+use super::completion::{Vocabulary, completions};
+use super::cursor::cursor;
+use super::files::{OpenTexts, path_of};
+use super::hover::hover;
+use super::names::{definition, mentions, rename, symbols};
+use super::positions::{Encoding, LineIndex, apply};
+use super::tokens::semantic_tokens;
+use crate::dialect::{Dialect, Language};
+
+/// Takes a text, its first bytes are an edit: where, how much, what.
+///
+/// # Panics
+/// A position leads elsewhere, a token stands outside of the text, or what the
+/// server offers cannot be computed.
+pub fn fuzz_lsp(data: &[u8]) {
+    let [options, line, character, lines, width, rest @ ..] = data else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    let encoding = if options & 1 == 0 { Encoding::Utf8 } else { Encoding::Utf16 };
+    let dialects = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+    let dialect = dialects[usize::from(options / 2) % dialects.len()];
+    let language = Language { dialect, extensions: options & 64 != 0 };
+    let start = Position { line: u32::from(*line), character: u32::from(*character) };
+    let end = Position { line: u32::from(*lines), character: u32::from(*width) };
+    let (typed, text) = text.split_at(text.floor_char_boundary(text.len().min(8)));
+    let mut edited = text.to_owned();
+    let change = TextDocumentContentChangeEvent {
+        range: Some(Range { start, end }),
+        range_length: None,
+        text: typed.to_owned(),
+    };
+    apply(&mut edited, encoding, vec![change]);
+    let index = LineIndex::new(&edited, encoding);
+    for (offset, _) in edited.char_indices() {
+        assert_eq!(index.offset(&edited, index.position(&edited, offset)), offset);
+    }
+    let offset = index.offset(&edited, start);
+    asked(&edited, offset, language, encoding);
+    let last = index.position(&edited, edited.len()).line;
+    let mut line = 0;
+    for token in semantic_tokens(&edited, &index, language) {
+        assert!(token.length > 0);
+        line += token.delta_line;
+    }
+    assert!(line <= last);
+    if let Ok(uri) = format!("file://{typed}").parse::<Uri>() {
+        path_of(&uri);
+    }
+}
+
+/// Asks everything at an offset of a text.
+fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
+    let Ok(uri) = "untitled:fuzz".parse::<Uri>() else { return };
+    let mut open = OpenTexts::default();
+    open.set(&uri, 1, text);
+    let analysis = Analysis::new(&uri, &open, language, encoding).expect("it is open");
+    let vocabulary =
+        Vocabulary { metrics: &[], registry: Some(&analysis.registry), extensions: true };
+    completions(&cursor(text, offset), &vocabulary);
+    hover(&analysis, offset, None);
+    definition(&analysis, offset);
+    mentions(&analysis, offset, true);
+    symbols(&analysis);
+    let whole =
+        Range { start: Position::default(), end: analysis.lines.position(text, text.len()) };
+    assert!(shown(&analysis, &analysis.diagnostics).iter().all(|one| one.range.end <= whole.end));
+    actions(&analysis, &analysis.diagnostics, whole);
+    // An edit for each place, and what it makes can be read.
+    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", &[], &open, language) {
+        let edits = edit.changes.into_iter().flatten().flat_map(|(_, edits)| edits);
+        assert!(edits.into_iter().all(|edit| edit.range.end <= whole.end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_and_their_prefixes_hold() {
+        for text in [
+            "x = rate(a.b[sd\n",
+            "a.b = topk(3, c) \\\n + é🎈\nb(oneline) = \"x\n",
+            "m = matchinst(/^s/, x)\n# m\n",
+        ] {
+            for options in [0, 1, 66, 67, 5] {
+                let data = [&[options, 0, 5, 0, 9][..], b"rate(xyz", text.as_bytes()].concat();
+                for end in 0..=data.len() {
+                    fuzz_lsp(&data[..end]);
+                }
+            }
+        }
+    }
+}

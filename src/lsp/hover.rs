@@ -1,0 +1,286 @@
+//! What hovering shows: type, semantics, units and instances of the part of an
+//! expression under the pointer, the rules behind them, help and values.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{TextKind, TextSubject};
+use pmderive_runtime::program::Status;
+use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
+
+use super::analysis::{Analysis, whole};
+use super::asker::{Asked, Opened};
+use super::calls;
+use crate::check::describe;
+use crate::check::typed::Desc;
+use crate::diag::Diagnostics;
+use crate::engine::{Engine, Registered, Session, Space};
+use crate::explain::{Outcome, explain};
+use crate::report::plain;
+use crate::syntax::ast::NodeKind;
+use crate::text::Span;
+
+/// Values that are shown at most.
+const MAX_VALUES: usize = 8;
+/// Longest help text that is shown, in characters.
+const MAX_HELP: usize = 1_000;
+/// Nanoseconds between the two samples of an archive.
+const STEP: i64 = 1_000_000_000;
+/// Instances that completion offers at most.
+const MAX_INSTANCES: usize = 1_000;
+
+/// What stands at an offset of a text; without a source, what the text alone
+/// tells. A source that fails is closed.
+pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> Option<Hover> {
+    let mut words = String::new();
+    let place = match analysis.definition_at(offset) {
+        Some(definition) => {
+            let place = part_at(definition, offset);
+            let text = &analysis.sources.slice(place);
+            let _ = writeln!(words, "```pmderive\n{text}\n```");
+            if let Some(function) = function_at(analysis, definition, offset) {
+                add_function(&mut words, function);
+            }
+            if let Some(asked) = asked {
+                add_known(&mut words, analysis, definition, place, asked);
+            }
+            place
+        }
+        // A line with a mistake: words can be looked up all the same.
+        None => {
+            let (word, place) = word_at(analysis, offset)?;
+            add_function(&mut words, calls::named(word)?);
+            place
+        }
+    };
+    let value = words.trim_end().to_owned();
+    let contents = MarkupContent { kind: MarkupKind::Markdown, value };
+    let contents = HoverContents::Markup(contents);
+    Some(Hover { contents, range: Some(analysis.range(place)) })
+}
+
+/// The smallest part of a definition at an offset: the whole of it on its name.
+fn part_at(definition: &Registered, offset: usize) -> Span {
+    let is_at = |span: &Span| (span.start as usize..=span.end as usize).contains(&offset);
+    if is_at(&definition.name_span) {
+        return whole(definition);
+    }
+    let nodes = definition.expr.nodes().map(|(_, node)| node.span);
+    nodes.filter(is_at).min_by_key(|span| span.end - span.start).unwrap_or(whole(definition))
+}
+
+/// The function whose name is at an offset of a definition.
+fn function_at(
+    analysis: &Analysis,
+    definition: &Registered,
+    offset: usize,
+) -> Option<calls::Signature> {
+    let (word, place) = word_at(analysis, offset)?;
+    let is_name = |kind: &NodeKind| matches!(kind, NodeKind::Metric(_));
+    let mut nodes = definition.expr.nodes();
+    let is_metric = nodes.any(|(_, node)| node.span == place && is_name(&node.kind));
+    if is_metric { None } else { calls::named(word) }
+}
+
+/// The word at an offset of a text.
+fn word_at(analysis: &Analysis, offset: usize) -> Option<(&str, Span)> {
+    let text = analysis.text();
+    let is_of_word = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '.');
+    let before = text.get(..offset)?;
+    let start = before.trim_end_matches(is_of_word).len();
+    let after = &text[offset..];
+    let end = offset + (after.len() - after.trim_start_matches(is_of_word).len());
+    let span = |at| u32::try_from(at).unwrap_or(u32::MAX);
+    let place = Span::new(analysis.own, span(start), span(end));
+    (start < end).then(|| (&text[start..end], place))
+}
+
+fn add_function(words: &mut String, function: calls::Signature) {
+    let _ = writeln!(words, "`{}`: {}\n", function.usage, function.words);
+    if !function.is_of_libpcp {
+        words.push_str("libpcp does not have this function.\n\n");
+    }
+}
+
+/// Adds what the source knows of a part of a definition.
+fn add_known(
+    words: &mut String,
+    analysis: &Analysis,
+    definition: &Registered,
+    place: Span,
+    asked: &mut Asked,
+) {
+    asked.define(analysis);
+    let engine = Arc::clone(asked.engine());
+    let Some(opened) = asked.source() else { return };
+    let mut facts = String::new();
+    let found = (|| {
+        let source = opened.metadata();
+        add_explanation(&mut facts, &engine, analysis, definition, place, source)?;
+        add_help(&mut facts, analysis.sources.slice(place), source)?;
+        match opened {
+            Opened::Session(session) => {
+                let root = definition.expr.node(definition.expr.root()).span;
+                let part = if place == whole(definition) { root } else { place };
+                add_values(&mut facts, analysis, part, session)
+            }
+            Opened::Metadata(_) => Ok(()),
+        }
+    })();
+    words.push_str(&facts);
+    if let Err(error) = found {
+        asked.fails(&error);
+    }
+}
+
+/// Adds what checking found out about a part of a definition.
+fn add_explanation(
+    words: &mut String,
+    engine: &Engine,
+    analysis: &Analysis,
+    definition: &Registered,
+    place: Span,
+    source: &mut dyn MetadataSource,
+) -> Result<(), SourceError> {
+    let mut ignored = Diagnostics::default();
+    let explanation = explain(engine, &analysis.registry, &[definition], source, &mut ignored)?;
+    let Some(explained) = explanation.definitions.first() else { return Ok(()) };
+    let node = match place == whole(definition) {
+        true => explained.nodes.last(),
+        false => explained.nodes.iter().find(|node| node.span == place),
+    };
+    let Some(node) = node else { return Ok(()) };
+    match &node.outcome {
+        Outcome::Typed(desc) => {
+            let desc: &Desc = desc;
+            let _ = writeln!(words, "{}\n", describe(desc));
+        }
+        Outcome::Refused(_) => words.push_str("This is refused.\n\n"),
+        Outcome::Unknown => words.push_str("An operand of this is refused.\n\n"),
+        Outcome::NotChosen => words.push_str("This branch is never chosen.\n\n"),
+    }
+    for note in &node.notes {
+        let _ = writeln!(words, "- {note}");
+    }
+    if !node.notes.is_empty() {
+        words.push('\n');
+    }
+    Ok(())
+}
+
+/// Adds the help text of a metric of the source.
+fn add_help(
+    words: &mut String,
+    name: &str,
+    source: &mut dyn MetadataSource,
+) -> Result<(), SourceError> {
+    let Some(Ok(pmid)) = source.lookup_names(&[name])?.pop() else { return Ok(()) };
+    for kind in [TextKind::OneLine, TextKind::Help] {
+        let Ok(text) = source.text(TextSubject::Metric(pmid), kind)? else { continue };
+        let shown: String = text.trim().chars().take(MAX_HELP).collect();
+        if !shown.is_empty() {
+            let _ = writeln!(words, "{shown}\n");
+        }
+    }
+    Ok(())
+}
+
+/// Adds the values that a part of a definition has: of a live source now, of
+/// an archive at its end.
+fn add_values(
+    words: &mut String,
+    analysis: &Analysis,
+    place: Span,
+    session: &mut Session<Context>,
+) -> Result<(), SourceError> {
+    let (sources, registry) = (&analysis.sources, &analysis.registry);
+    let mut ignored = Diagnostics::default();
+    let Ok(part) = registry.parse_within(place, sources, &mut ignored) else { return Ok(()) };
+    session.choose(&[&part], &mut ignored)?;
+    let mut space = Space::default();
+    let when = match session.source() {
+        Context::Archive(archive) => {
+            let end = archive.end_time()?;
+            let start = end - Duration::from_nanos(STEP.unsigned_abs());
+            archive.set_mode(Mode::Interpolated { step: STEP }, Some(start))?;
+            // Rates need a sample before.
+            session.sample(&mut space)?;
+            "at the end of the archive"
+        }
+        // The sample before is that of the last time that somebody hovered here.
+        Context::Host(_) | Context::Local(_) => "now",
+    };
+    let mut sample = session.sample(&mut space)?;
+    let Some(output) = sample.metrics.first().and_then(|metric| metric.output) else {
+        return Ok(());
+    };
+    let values = sample.values.get(output);
+    if values.status != Status::Values {
+        return Ok(());
+    }
+    let indom = sample.metrics[0].desc.ok().and_then(|desc| desc.indom);
+    let ids: Vec<i32> = values.instances.to_vec();
+    let texts: Vec<String> = values
+        .iter()
+        .take(MAX_VALUES)
+        .map(|(_, value)| {
+            let mut text = String::new();
+            plain::write_value(&mut text, value);
+            text
+        })
+        .collect();
+    let domain = match indom {
+        Some(indom) => sample.instance_names(indom, &ids)?.ok(),
+        None => None,
+    };
+    let _ = write!(words, "Value {when}: ");
+    for (at, text) in texts.iter().enumerate() {
+        let name = domain.as_ref().and_then(|domain| domain.name(ids[at]));
+        let _ = match name {
+            Some(name) => write!(words, "{name} **{text}**, "),
+            None => write!(words, "**{text}**, "),
+        };
+    }
+    words.truncate(words.trim_end_matches(", ").len());
+    match ids.len().saturating_sub(MAX_VALUES) {
+        0 => words.push_str("\n\n"),
+        more => {
+            let _ = writeln!(words, ", and {more} more\n");
+        }
+    }
+    Ok(())
+}
+
+/// Names of the instances that a metric has, or an expression.
+pub fn instances_of(analysis: &Analysis, metric: &str, asked: &mut Asked) -> Vec<String> {
+    let engine = Arc::clone(asked.engine());
+    let Some(opened) = asked.source() else { return Vec::new() };
+    let mut sources = analysis.sources.clone();
+    let id = sources.add("", metric);
+    let mut ignored = Diagnostics::default();
+    let Ok(part) = analysis.registry.parse(id, &sources, &mut ignored) else { return Vec::new() };
+    let source = opened.metadata();
+    let found = engine.examine(&analysis.registry, &[&part], source, &mut ignored).and_then(
+        |examination| {
+            let typed = &examination.expressions.first().filter(|one| one.is_whole);
+            let indom = typed.and_then(|one| one.typed.desc().indom);
+            Ok(match indom {
+                Some(indom) => source.known_instances(indom)?.ok(),
+                None => None,
+            })
+        },
+    );
+    match found {
+        Ok(domain) => {
+            let names = domain.iter().flat_map(|domain| domain.instances().map(|(_, name)| name));
+            names.take(MAX_INSTANCES).map(str::to_owned).collect()
+        }
+        Err(error) => {
+            asked.fails(&error);
+            Vec::new()
+        }
+    }
+}

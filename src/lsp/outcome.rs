@@ -1,0 +1,43 @@
+//! What the threads of the server tell its loop.
+
+use std::sync::Arc;
+
+use lsp_server::RequestId;
+use lsp_types::{Hover, Uri};
+use serde_json::Value;
+
+use super::analysis::Analysis;
+use crate::diag::Diagnostics;
+
+/// News for the loop.
+pub enum Outcome {
+    /// The names of the source's metrics, in the order of their bytes.
+    Names(Arc<[String]>),
+    /// A text was read.
+    Read(Arc<Analysis>),
+    /// What is wrong with a text.
+    Checked {
+        /// The text.
+        uri: Uri,
+        /// Its state.
+        version: i32,
+        /// What is wrong, in the order of the text.
+        diagnostics: Diagnostics,
+    },
+    /// The answer to a request.
+    Answered(RequestId, Answer),
+    /// The source cannot be used.
+    Trouble(String),
+}
+
+/// What a request is answered by.
+pub enum Answer {
+    /// As it goes to the client.
+    Value(Value),
+    /// A refusal, in words for people.
+    Refused(String),
+    /// What stands at a place.
+    Hover(Option<Hover>),
+    /// Names of instances.
+    Instances(Vec<String>),
+}

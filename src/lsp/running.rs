@@ -1,0 +1,487 @@
+//! The loop of the server: messages of the client in, answers and diagnostics
+//! out. It never waits for anything but the next message.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_types::notification::{
+    Cancel, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
+    DidOpenTextDocument, Exit, LogMessage, Notification as _, PublishDiagnostics, ShowMessage,
+};
+use lsp_types::request::{
+    CodeActionRequest, Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest,
+    PrepareRenameRequest, References, Rename, Request as _, SemanticTokensFullRequest, Shutdown,
+    SignatureHelpRequest,
+};
+use lsp_types::{
+    CompletionParams, LogMessageParams, MessageType, NumberOrString, ParameterInformation,
+    ParameterLabel, Position, PublishDiagnosticsParams, ShowMessageParams, SignatureHelp,
+    SignatureInformation, TextDocumentPositionParams, Uri,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Options;
+use super::actions::shown;
+use super::analysis::Analysis;
+use super::asker::{self, Asked};
+use super::calls;
+use super::completion::{Vocabulary, completions, instances};
+use super::cursor::{Cursor, Within, cursor};
+use super::outcome::{Answer, Outcome};
+use super::positions::{Encoding, LineIndex, apply, number};
+use super::reader::{self, Reader, Task, Wish};
+use crate::diag::Diagnostics;
+use crate::dialect::Language;
+
+/// How long a request may wait for the source before it is answered without.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// Longest text that is kept, in bytes. Spans have 32 bits, and an editor
+/// sends all of it.
+const MAX_TEXT: usize = 64 << 20;
+
+/// The server while it serves.
+pub struct Running<'c> {
+    connection: &'c Connection,
+    encoding: Encoding,
+    language: Language,
+    tasks: Sender<Task>,
+    outcomes: Receiver<Outcome>,
+    texts: HashMap<String, Text>,
+    /// Names of the source's metrics.
+    metrics: Arc<[String]>,
+    /// Requests that a thread has, by identifier.
+    waiting: HashMap<RequestId, Waiting>,
+    /// Trouble with the source was shown, and not only logged.
+    is_trouble_shown: bool,
+    is_shut_down: bool,
+}
+
+/// A text that is open.
+struct Text {
+    uri: Uri,
+    version: i32,
+    text: String,
+    /// What it said when it was read last.
+    read: Option<Arc<Analysis>>,
+    /// What was wrong with that state, once the source was asked.
+    checked: Option<(i32, Diagnostics)>,
+    /// When the reading is shown without the source's answer.
+    due: Option<Instant>,
+}
+
+/// A request that waits for a thread.
+struct Waiting {
+    uri: Uri,
+    /// Where to look if the source does not answer.
+    hover: Option<Position>,
+    due: Instant,
+}
+
+impl<'c> Running<'c> {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// One cannot be started.
+    pub fn start(
+        connection: &'c Connection,
+        encoding: Encoding,
+        folders: Vec<PathBuf>,
+        options: Options,
+    ) -> std::io::Result<Running<'c>> {
+        let Options { language, opener } = options;
+        let (tell, outcomes) = unbounded();
+        let (ask, questions) = unbounded();
+        let (tasks, given) = unbounded();
+        asker::start(Asked::new(language, opener), questions, tell.clone())?;
+        let reader = Reader { language, encoding, folders, asker: ask, outcomes: tell };
+        reader::start(reader, given)?;
+        Ok(Running {
+            connection,
+            encoding,
+            language,
+            tasks,
+            outcomes,
+            texts: HashMap::new(),
+            metrics: Arc::from([]),
+            waiting: HashMap::new(),
+            is_trouble_shown: false,
+            is_shut_down: false,
+        })
+    }
+
+    /// Serves until the client says `exit`, or is gone.
+    pub fn run(mut self) {
+        loop {
+            let next = self.next_due();
+            let due = match next {
+                Some(due) => crossbeam_channel::at(due),
+                None => never(),
+            };
+            select! {
+                recv(self.connection.receiver) -> message => match message {
+                    Ok(Message::Request(request)) => self.request(request),
+                    Ok(Message::Notification(note)) if note.method == Exit::METHOD => return,
+                    Ok(Message::Notification(note)) => self.notification(note),
+                    // Nothing was asked of the client.
+                    Ok(Message::Response(_)) => {}
+                    Err(_) => return,
+                },
+                recv(self.outcomes) -> outcome => match outcome {
+                    Ok(outcome) => self.outcome(outcome),
+                    // A thread fell: nothing can be answered any more.
+                    Err(_) => return,
+                },
+                recv(due) -> _ => self.overdue(),
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let texts = self.texts.values().filter_map(|text| text.due);
+        texts.chain(self.waiting.values().map(|one| one.due)).min()
+    }
+
+    fn send(&self, message: impl Into<Message>) {
+        // A client that is gone is noticed by the loop.
+        let _ = self.connection.sender.send(message.into());
+    }
+
+    fn answer(&self, id: RequestId, result: Value) {
+        self.send(Response { id, response_result: Ok(result) });
+    }
+
+    fn refuse(&self, id: RequestId, code: ErrorCode, words: impl Into<String>) {
+        self.send(Response::new_err(id, code as i32, words.into()));
+    }
+
+    fn notification(&mut self, note: Notification) {
+        match &*note.method {
+            DidOpenTextDocument::METHOD => {
+                let Some(opened) = self.read::<DidOpenTextDocument>(note) else { return };
+                let opened = opened.text_document;
+                self.set(opened.uri, opened.version, opened.text);
+            }
+            DidChangeTextDocument::METHOD => {
+                let Some(changed) = self.read::<DidChangeTextDocument>(note) else { return };
+                let (uri, version) = (changed.text_document.uri, changed.text_document.version);
+                let Some(open) = self.texts.get_mut(uri.as_str()) else {
+                    let uri = uri.as_str();
+                    return self.log(format!("`{uri}` was changed without having been opened"));
+                };
+                let mut text = std::mem::take(&mut open.text);
+                apply(&mut text, self.encoding, changed.content_changes);
+                self.set(uri, version, text);
+            }
+            DidCloseTextDocument::METHOD => {
+                let Some(closed) = self.read::<DidCloseTextDocument>(note) else { return };
+                let uri = closed.text_document.uri;
+                if self.texts.remove(uri.as_str()).is_some() {
+                    self.publish(uri.clone(), None, Vec::new());
+                    self.tell(Task::Close(uri));
+                }
+            }
+            DidChangeWatchedFiles::METHOD => self.tell(Task::Changed),
+            Cancel::METHOD => {
+                let Some(cancelled) = self.read::<Cancel>(note) else { return };
+                let id = match cancelled.id {
+                    NumberOrString::Number(id) => RequestId::from(id),
+                    NumberOrString::String(id) => RequestId::from(id),
+                };
+                if self.waiting.remove(&id).is_some() {
+                    self.refuse(id, ErrorCode::RequestCanceled, "cancelled");
+                }
+            }
+            // Others have nothing to do with definitions.
+            _ => {}
+        }
+    }
+
+    /// The parameters of a notification; what cannot be read is logged.
+    fn read<N: lsp_types::notification::Notification>(
+        &self,
+        note: Notification,
+    ) -> Option<N::Params> {
+        match serde_json::from_value(note.params) {
+            Ok(parameters) => Some(parameters),
+            Err(error) => {
+                self.log(format!("`{}` cannot be read: {error}", N::METHOD));
+                None
+            }
+        }
+    }
+
+    fn set(&mut self, uri: Uri, version: i32, mut text: String) {
+        if text.len() > MAX_TEXT {
+            self.log(format!("`{}` is too large to be checked", uri.as_str()));
+            text.clear();
+        }
+        self.tell(Task::Set(uri.clone(), version, text.as_str().into()));
+        let before = self.texts.remove(uri.as_str());
+        let (read, checked) = before.map(|one| (one.read, one.checked)).unwrap_or_default();
+        let key = uri.as_str().to_owned();
+        self.texts.insert(key, Text { uri, version, text, read, checked, due: None });
+    }
+
+    fn tell(&self, task: Task) {
+        // The thread ends after this one only.
+        let _ = self.tasks.send(task);
+    }
+
+    fn request(&mut self, request: Request) {
+        if self.is_shut_down {
+            return self.refuse(request.id, ErrorCode::InvalidRequest, "the server is shut down");
+        }
+        let Request { id, method, params } = request;
+        match &*method {
+            Shutdown::METHOD => {
+                self.is_shut_down = true;
+                self.answer(id, Value::Null);
+            }
+            Completion::METHOD => {
+                let Some(asked) = self.parameters::<CompletionParams>(&id, params) else { return };
+                self.complete(id, asked.text_document_position);
+            }
+            SignatureHelpRequest::METHOD => {
+                let asked = self.parameters::<lsp_types::SignatureHelpParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let help = self.signature(&asked.text_document_position_params);
+                self.answer(id, serde_json::to_value(help).unwrap_or_default());
+            }
+            HoverRequest::METHOD => {
+                let asked = self.parameters::<lsp_types::HoverParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let TextDocumentPositionParams { text_document, position } =
+                    asked.text_document_position_params;
+                self.wish(id, text_document.uri, Wish::Hover(position), Some(position));
+            }
+            GotoDefinition::METHOD => {
+                let asked = self.parameters::<lsp_types::GotoDefinitionParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let TextDocumentPositionParams { text_document, position } =
+                    asked.text_document_position_params;
+                self.wish(id, text_document.uri, Wish::Definition(position), None);
+            }
+            References::METHOD => {
+                let asked = self.parameters::<lsp_types::ReferenceParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let TextDocumentPositionParams { text_document, position } =
+                    asked.text_document_position;
+                let wish = Wish::References(position, asked.context.include_declaration);
+                self.wish(id, text_document.uri, wish, None);
+            }
+            PrepareRenameRequest::METHOD => {
+                let asked = self.parameters::<TextDocumentPositionParams>(&id, params);
+                let Some(TextDocumentPositionParams { text_document, position }) = asked else {
+                    return;
+                };
+                self.wish(id, text_document.uri, Wish::PrepareRename(position), None);
+            }
+            Rename::METHOD => {
+                let asked = self.parameters::<lsp_types::RenameParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let TextDocumentPositionParams { text_document, position } =
+                    asked.text_document_position;
+                let wish = Wish::Rename(position, asked.new_name);
+                self.wish(id, text_document.uri, wish, None);
+            }
+            DocumentSymbolRequest::METHOD => {
+                let asked = self.parameters::<lsp_types::DocumentSymbolParams>(&id, params);
+                let Some(asked) = asked else { return };
+                self.wish(id, asked.text_document.uri, Wish::Symbols, None);
+            }
+            Formatting::METHOD => {
+                let asked = self.parameters::<lsp_types::DocumentFormattingParams>(&id, params);
+                let Some(asked) = asked else { return };
+                self.wish(id, asked.text_document.uri, Wish::Formatting, None);
+            }
+            SemanticTokensFullRequest::METHOD => {
+                let asked = self.parameters::<lsp_types::SemanticTokensParams>(&id, params);
+                let Some(asked) = asked else { return };
+                self.wish(id, asked.text_document.uri, Wish::Tokens, None);
+            }
+            CodeActionRequest::METHOD => {
+                let asked = self.parameters::<lsp_types::CodeActionParams>(&id, params);
+                let Some(asked) = asked else { return };
+                let uri = asked.text_document.uri;
+                let text = self.texts.get(uri.as_str());
+                let found = text.and_then(|text| text.checked.clone());
+                let (version, diagnostics) = found.unwrap_or((i32::MIN, Diagnostics::default()));
+                self.wish(id, uri, Wish::Actions(asked.range, version, diagnostics), None);
+            }
+            other => {
+                let words = format!("this server does not know `{other}`");
+                self.refuse(id, ErrorCode::MethodNotFound, words);
+            }
+        }
+    }
+
+    /// The parameters of a request; what cannot be read is refused.
+    fn parameters<P: DeserializeOwned>(&self, id: &RequestId, params: Value) -> Option<P> {
+        match serde_json::from_value(params) {
+            Ok(parameters) => Some(parameters),
+            Err(error) => {
+                self.refuse(id.clone(), ErrorCode::InvalidParams, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Lets a thread answer.
+    fn wish(&mut self, id: RequestId, uri: Uri, wish: Wish, hover: Option<Position>) {
+        let due = Instant::now() + PATIENCE;
+        self.waiting.insert(id.clone(), Waiting { uri: uri.clone(), hover, due });
+        self.tell(Task::Ask(id, uri, wish));
+    }
+
+    /// What is before a place of an open text.
+    fn cursor(&self, at: &TextDocumentPositionParams) -> Option<Cursor<'_>> {
+        let text = &self.texts.get(at.text_document.uri.as_str())?.text;
+        let offset = LineIndex::new(text, self.encoding).offset(text, at.position);
+        Some(cursor(text, offset))
+    }
+
+    fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
+        let uri = at.text_document.uri.clone();
+        let Some(cursor) = self.cursor(&at) else { return self.answer(id, Value::Null) };
+        if let Within::Instance { operand, .. } = cursor.within {
+            let wish = Wish::Instances(operand.to_owned());
+            return self.wish(id, uri, wish, None);
+        }
+        let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
+        let vocabulary = Vocabulary {
+            metrics: &self.metrics,
+            registry: read.map(|read| &read.registry),
+            extensions: self.language.extensions,
+        };
+        let list = completions(&cursor, &vocabulary);
+        self.answer(id, serde_json::to_value(list).unwrap_or_default());
+    }
+
+    fn signature(&self, at: &TextDocumentPositionParams) -> Option<SignatureHelp> {
+        let call = self.cursor(at)?.call?;
+        let function = calls::named(call.name)?;
+        let arguments = function.arguments();
+        let argument = |text: &&str| ParameterInformation {
+            label: ParameterLabel::Simple((*text).to_owned()),
+            documentation: None,
+        };
+        // Keywords may be any number, in any order.
+        let last = arguments.len().saturating_sub(1);
+        let information = SignatureInformation {
+            label: function.usage.to_owned(),
+            documentation: Some(lsp_types::Documentation::String(function.words.to_owned())),
+            parameters: Some(arguments.iter().map(argument).collect()),
+            active_parameter: Some(number(call.argument.min(last))),
+        };
+        let signatures = vec![information];
+        Some(SignatureHelp { signatures, active_signature: Some(0), active_parameter: None })
+    }
+
+    fn outcome(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Names(names) => self.metrics = names,
+            Outcome::Read(analysis) => {
+                if let Some(text) = self.texts.get_mut(analysis.uri.as_str()) {
+                    text.due = Some(Instant::now() + PATIENCE);
+                    text.read = Some(analysis);
+                }
+            }
+            Outcome::Checked { uri, version, diagnostics } => {
+                self.checked(&uri, version, diagnostics);
+            }
+            Outcome::Answered(id, answer) => {
+                // Otherwise it was answered before, or cancelled.
+                if self.waiting.remove(&id).is_none() {
+                    return;
+                }
+                match answer {
+                    Answer::Value(value) => self.answer(id, value),
+                    Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
+                    Answer::Hover(hover) => {
+                        self.answer(id, serde_json::to_value(hover).unwrap_or_default());
+                    }
+                    Answer::Instances(names) => {
+                        let list = instances(names);
+                        self.answer(id, serde_json::to_value(list).unwrap_or_default());
+                    }
+                }
+            }
+            Outcome::Trouble(words) => {
+                let words = format!("checked without metrics: {words}");
+                if !std::mem::replace(&mut self.is_trouble_shown, true) {
+                    let typ = MessageType::WARNING;
+                    let parameters = ShowMessageParams { typ, message: words };
+                    return self.notify::<ShowMessage>(parameters);
+                }
+                self.log(words);
+            }
+        }
+    }
+
+    /// Shows what is wrong with a text, if it is still the newest state.
+    fn checked(&mut self, uri: &Uri, version: i32, diagnostics: Diagnostics) {
+        let Some(text) = self.texts.get_mut(uri.as_str()) else { return };
+        let Some(read) = text.read.clone().filter(|read| read.version == version) else { return };
+        text.due = None;
+        if text.version != version {
+            return;
+        }
+        let list = shown(&read, &diagnostics);
+        text.checked = Some((version, diagnostics));
+        self.publish(uri.clone(), Some(version), list);
+    }
+
+    fn publish(&self, uri: Uri, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
+        let parameters = PublishDiagnosticsParams { uri, diagnostics, version };
+        self.notify::<PublishDiagnostics>(parameters);
+    }
+
+    /// Goes on without the source where it does not answer.
+    fn overdue(&mut self) {
+        let now = Instant::now();
+        let late = self.texts.values_mut().filter(|text| text.due.is_some_and(|due| due <= now));
+        let late: Vec<(Uri, Arc<Analysis>)> = late
+            .filter_map(|text| {
+                text.due = None;
+                Some((text.uri.clone(), text.read.clone()?))
+            })
+            .collect();
+        for (uri, read) in late {
+            self.checked(&uri, read.version, read.diagnostics.clone());
+            self.log("the source of metrics has not answered yet".to_owned());
+        }
+        let late = self.waiting.iter().filter(|(_, one)| one.due <= now);
+        let late: Vec<RequestId> = late.map(|(id, _)| id.clone()).collect();
+        for id in late {
+            let Some(waiting) = self.waiting.remove(&id) else { continue };
+            match waiting.hover {
+                Some(position) => {
+                    let wish = Wish::HoverOffline(position);
+                    self.wish(id, waiting.uri, wish, None);
+                }
+                None => {
+                    let words = "the source of metrics does not answer";
+                    self.refuse(id, ErrorCode::RequestFailed, words);
+                }
+            }
+        }
+    }
+
+    fn log(&self, message: String) {
+        let parameters = LogMessageParams { typ: MessageType::INFO, message };
+        self.notify::<LogMessage>(parameters);
+    }
+
+    fn notify<N: lsp_types::notification::Notification>(&self, parameters: N::Params) {
+        let method = N::METHOD.to_owned();
+        // Parameters of the protocol always serialise.
+        let params = serde_json::to_value(parameters).unwrap_or_default();
+        self.send(Notification { method, params });
+    }
+}

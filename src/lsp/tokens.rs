@@ -1,0 +1,111 @@
+//! Semantic tokens: what each word of a text is.
+
+use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
+
+use super::positions::{LineIndex, number};
+use crate::dialect::Language;
+use crate::syntax::{Lines, Token, name_mistake, tokens};
+use crate::text::SourceId;
+
+/// Kinds of tokens; their positions are their numbers in the protocol.
+const KINDS: [SemanticTokenType; 8] = [
+    SemanticTokenType::VARIABLE,
+    SemanticTokenType::FUNCTION,
+    SemanticTokenType::NUMBER,
+    SemanticTokenType::STRING,
+    SemanticTokenType::REGEXP,
+    SemanticTokenType::OPERATOR,
+    SemanticTokenType::KEYWORD,
+    SemanticTokenType::COMMENT,
+];
+
+/// The modifiers; each is a bit.
+const MODIFIERS: [SemanticTokenModifier; 1] = [SemanticTokenModifier::DECLARATION];
+
+/// What the numbers in tokens mean.
+pub fn legend() -> SemanticTokensLegend {
+    SemanticTokensLegend { token_types: KINDS.to_vec(), token_modifiers: MODIFIERS.to_vec() }
+}
+
+/// The tokens of a text, in the protocol's form: each is relative to the one
+/// before it. A token of several lines is one for each line.
+pub fn semantic_tokens(text: &str, index: &LineIndex, language: Language) -> Vec<SemanticToken> {
+    let mut found = Found { text, index, tokens: Vec::new(), line: 0, column: 0 };
+    let mut lines = Lines::new(SourceId(0), text, language.dialect);
+    while let Some(line) = lines.next_line() {
+        let start = line.text.len() - line.text.trim_start().len();
+        let place = |from: usize, to: usize| {
+            let span = line.origin.span(number(from), number(to));
+            span.start as usize..span.end as usize
+        };
+        if line.text[start..].starts_with('#') {
+            found.add(place(start, line.text.trim_end().len()), &SemanticTokenType::COMMENT, 0);
+            continue;
+        }
+        let Some((name, expression)) = line.text.split_once('=') else { continue };
+        let name_end = name.trim_end().len();
+        // `name(oneline) = text` has no expression.
+        if start >= name_end || name_mistake(&name[start..name_end]).is_some() {
+            continue;
+        }
+        found.add(place(start, name_end), &SemanticTokenType::VARIABLE, 1);
+        let base = name.len() + 1;
+        for one in tokens(expression, language) {
+            let Some(kind) = kind(&one.token) else { continue };
+            found.add(place(base + one.start as usize, base + one.end as usize), &kind, 0);
+        }
+    }
+    found.tokens
+}
+
+fn kind(token: &Token<'_>) -> Option<SemanticTokenType> {
+    Some(match token {
+        token if token.is_function() => SemanticTokenType::FUNCTION,
+        Token::Name(_) => SemanticTokenType::VARIABLE,
+        Token::Integer(_) | Token::Double(_) => SemanticTokenType::NUMBER,
+        Token::Str(_) | Token::Instance(_) => SemanticTokenType::STRING,
+        Token::Pattern(_) => SemanticTokenType::REGEXP,
+        Token::By | Token::Keyword(_) | Token::MetaKeyword => SemanticTokenType::KEYWORD,
+        Token::LeftParen | Token::RightParen | Token::Comma | Token::Invalid(_) => return None,
+        _ => SemanticTokenType::OPERATOR,
+    })
+}
+
+struct Found<'t> {
+    text: &'t str,
+    index: &'t LineIndex,
+    tokens: Vec<SemanticToken>,
+    line: u32,
+    column: u32,
+}
+
+impl Found<'_> {
+    fn add(&mut self, place: std::ops::Range<usize>, kind: &SemanticTokenType, modifiers: u32) {
+        let kind = KINDS.iter().position(|one| one == kind).unwrap_or(0);
+        let mut from = place.start;
+        while from < place.end {
+            let rest = &self.text[from..place.end];
+            let to = rest.find('\n').map_or(place.end, |at| from + at);
+            self.add_in_line(from..to, number(kind), modifiers);
+            from = to + 1;
+        }
+    }
+
+    fn add_in_line(&mut self, place: std::ops::Range<usize>, kind: u32, modifiers: u32) {
+        let range = self.index.range(self.text, place);
+        let length = range.end.character.saturating_sub(range.start.character);
+        if length == 0 {
+            return;
+        }
+        let delta_line = range.start.line - self.line;
+        let before = if delta_line == 0 { self.column } else { 0 };
+        self.tokens.push(SemanticToken {
+            delta_line,
+            delta_start: range.start.character - before,
+            length,
+            token_type: kind,
+            token_modifiers_bitset: modifiers,
+        });
+        (self.line, self.column) = (range.start.line, range.start.character);
+    }
+}

@@ -1,0 +1,180 @@
+//! What checks and tests find, in the forms that systems for continuous
+//! integration read: SARIF, JUnit and the annotations of GitHub.
+//!
+//! ```text
+//! diagnostics ──► Finding ─┬─► sarif
+//! tests ─────────► Suite ──┼─► junit
+//!                          └─► github
+//! ```
+//!
+//! A finding has a place: file, line and column, both from 1, columns in
+//! characters. Nothing here reads files or writes to streams.
+
+mod github;
+mod junit;
+mod sarif;
+
+pub use github::to_github;
+pub use junit::to_junit;
+pub use sarif::to_sarif;
+
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::text::{SourceMap, Span, stray};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Of what kind: the code of a diagnostic, or a word such as `format`.
+    pub kind: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, and what to do, on one line.
+    pub message: String,
+    /// The file.
+    pub file: String,
+    /// Where it begins.
+    pub start: Position,
+    /// Where it ends; the first character behind it.
+    pub end: Position,
+    /// An edit that repairs it.
+    pub edit: Option<Edit>,
+}
+
+/// Line and column, both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+/// A text in place of another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Where the other begins,
+    pub start: Position,
+    /// and where it ends.
+    pub end: Position,
+    /// The text.
+    pub text: String,
+}
+
+/// What came of the tests of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Suite {
+    /// The file.
+    pub file: String,
+    /// Its tests.
+    pub tests: Vec<Test>,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// What it is called.
+    pub name: String,
+    /// Where it stands.
+    pub line: usize,
+    /// What differs, in lines, if it has failed.
+    pub failure: Option<String>,
+}
+
+/// What is reported together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What came of tests.
+    pub suites: Vec<Suite>,
+    /// The files that were looked at, in which nothing may be wrong.
+    pub files: Vec<String>,
+}
+
+impl Report {
+    /// Adds diagnostics, in the order of their texts.
+    pub fn add(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
+        diagnostics.sort();
+        self.findings.extend(diagnostics.iter().map(|one| Finding::of(one, sources)));
+    }
+}
+
+impl Finding {
+    /// A diagnostic as a finding.
+    pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Finding {
+        let (start, end) = ends(diagnostic.span, sources);
+        let message = match &diagnostic.help {
+            Some(help) => format!("{}; {help}", diagnostic.message),
+            None => diagnostic.message.clone(),
+        };
+        let edit = diagnostic.fix.as_ref().filter(|fix| fix.span.source == diagnostic.span.source);
+        Finding {
+            kind: diagnostic.code.to_string(),
+            severity: diagnostic.severity,
+            message: plain(&message),
+            file: plain(&sources.get(diagnostic.span.source).name),
+            start,
+            end,
+            edit: edit.map(|fix| {
+                let (start, end) = ends(fix.span, sources);
+                Edit { start, end, text: plain(&fix.text) }
+            }),
+        }
+    }
+}
+
+fn ends(span: Span, sources: &SourceMap) -> (Position, Position) {
+    let position = |offset| {
+        let (line, column) = sources.line_column(span.source, offset);
+        Position { line, column }
+    };
+    (position(span.start), position(span.end))
+}
+
+/// A text without characters that stand for bytes.
+fn plain(text: &str) -> String {
+    stray::replaced(text).into_owned()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::diag::Code;
+
+    /// One of each kind, with characters that each form has to escape.
+    pub(crate) fn example() -> Report {
+        let mut sources = SourceMap::default();
+        let source = sources.add("a dir/x,y.conf", "a = b\n\u{e9} = rate(mem.util.free)\n");
+        let mut diagnostics = Diagnostics::default();
+        let at = |start, end| Span::new(source, start, end);
+        diagnostics.push(
+            Diagnostic::error(Code::UnexpectedToken, at(11, 15), "100% \"wrong\" <here> & there")
+                .help("a:b,\nc")
+                .fix(at(11, 15), "delta"),
+        );
+        diagnostics.push(Diagnostic::warning(Code::GaugeDelta, at(4, 5), "a warning\u{1}"));
+        let mut report = Report::default();
+        report.add(diagnostics, &sources);
+        report.files = vec!["a dir/x,y.conf".to_owned(), "good.conf".to_owned()];
+        report.suites.push(Suite {
+            file: "t.toml".to_owned(),
+            tests: vec![
+                Test { name: "works".to_owned(), line: 3, failure: None },
+                Test {
+                    name: "a \"test\" & more".to_owned(),
+                    line: 9,
+                    failure: Some("x at step 1\n  expected 1, got 2 ]]>\n".to_owned()),
+                },
+            ],
+        });
+        report
+    }
+
+    #[test]
+    fn places_count_characters() {
+        let report = example();
+        let place = |one: &Finding| (one.start.line, one.start.column, one.end.column);
+        let places: Vec<_> = report.findings.iter().map(place).collect();
+        assert_eq!(places, [(1, 5, 6), (2, 5, 9)]);
+    }
+}

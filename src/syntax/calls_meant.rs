@@ -1,0 +1,146 @@
+//! What was meant by calls whose arguments are wrong: the same with the user's own
+//! arguments in their places.
+//!
+//! [`super::calls`] finds the mistakes; this module says what to write.
+
+use crate::diag::Diagnostic;
+
+use super::ast::Aggregate;
+use super::calls::{Argument, Call};
+use super::keywords;
+use super::repair::Repair;
+use super::token::Token;
+
+impl Call {
+    /// The texts of the arguments, if there is none between two commas.
+    fn texts<'t>(&self, repair: &Repair<'_, 't>) -> Option<Vec<&'t str>> {
+        let text = |argument: &Argument| argument.map(|(first, last)| repair.slice(first, last));
+        let texts: Option<Vec<&str>> = self.arguments.iter().map(text).collect();
+        texts.filter(|texts| texts.iter().map(|text| text.len()).sum::<usize>() <= 120)
+    }
+
+    /// Says what to write where a name is needed and stands within the argument.
+    pub(super) fn with_name_inside<'t>(
+        &self,
+        repair: &Repair<'_, 't>,
+        function: Token<'t>,
+        error: Diagnostic,
+    ) -> Diagnostic {
+        let Some((first, last)) = self.arguments.first().copied().flatten() else { return error };
+        let token = |index: usize| repair.tokens[index].token;
+        let call = repair.span(self.function, self.close);
+        let name = &self.name;
+        match function {
+            // `sum(rate(a))`
+            Token::Aggregate(_) if last - first == 3 => match (token(first), token(first + 2)) {
+                (Token::Temporal(_), Token::Name(metric)) => {
+                    let temporal = repair.slice(first, first);
+                    let meant = format!("{temporal}({name}({metric}))");
+                    error.help(format!("did you mean `{meant}`?")).guess(call, meant)
+                }
+                _ => error,
+            },
+            // `sum(a + b)`
+            Token::Aggregate(Aggregate::Sum) if last - first == 2 => {
+                match (token(first), token(first + 1), token(last)) {
+                    (Token::Name(left), Token::Plus | Token::Minus, Token::Name(right)) => {
+                        let op = repair.slice(first + 1, first + 1);
+                        let meant = format!("(sum({left}) {op} sum({right}))");
+                        error.help(format!("did you mean `{meant}`?")).guess(call, meant)
+                    }
+                    _ => error,
+                }
+            }
+            Token::Defined => {
+                let metric = (first..=last).find_map(|index| match token(index) {
+                    Token::Name(metric) => Some(metric),
+                    _ => None,
+                });
+                let error = match metric {
+                    Some(metric) => error
+                        .help(format!("did you mean `defined({metric})`?"))
+                        .guess(call, format!("defined({metric})")),
+                    None => error.help("it tells whether the source has a metric"),
+                };
+                Diagnostic { labels: Vec::new(), ..error }
+                    .label(repair.span(first, last), "has a value or none, and is always known")
+            }
+            _ => error,
+        }
+    }
+
+    /// Says what to write in place of an aggregate of several values.
+    pub(super) fn of_several<'t>(
+        &self,
+        repair: &Repair<'_, 't>,
+        function: Token<'t>,
+        error: Diagnostic,
+    ) -> Diagnostic {
+        let texts = self.texts(repair).unwrap_or_default();
+        let meant = match (function, texts.as_slice()) {
+            (Token::Aggregate(Aggregate::Sum), [_, _, ..]) => format!("({})", texts.join(" + ")),
+            (Token::Aggregate(Aggregate::Avg), [_, _, ..]) => {
+                format!("({}) / {}", texts.join(" + "), texts.len())
+            }
+            (Token::Aggregate(Aggregate::Max), [a, b]) => format!("({a} > {b} ? {a} : {b})"),
+            (Token::Aggregate(Aggregate::Min), [a, b]) => format!("({a} < {b} ? {a} : {b})"),
+            _ => return error,
+        };
+        let call = repair.span(self.function, self.close);
+        error.help("it combines the instances of one metric").guess(call, meant)
+    }
+
+    /// What to say of `matchinst(EXPR, /PATTERN/)`.
+    pub(super) fn pattern_last(&self, repair: &Repair<'_, '_>) -> Option<Diagnostic> {
+        let [Some((first, last)), Some((start, end))] = self.arguments.as_slice() else {
+            return None;
+        };
+        let (value, pattern) = (repair.slice(*first, *last), repair.slice(*start, *end));
+        let is_pattern = pattern.len() > 2
+            && pattern.trim_start_matches('!').starts_with('/')
+            && pattern.ends_with('/');
+        if !is_pattern
+            || value.starts_with(['/', '!', '"', '\''])
+            || value.len() + pattern.len() > 120
+        {
+            return None;
+        }
+        let message = format!("`{}()` begins with its pattern", self.name);
+        let fixed = format!("{pattern}, {value}");
+        Some(
+            self.error(repair, Some((*start, *end)), message)
+                .label(repair.span(*start, *end), "comes first")
+                .help("the pattern stands before the expression")
+                .fix(repair.span(*first, *end), fixed),
+        )
+    }
+}
+
+/// True for letters directly behind a pattern.
+pub(super) fn is_flag(repair: &Repair<'_, '_>, index: usize) -> bool {
+    let at = repair.tokens[index];
+    at.start == repair.tokens[index - 1].end && matches!(at.token, Token::Name(_))
+}
+
+/// A pattern that matches in any case, if it is a plain one.
+pub(super) fn any_case(pattern: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "^$._- *+?".contains(c);
+    if pattern.len() > 32 || !pattern.chars().all(is_plain) {
+        return None;
+    }
+    let both = |c: char| match c.is_ascii_alphabetic() {
+        true => format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase()),
+        false => c.to_string(),
+    };
+    Some(pattern.chars().map(both).collect())
+}
+
+/// The keyword whose value stands there without it.
+pub(super) fn keyword_of(repair: &Repair<'_, '_>, index: usize) -> Option<&'static str> {
+    match repair.tokens[index].token {
+        Token::Str(text) if keywords::units(text, repair.language.dialect).is_ok() => Some("units"),
+        Token::Name(word) if keywords::value_type(word).is_some() => Some("type"),
+        Token::Name(word) if keywords::semantics(word).is_some() => Some("semantics"),
+        _ => None,
+    }
+}

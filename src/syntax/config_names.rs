@@ -1,0 +1,108 @@
+//! Names and ends of lines in definition files that are wrong, and what to write in
+//! their places.
+
+use std::ops::Range;
+
+use crate::diag::pcp::FileLine;
+use crate::diag::{Code, Diagnostic};
+use crate::text::Span;
+
+use super::config::span;
+use super::names::{NameMistake, is_space, name_mistake};
+use super::origin::Origin;
+
+/// What is wrong with a metric's name, if anything is.
+pub(super) fn check_name(
+    name: &str,
+    range: &Range<usize>,
+    end: usize,
+    origin: &Origin,
+    pcp: &FileLine<'_>,
+) -> Option<Diagnostic> {
+    if name.is_empty() {
+        return Some(
+            Diagnostic::error(
+                Code::BadDefinitionLine,
+                span(origin, &(end..end + 1)),
+                "there is no metric name",
+            )
+            .help("a definition is written `name = expression`")
+            .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
+        );
+    }
+    let NameMistake { at, rule } = name_mistake(name)?;
+    let place = span(origin, &(range.start + at.start..range.start + at.end));
+    let diagnostic = advised(bad_name(name, place, rule), name, range, origin);
+    Some(match name_mistake(name.strip_suffix('.').unwrap_or(name)) {
+        // libpcp takes one point at the end.
+        None => diagnostic.fix(place, ""),
+        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    })
+}
+
+/// True for a mistake that more text might mend.
+pub(super) fn ends_too_early(diagnostic: &Diagnostic) -> bool {
+    matches!(diagnostic.code, Code::UnexpectedEnd | Code::UnbalancedDelimiter)
+}
+
+/// True for a line that begins with blanks and has more than those.
+pub(super) fn is_indented(text: &str) -> bool {
+    let line = text.split('\n').next().unwrap_or_default();
+    line.starts_with([' ', '\t']) && !line.trim().is_empty()
+}
+
+/// Offset of the colon of `name: expression`.
+pub(super) fn colon_for_assign(content: &str) -> Option<usize> {
+    let (name, expression) = content.split_once(':')?;
+    let is_definition =
+        name_mistake(name.trim_end_matches(is_space)).is_none() && !expression.trim().is_empty();
+    is_definition.then_some(name.len())
+}
+
+/// Says what to write in place of a name, where the habit behind it is known.
+fn advised(
+    diagnostic: Diagnostic,
+    name: &str,
+    range: &Range<usize>,
+    origin: &Origin,
+) -> Diagnostic {
+    let is_name = |name: &str| name_mistake(name).is_none();
+    let whole = span(origin, range);
+    let quoted = name.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
+    if let Some(inside) = quoted.filter(|inside| is_name(inside)) {
+        return diagnostic.help("names have no quotes").fix(whole, inside);
+    }
+    if let Some(before) = name.strip_suffix([':', '+', '-', '*', '/'])
+        && is_name(before.trim_end_matches(is_space))
+    {
+        let mark = span(origin, &(range.end - 1..range.end));
+        let diagnostic = Diagnostic { span: mark, labels: Vec::new(), ..diagnostic };
+        let diagnostic = diagnostic.label(mark, "not before the `=`");
+        return diagnostic.help("a definition is written with `=` alone").fix(mark, "");
+    }
+    if let Some((word, rest)) = name.split_once(is_space)
+        && ["export", "let", "set", "var", "def", "define", "derive", "metric"].contains(&word)
+        && is_name(rest.trim_start_matches(is_space))
+    {
+        let start = range.end - rest.trim_start_matches(is_space).len();
+        let word = span(origin, &(range.start..start));
+        return diagnostic.help("a definition begins with its name").fix(word, "");
+    }
+    let joined = name.replace('-', "_");
+    if joined != name && is_name(&joined) {
+        let pointed = name.replace('-', ".");
+        let help = match is_name(&pointed) {
+            true => format!("did you mean `{joined}` or `{pointed}`?"),
+            false => format!("did you mean `{joined}`?"),
+        };
+        return diagnostic.help(help).guess(whole, joined);
+    }
+    diagnostic
+}
+
+/// A name that breaks a rule.
+pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
+    let shown = if name.len() <= 60 { name } else { "this" };
+    let message = format!("`{shown}` cannot be the name of a metric");
+    Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
+}

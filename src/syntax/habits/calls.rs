@@ -1,0 +1,231 @@
+//! Functions that other languages have, and what to write in their place.
+//!
+//! A row serves calls of its name, case aside, with so many arguments. `$1` to
+//! `$3` in what is to be written are the arguments, each without a window of
+//! time, and `$w` is that window.
+
+use crate::functions;
+
+use super::super::token::Token;
+use super::{MAX_REPEATED, filled, uses, window};
+
+/// A function of another language.
+pub(in crate::syntax) struct ForeignCall {
+    name: &'static str,
+    /// How many arguments it has, at least and at most.
+    arguments: (usize, usize),
+    /// What to write; nothing where there is nothing of the kind.
+    write: &'static str,
+    /// What is different.
+    note: &'static str,
+    /// Nothing else can be meant.
+    is_certain: bool,
+}
+
+const fn call(
+    name: &'static str,
+    arguments: (usize, usize),
+    write: &'static str,
+    note: &'static str,
+) -> ForeignCall {
+    ForeignCall { name, arguments, write, note, is_certain: false }
+}
+
+const fn certain(
+    name: &'static str,
+    arguments: (usize, usize),
+    write: &'static str,
+    note: &'static str,
+) -> ForeignCall {
+    ForeignCall { name, arguments, write, note, is_certain: true }
+}
+
+const CHOICE: &str = "a choice is written with `?` and `:`";
+const LATEST: &str = "the change per second since the sample before";
+const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of instances";
+const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
+const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them tells";
+
+/// What is not here is compared with our own names letter by letter.
+const FOREIGN: &[ForeignCall] = &[
+    // PromQL
+    call("irate", (1, 2), "rate($1)", LATEST),
+    call("increase", (1, 2), "delta($1)", "the change since the sample before"),
+    call("idelta", (1, 2), "delta($1)", "the change since the sample before"),
+    call("deriv", (1, 2), "rate(instant($1))", LATEST),
+    call("absent", (1, 1), "!defined($1)", "whether the source has a metric"),
+    call("avg_over_time", (1, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("max_over_time", (1, 2), "max_over($1, \"$w\")", "the greatest of a window of time"),
+    call("min_over_time", (1, 2), "min_over($1, \"$w\")", "the least of a window of time"),
+    call(
+        "clamp_max",
+        (2, 2),
+        "",
+        "`clamp(x, low, high)` bounds a value on both sides, with --extensions",
+    ),
+    call(
+        "clamp_min",
+        (2, 2),
+        "",
+        "`clamp(x, low, high)` bounds a value on both sides, with --extensions",
+    ),
+    call("histogram_quantile", (2, 2), "quantile($1, $2)", NO_BUCKETS),
+    call("stddev", (1, 1), "stdev($1)", "of the values of instances"),
+    call("vector", (1, 1), "$1", "a number is a value as it is"),
+    call("label_replace", (1, 9), "", "instances have names only; choose them with `matchinst()`"),
+    call("label_join", (1, 9), "", "instances have names only; choose them with `matchinst()`"),
+    call("sort", (1, 1), "$1", "instances have the order of their domain"),
+    call("sort_desc", (1, 1), "$1", "instances have the order of their domain"),
+    call("time", (0, 0), "", "the time of a sample is no value"),
+    call("predict_linear", (2, 2), "", "nothing here looks into the future"),
+    // SQL and spreadsheets
+    certain("if", (3, 3), "($1 ? $2 : $3)", CHOICE),
+    certain("iif", (3, 3), "($1 ? $2 : $3)", CHOICE),
+    certain("ifelse", (3, 3), "($1 ? $2 : $3)", CHOICE),
+    call("coalesce", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
+    call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
+    call("nvl", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
+    call("isnull", (1, 1), "!defined($1)", "whether the source has a metric"),
+    certain("and", (2, 2), "($1 && $2)", "`&&` stands between the two"),
+    certain("or", (2, 2), "($1 || $2)", "`||` stands between the two"),
+    call("average", (1, 1), "avg($1)", "of the instances of a metric"),
+    call("mean", (1, 1), "avg($1)", "of the instances of a metric"),
+    call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
+    call("power", (2, 2), "pow($1, $2)", "a power"),
+    call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
+    // C and Python
+    call("double", (1, 1), "$1", NO_CASTS),
+    call("float", (1, 1), "$1", NO_CASTS),
+    call("int", (1, 1), "floor($1)", "a whole number"),
+    call("log10", (1, 1), "log($1) / 2.302585092994046", "`log()` is the natural logarithm"),
+    call("log2", (1, 1), "log($1) / 0.6931471805599453", "`log()` is the natural logarithm"),
+    call("fabs", (1, 1), "abs($1)", "the magnitude"),
+    // pmie
+    call("sum_inst", (1, 1), "sum($1)", "of all instances"),
+    call("avg_inst", (1, 1), "avg($1)", "of all instances"),
+    call("max_inst", (1, 1), "max($1)", "of all instances"),
+    call("min_inst", (1, 1), "min($1)", "of all instances"),
+    call("count_inst", (1, 1), "sum($1)", "a comparison is 1 or 0, so their sum counts"),
+    call("all_inst", (1, 1), "min($1)", TRUTH),
+    call("some_inst", (1, 1), "max($1)", TRUTH),
+];
+
+/// What to say of a call of a foreign function.
+pub(in crate::syntax) struct Advice {
+    /// What is different.
+    pub note: String,
+    /// What to write in place of the whole call, and whether nothing else can
+    /// be meant.
+    pub write: Option<(String, bool)>,
+    /// Which of the arguments, from 0, are no part of that.
+    pub unused: Vec<usize>,
+}
+
+/// What to write in place of a call, whose arguments are these texts; `tokens`
+/// are the tokens of each.
+pub(in crate::syntax) fn advise(
+    name: &str,
+    arguments: &[&str],
+    extensions: bool,
+) -> Option<Advice> {
+    let is_meant = |one: &&ForeignCall| {
+        let (least, most) = one.arguments;
+        one.name.eq_ignore_ascii_case(name) && (least..=most).contains(&arguments.len())
+    };
+    let foreign = FOREIGN.iter().find(is_meant)?;
+    let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
+    let given = arguments.iter().find_map(|one| window_of(one)).or_else(|| {
+        arguments.get(1).and_then(|text| window(text.trim_matches(['[', ']', '"', '\''])))
+    });
+    let interval = given.unwrap_or_else(|| "5 min".to_owned());
+    let mut places: Vec<(char, &str)> = ('1'..='9').zip(bare.iter().copied()).collect();
+    places.push(('w', &interval));
+    let unused =
+        ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(foreign.write, *place));
+    let unused = unused.map(|(_, index)| index).collect();
+    let advice = |note: &str, write| Advice { note: note.to_owned(), write, unused };
+    // What only a name can be, and is none.
+    let needs_name = foreign.write.contains("defined($1)");
+    let is_name = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    };
+    if needs_name && !bare.first().is_some_and(|text| is_name(text.trim())) {
+        return Some(advice("`defined(NAME)` tells whether the source has a metric", None));
+    }
+    let write = (!foreign.write.is_empty()).then(|| filled(foreign.write, &places)).flatten();
+    let Some(write) = write.filter(|write| write.len() <= MAX_REPEATED) else {
+        return Some(advice(foreign.note, None));
+    };
+    if needs_extensions(foreign, &bare) && !extensions {
+        let note = format!("{}: `{write}`, with --extensions", foreign.note);
+        return Some(advice(&note, None));
+    }
+    Some(advice(foreign.note, Some((write, foreign.is_certain))))
+}
+
+/// True for what libpcp's functions alone do not say.
+fn needs_extensions(foreign: &ForeignCall, arguments: &[&str]) -> bool {
+    let own = |name: &str| foreign.write.contains(&format!("{name}("));
+    let is_aggregate =
+        ["sum($", "avg($", "max($", "min($"].iter().any(|one| foreign.write.contains(one));
+    let is_of_name = arguments.first().is_some_and(|text| {
+        text.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    });
+    functions::names().any(own) || is_aggregate && !is_of_name
+}
+
+/// The window of time at the end of an argument, in PCP's form.
+fn window_of(argument: &str) -> Option<String> {
+    let inside = argument.trim_end().strip_suffix(']')?;
+    window(&inside[inside.rfind('[')? + 1..])
+}
+
+/// An argument without the window of time at its end.
+fn without_window(argument: &str) -> &str {
+    match (window_of(argument), argument.rfind('[')) {
+        (Some(_), Some(at)) => argument[..at].trim_end(),
+        _ => argument,
+    }
+}
+
+/// True for an instance selector that is a window of time elsewhere.
+pub(in crate::syntax) fn is_window(token: Token<'_>) -> bool {
+    matches!(token, Token::Instance(text) if window(text).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_written_anew_with_their_own_arguments() {
+        let write = |name: &str, arguments: &[&str], extensions| {
+            let advice = advise(name, arguments, extensions)?;
+            advice.write.map(|(text, _)| text)
+        };
+        for (name, arguments, expected) in [
+            ("irate", &["disk.dev.read[5m]"][..], Some("rate(disk.dev.read)")),
+            ("IF", &["a > 1", " 2", " 3"], Some("(a > 1 ? 2 : 3)")),
+            ("avg_over_time", &["a[10m]"], Some("avg_over(a, \"10 min\")")),
+            ("avg_over_time", &["a", " 5m"], Some("avg_over(a, \"5 min\")")),
+            ("coalesce", &["a", "0"], Some("(defined(a) ? a : 0)")),
+            ("coalesce", &["a + b", "0"], None),
+            ("if", &["a"], None),
+            ("nothing_of_the_kind", &["a"], None),
+        ] {
+            assert_eq!(write(name, arguments, true).as_deref(), expected, "{name}");
+        }
+        assert_eq!(write("median", &["a"], false), None);
+        let advice = advise("median", &["a"], false).expect("a function of others");
+        assert!(advice.note.ends_with("`quantile(0.5, a)`, with --extensions"), "{}", advice.note);
+    }
+
+    #[test]
+    fn no_function_of_ours_is_foreign() {
+        for one in FOREIGN {
+            assert!(functions::named(one.name).is_none(), "{}", one.name);
+            assert_eq!(one.name, one.name.to_ascii_lowercase());
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Habits that are written with characters of which no token of ours is made, or
+//! with several tokens that touch: label matchers, percentages, variables,
+//! comments, numbers in groups or with units, quotation marks of print.
+//!
+//! Looks at neighbours, never at the structure of the expression.
+
+use crate::diag::{Code, Diagnostic};
+use crate::dialect::Language;
+use crate::text::Span;
+
+use super::super::ast::Aggregate;
+use super::super::lexical::{is_metric_name, text_expected};
+use super::super::origin::{Origin, offset};
+use super::super::token::{Invalid, Token, TokenAt};
+use super::matchers::{Matcher, matchers};
+use super::of_number;
+
+/// Most tokens that one habit is made of.
+const MAX_TOKENS: usize = 400;
+
+/// The tokens of a refused text.
+pub(in crate::syntax) struct Characters<'c, 't> {
+    pub text: &'t str,
+    pub tokens: &'c [TokenAt<'t>],
+    pub origin: &'c Origin,
+    pub language: Language,
+}
+
+/// A habit.
+pub(in crate::syntax) struct Found<'t> {
+    pub diagnostic: Diagnostic,
+    /// Index of its last token.
+    pub last: usize,
+    /// What the grammar is to read in its place.
+    pub token: Option<Token<'t>>,
+}
+
+impl<'t> Characters<'_, 't> {
+    /// The habit that begins at a token; `out` are the tokens before it as far
+    /// as they count.
+    pub fn find(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        match self.tokens[index].token {
+            Token::Invalid(Invalid::Character('{')) => self.matchers(index, out),
+            Token::Invalid(Invalid::Character('$')) => self.variable(index),
+            Token::Invalid(Invalid::Character('%')) => self.percent(index, out),
+            Token::Invalid(Invalid::Character(';')) => self.semicolon(index, out),
+            Token::Invalid(Invalid::Character('#')) => self.instance_of_pmie(index, out),
+            Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote) => {
+                self.print_quotes(index, out)
+            }
+            Token::Slash if self.touches(index, Token::Slash) => Some(self.two_slashes(index)),
+            Token::Slash if self.touches(index, Token::Star) => Some(self.comment(index)),
+            Token::Minus if self.touches(index, Token::Greater) => Some(self.action(index, out)),
+            token @ (Token::Less | Token::Greater) if self.touches(index, token) => {
+                Some(self.shift(index))
+            }
+            Token::Integer(_) => {
+                self.with_commas(index, out).or_else(|| self.with_unit(index, out))
+            }
+            Token::Double(_) => self.with_unit(index, out),
+            _ => None,
+        }
+    }
+
+    fn at(&self, index: usize) -> Option<Token<'t>> {
+        self.tokens.get(index).map(|at| at.token)
+    }
+
+    /// True if the next token is this one and nothing stands between.
+    fn touches(&self, index: usize, token: Token<'_>) -> bool {
+        self.is_glued(index + 1) && self.at(index + 1) == Some(token)
+    }
+
+    /// True if nothing stands between a token and the one before it.
+    fn is_glued(&self, index: usize) -> bool {
+        index > 0 && self.tokens.get(index).is_some_and(|at| at.start == self.tokens[index - 1].end)
+    }
+
+    fn span(&self, first: usize, last: usize) -> Span {
+        self.origin.span(self.tokens[first].start, self.tokens[last].end)
+    }
+
+    fn slice(&self, start: u32, end: u32) -> &'t str {
+        self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    fn error(&self, first: usize, last: usize, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(Code::IllegalCharacter, self.span(first, last), message)
+    }
+
+    /// Index of the first of the following tokens that is wanted.
+    fn following(&self, index: usize, is_wanted: impl Fn(Token<'_>) -> bool) -> Option<usize> {
+        let mut following = self.tokens.iter().enumerate().skip(index + 1).take(MAX_TOKENS);
+        following.find(|(_, at)| is_wanted(at.token)).map(|(index, _)| index)
+    }
+
+    /// `{device="vda"}`
+    fn matchers(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let end = |token: Token<'_>| token == Token::Invalid(Invalid::Character('}'));
+        let last = self.following(index, end)?;
+        let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
+        let matchers = matchers(inside)?;
+        let braces = self.span(index, last);
+        let message = "label matchers are PromQL's; here instances are chosen by their names";
+        let error = self.error(index, last, message);
+        let metric = out.last().and_then(|at| match at.token {
+            Token::Name(name) => Some((name, at.start)),
+            _ => None,
+        });
+        let aggregate = match out {
+            [.., call, open, _] if open.token == Token::LeftParen => match call.token {
+                Token::Aggregate(aggregate) => Some(aggregate),
+                _ => None,
+            },
+            _ => None,
+        };
+        let diagnostic = match (metric, matchers.as_slice()) {
+            (_, []) => error.help("leave the braces out").fix(braces, ""),
+            (Some((name, _)), _) if aggregate.is_some() => {
+                let aggregate = aggregate.map_or("", Aggregate::name);
+                error.help(format!(
+                    "`{aggregate}()` takes all instances of a metric; choose one without it, as in \
+                     `{name}[NAME]`"
+                ))
+            }
+            (Some((_, _)), [Matcher { op: "=", value }]) if !value.contains([']', '\\']) => {
+                let meant = format!("[{value}]");
+                error.help(format!("did you mean the instance `{meant}`?")).guess(braces, meant)
+            }
+            (Some((name, start)), [matcher]) => match matcher.call(name) {
+                Some(call) => {
+                    let whole = self.origin.span(start, self.tokens[last].end);
+                    error.help(format!("did you mean `{call}`?")).guess(whole, call)
+                }
+                None => error.help(choosing(name)),
+            },
+            (Some((name, _)), _) => error.help(choosing(name)),
+            (None, _) => error.help(choosing("disk.dev.read")),
+        };
+        Some(Found { diagnostic, last, token: None })
+    }
+
+    /// `$host`, `${host}`
+    fn variable(&self, index: usize) -> Option<Found<'t>> {
+        let is_part = |token: Token<'_>| {
+            let character = matches!(
+                token,
+                Token::Invalid(Invalid::Character('_' | '{' | '}')) | Token::Integer(_)
+            );
+            character || matches!(token, Token::Name(_) | Token::Keyword(_) | Token::MetaKeyword)
+        };
+        let mut last = index;
+        while self.is_glued(last + 1) && self.at(last + 1).is_some_and(is_part) {
+            last += 1;
+        }
+        if last == index {
+            return None;
+        }
+        let name = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let diagnostic = self
+            .error(index, last, "definitions have no variables")
+            .help(format!("write what `{name}` stands for; several instances take `matchinst()`"));
+        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
+    }
+
+    /// `90%`; a remainder where an operand follows.
+    fn percent(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let before = out.last()?;
+        if self.at(index + 1).is_some_and(begins_operand) {
+            let right = self.tokens[index + 1];
+            let is_simple =
+                |token| matches!(token, Token::Name(_) | Token::Integer(_) | Token::Double(_));
+            let diagnostic = self.error(index, index, "there is no operator for remainders");
+            let (a, b) = match is_simple(before.token) && is_simple(right.token) {
+                true => (self.slice(before.start, before.end), self.slice(right.start, right.end)),
+                false => ("a", "b"),
+            };
+            let help = format!("with --extensions it is `{a} - {b} * floor({a} / {b})`");
+            let token = Some(Token::Star);
+            return Some(Found { diagnostic: diagnostic.help(help), last: index, token });
+        }
+        let (Token::Integer(number) | Token::Double(number)) = before.token else { return None };
+        let share = number.parse::<f64>().ok()? / 100.0;
+        let diagnostic = self
+            .error(index, index, "numbers have no `%`")
+            .help(format!("for values in percent write `{number}`, for a ratio `{share}`"))
+            .guess(self.span(index, index), "");
+        Some(Found { diagnostic, last: index, token: None })
+    }
+
+    /// `;` at the end, or between arguments.
+    fn semicolon(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let place = self.span(index, index);
+        let open = innermost(out).is_some();
+        if open && index + 1 < self.tokens.len() {
+            let diagnostic = self
+                .error(index, index, "`;` separates no arguments")
+                .help("write `,`")
+                .fix(place, ",");
+            return Some(Found { diagnostic, last: index, token: Some(Token::Comma) });
+        }
+        (index + 1 == self.tokens.len()).then(|| {
+            let diagnostic = self
+                .error(index, index, "`;` ends nothing: a definition ends with its line")
+                .fix(place, "");
+            Found { diagnostic, last: index, token: None }
+        })
+    }
+
+    /// `metric #'instance'`
+    fn instance_of_pmie(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let next = self.tokens.get(index + 1).filter(|_| self.is_glued(index + 1))?;
+        if !matches!(next.token, Token::Invalid(Invalid::SingleQuoted) | Token::Str(_)) {
+            return None;
+        }
+        let inside = self.slice(next.start + 1, next.end - 1);
+        let before = out.last().filter(|at| matches!(at.token, Token::Name(_)))?;
+        if inside.contains(['\'', ']', '\\']) {
+            return None;
+        }
+        let place = self.origin.span(before.end, next.end);
+        let diagnostic = self
+            .error(index, index + 1, "`#` chooses instances in pmie only")
+            .help("an instance stands in brackets")
+            .fix(place, format!("[{inside}]"));
+        Some(Found { diagnostic, last: index + 1, token: Some(Token::Instance(inside)) })
+    }
+
+    /// Quotation marks of print.
+    fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let end = |token: Token<'_>| matches!(token, Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote));
+        let last = self.following(index, end)?;
+        let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
+        let whole = self.span(index, last);
+        let error = self.error(index, last, "these quotation marks are those of print");
+        let before = out.last().map(|at| at.token);
+        let (diagnostic, token) = if text_expected(before, self.language) {
+            let quoted = format!("\"{inside}\"");
+            (error.help("texts stand in plain quotes").fix(whole, quoted), Token::Str(inside))
+        } else if is_metric_name(inside) {
+            (error.help("metrics are named without quotes").fix(whole, inside), Token::Name(inside))
+        } else {
+            let refused = Token::Invalid(Invalid::Refused);
+            (error.help("a text has plain quotes, `\"`, and cannot stand here"), refused)
+        };
+        Some(Found { diagnostic, last, token: Some(token) })
+    }
+
+    /// `//`: a comment, or a division whose result is a whole number.
+    fn two_slashes(&self, index: usize) -> Found<'t> {
+        let is_end = |index: usize| match self.at(index) {
+            None => true,
+            Some(token) => token.is_binary_operator() || token == Token::RightParen,
+        };
+        let is_division = match self.at(index + 2) {
+            Some(Token::Integer(_) | Token::Double(_) | Token::LeftParen) => true,
+            Some(Token::Name(name)) => name.contains('.') && is_end(index + 3),
+            _ => false,
+        };
+        if is_division {
+            let diagnostic = self
+                .error(index, index + 1, "`//` is no operator")
+                .help("`/` always gives a double, of which `floor()` makes a whole number, with --extensions")
+                .guess(self.span(index, index + 1), "/");
+            return Found { diagnostic, last: index + 1, token: Some(Token::Slash) };
+        }
+        self.no_comment(index, offset(self.text.len()), "//")
+    }
+
+    /// `/* comment */`
+    fn comment(&self, index: usize) -> Found<'t> {
+        let rest = &self.text[self.tokens[index + 1].end as usize..];
+        let end =
+            rest.find("*/").map_or(self.text.len(), |at| self.text.len() - rest.len() + at + 2);
+        self.no_comment(index, offset(end), "/*")
+    }
+
+    fn no_comment(&self, index: usize, end: u32, mark: &str) -> Found<'t> {
+        let last = self.tokens.partition_point(|at| at.start < end).saturating_sub(1).max(index);
+        let place = self.origin.span(self.tokens[index].start, end);
+        // At the end of a line the blanks before it go, too.
+        let is_last = end as usize == self.text.len() && index > 0;
+        let removed = match is_last {
+            true => self.origin.span(self.tokens[index - 1].end, end),
+            false => place,
+        };
+        let message = format!("`{mark}` begins no comment");
+        let diagnostic = Diagnostic::error(Code::IllegalCharacter, place, message)
+            .help("a comment has a line of its own, which begins with `#`")
+            .fix(removed, "");
+        Found { diagnostic, last, token: None }
+    }
+
+    /// `-> action`
+    fn action(&self, index: usize, out: &[TokenAt<'t>]) -> Found<'t> {
+        let last = self.tokens.len() - 1;
+        let end = offset(self.text.trim_end().len());
+        let place = self.origin.span(out.last().map_or(0, |at| at.end), end);
+        let diagnostic = self
+            .error(index, index + 1, "`->` begins an action, which only pmie takes")
+            .help("a definition computes a value and does nothing; leave out what follows it")
+            .guess(place, "");
+        Found { diagnostic, last, token: None }
+    }
+
+    /// `<< 3`
+    fn shift(&self, index: usize) -> Found<'t> {
+        let text = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
+        let error = self.error(index, index + 1, format!("`{text}` is no operator"));
+        let by = match self.at(index + 2) {
+            Some(Token::Integer(number)) => number.parse::<u32>().ok().filter(|by| *by < 32),
+            _ => None,
+        };
+        let Some(by) = by else {
+            let help = "there are no operators on bits; multiply or divide by a power of two";
+            let token = Some(Token::Star);
+            return Found { diagnostic: error.help(help), last: index + 1, token };
+        };
+        let (symbol, token) = if text == "<<" { ("*", Token::Star) } else { ("/", Token::Slash) };
+        let meant = format!("{symbol} {}", 1u32 << by);
+        let diagnostic =
+            error.help("there are no operators on bits").guess(self.span(index, index + 2), meant);
+        Found { diagnostic, last: index + 1, token: Some(token) }
+    }
+
+    /// `0,5` and `1,000,000`, unless the comma separates arguments.
+    fn with_commas(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let mut last = index;
+        while last - index < MAX_TOKENS
+            && self.touches(last, Token::Comma)
+            && self.is_glued(last + 2)
+            && matches!(self.at(last + 2), Some(Token::Integer(_)))
+        {
+            last += 2;
+        }
+        if last == index {
+            return None;
+        }
+        let is_call = innermost(out).is_some_and(|open| {
+            let before = open.checked_sub(1).map(|before| out[before].token);
+            before.is_some_and(|token| token.is_function() || matches!(token, Token::Name(_)))
+        });
+        if is_call {
+            return None;
+        }
+        let whole = self.span(index, last);
+        let spelling = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let groups: Vec<&str> = spelling.split(',').collect();
+        let joined = groups.concat();
+        let token = Some(Token::Integer("0"));
+        let error = |message: &str| Diagnostic::error(Code::UnexpectedToken, whole, message);
+        let of_three = groups[1..].iter().all(|group| group.len() == 3);
+        let diagnostic = match (of_three, groups.as_slice()) {
+            (true, [_, part]) if groups[0] != "0" => {
+                let number = groups[0];
+                error("numbers have no commas")
+                    .help(format!("write `{joined}`, or `{number}.{part}` for a fraction"))
+            }
+            (true, [_, _, _, ..]) => {
+                error("digits are not grouped").help("numbers have no commas").fix(whole, joined)
+            }
+            (_, [number, part]) => {
+                error("a fraction has a point, not a comma").fix(whole, format!("{number}.{part}"))
+            }
+            _ => return None,
+        };
+        Some(Found { diagnostic, last, token })
+    }
+
+    /// `10 Mbyte`
+    fn with_unit(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let Some(Token::Name(word)) = self.at(index + 1) else { return None };
+        if self.is_glued(index + 1) {
+            return None;
+        }
+        let after = self.at(index + 2);
+        let is_end = after.is_none_or(|token| {
+            token.is_binary_operator()
+                || matches!(token, Token::RightParen | Token::Question | Token::Colon)
+        });
+        // The interval of a window, whose quotes are missing.
+        let is_argument = out.last().is_some_and(|at| at.token == Token::Comma);
+        let units = of_number(word, self.language.dialect)?;
+        if !is_end || is_argument || word.len() < 2 {
+            return None;
+        }
+        let number = self.slice(self.tokens[index].start, self.tokens[index].end);
+        let whole = self.span(index, index + 1);
+        let diagnostic = number_with_units(whole, number, units);
+        Some(Found { diagnostic, last: index + 1, token: Some(Token::Integer("0")) })
+    }
+}
+
+/// A number that has units behind it.
+pub(in crate::syntax) fn number_with_units(whole: Span, number: &str, units: &str) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, whole, "units do not stand behind a number")
+        .help("mkconst() gives a number its units")
+        .guess(whole, format!("mkconst({number}, units=\"{units}\")"))
+}
+
+fn choosing(metric: &str) -> String {
+    format!("choose instances by `{metric}[NAME]` or `matchinst(/PATTERN/, {metric})`")
+}
+
+fn is_print_quote(character: char) -> bool {
+    matches!(character, '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
+}
+
+/// True for tokens that an operand may begin with.
+pub(in crate::syntax) fn begins_operand(token: Token<'_>) -> bool {
+    token.is_function()
+        || matches!(
+            token,
+            Token::Name(_)
+                | Token::Integer(_)
+                | Token::Double(_)
+                | Token::LeftParen
+                | Token::Minus
+                | Token::Bang
+        )
+}
+
+/// Index of the innermost parenthesis that is open behind these tokens.
+fn innermost(out: &[TokenAt<'_>]) -> Option<usize> {
+    let mut closed = 0usize;
+    for (index, at) in out.iter().enumerate().rev() {
+        match at.token {
+            Token::RightParen => closed += 1,
+            Token::LeftParen if closed == 0 => return Some(index),
+            Token::LeftParen => closed -= 1,
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,133 @@
+//! The table of clauses that other languages have: what they look like, and what to
+//! write in their places. [`super::words`] finds them.
+
+/// A clause of another language.
+pub(super) struct Clause {
+    /// Its words, case aside, and places: `%1` is an operand, `$1` all up to the
+    /// next word or the end, `(1)` something in parentheses.
+    pub form: &'static str,
+    /// What to write in its place; nothing where there is nothing of the kind.
+    /// What stands in brackets is written for each in the list `$2`.
+    pub write: &'static str,
+    /// What is wrong.
+    pub message: &'static str,
+    /// What to do.
+    pub help: &'static str,
+    /// Nothing else can be meant.
+    pub is_certain: bool,
+}
+
+const fn clause(
+    form: &'static str,
+    write: &'static str,
+    message: &'static str,
+    help: &'static str,
+) -> Clause {
+    Clause { form, write, message, help, is_certain: false }
+}
+
+const fn certain(
+    form: &'static str,
+    write: &'static str,
+    message: &'static str,
+    help: &'static str,
+) -> Clause {
+    Clause { form, write, message, help, is_certain: true }
+}
+
+const CHOICE: &str = "a choice is written with `?` and `:`";
+const NO_IF: &str = "there is no `if`";
+const NO_NULL: &str = "there is no NULL";
+const GUARD: &str = "`defined()` tells whether the source has a metric";
+const NO_VECTORS: &str = "instances have no labels to match";
+const MATCHED: &str = "values meet by their instances; leave it out";
+const NO_OFFSET: &str = "values are those of one moment";
+const DELTA: &str = "the change since the sample before is `delta()`";
+const NO_GROUPS: &str = "an aggregate takes all instances of a metric";
+const WITHOUT: &str = "there are no groups of instances; leave the labels out";
+
+/// Of rows that begin with the same word, the longer ones come first.
+pub(super) const CLAUSES: &[Clause] = &[
+    certain("if $1 then $2 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
+    certain("case when $1 then $2 else $3 end", "$1 ? $2 : $3", "there is no `CASE`", CHOICE),
+    certain("$2 if $1 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
+    clause("if $1", "", NO_IF, "a choice is written `condition ? value : other value`"),
+    certain("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is"),
+    clause("%1 is not null", "defined($1)", NO_NULL, GUARD),
+    clause("%1 is null", "!defined($1)", NO_NULL, GUARD),
+    certain(
+        "%1 not between %2 and %3",
+        "($1 < $2 || $1 > $3)",
+        "there is no `BETWEEN`",
+        "a range is two comparisons",
+    ),
+    certain(
+        "%1 between %2 and %3",
+        "($1 >= $2 && $1 <= $3)",
+        "there is no `BETWEEN`",
+        "a range is two comparisons",
+    ),
+    clause("%1 in (2)", "([$1 == $2])", "there is no `IN`", "compare with each of them"),
+    clause(
+        "%1 like %2",
+        "",
+        "there is no `LIKE`",
+        "with --extensions `matchvalue(/PATTERN/, x)` looks for a pattern in texts",
+    ),
+    clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
+    clause("select $1", "$1", "a definition is no query", "write what is computed alone"),
+    clause("%1 offset %2", "$1", NO_OFFSET, DELTA),
+    clause("on (0) group_left (0)", "", NO_VECTORS, MATCHED),
+    clause("on (0) group_left", "", NO_VECTORS, MATCHED),
+    clause("on (0) group_right (0)", "", NO_VECTORS, MATCHED),
+    clause("on (0) group_right", "", NO_VECTORS, MATCHED),
+    clause("on (0)", "", NO_VECTORS, MATCHED),
+    clause("ignoring (0) group_left (0)", "", NO_VECTORS, MATCHED),
+    clause("ignoring (0) group_left", "", NO_VECTORS, MATCHED),
+    clause("ignoring (0)", "", NO_VECTORS, MATCHED),
+    clause(
+        "%1 unless %2",
+        "",
+        "there is no `unless`",
+        "where a metric may be missing, write `defined(NAME) ? ... : novalue()`",
+    ),
+    clause("%1 without (0) (2)", "$1$2", NO_GROUPS, WITHOUT),
+    clause("%1 without (0)", "$1", NO_GROUPS, WITHOUT),
+    clause("%1 by (0) (2)", "$1$2", NO_GROUPS, WITHOUT),
+    clause(
+        "%1 mod %2",
+        "",
+        "there is no operator for remainders",
+        "with --extensions it is `a - b * floor(a / b)`",
+    ),
+    clause(
+        "%1 xor %2",
+        "",
+        "there is no `xor`",
+        "of two comparisons just one is true where they are unequal: `(a) != (b)`",
+    ),
+    clause(
+        "sum_inst %1",
+        "sum($1)",
+        "`sum_inst` is pmie's",
+        "`sum()` adds all instances of a metric",
+    ),
+    clause(
+        "avg_inst %1",
+        "avg($1)",
+        "`avg_inst` is pmie's",
+        "`avg()` is the mean of all instances of a metric",
+    ),
+    clause(
+        "max_inst %1",
+        "max($1)",
+        "`max_inst` is pmie's",
+        "`max()` is the greatest of all instances of a metric",
+    ),
+    clause(
+        "min_inst %1",
+        "min($1)",
+        "`min_inst` is pmie's",
+        "`min()` is the least of all instances of a metric",
+    ),
+];

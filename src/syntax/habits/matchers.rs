@@ -1,0 +1,83 @@
+//! Label matchers of PromQL, as text between braces, and the calls that choose
+//! instances alike.
+
+use super::MAX_REPEATED;
+
+/// `=~"vd.*"`, without the label.
+#[derive(Debug, PartialEq)]
+pub(super) struct Matcher<'t> {
+    /// `=` or the like.
+    pub op: &'t str,
+    /// What labels are compared with.
+    pub value: &'t str,
+}
+
+impl Matcher<'_> {
+    /// The instances that it chooses, which PromQL compares as a whole.
+    pub fn call(&self, metric: &str) -> Option<String> {
+        if self.value.contains(['/', '\\']) {
+            return None;
+        }
+        let plain = |value: &str| value.chars().all(|c| c.is_alphanumeric() || "_-: ".contains(c));
+        let (mark, pattern) = match self.op {
+            "=~" => ("", format!("^({})$", self.value)),
+            "!~" => ("!", format!("^({})$", self.value)),
+            "!=" if plain(self.value) => ("!", format!("^{}$", self.value)),
+            _ => return None,
+        };
+        let pattern = match pattern.strip_prefix("^(").and_then(|rest| rest.strip_suffix(".*)$")) {
+            Some(start) if plain(start) => format!("^{start}"),
+            _ => pattern,
+        };
+        let call = format!("matchinst({mark}/{pattern}/, {metric})");
+        (call.len() <= MAX_REPEATED).then_some(call)
+    }
+}
+
+/// The matchers between braces, if that is what stands there.
+pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
+    let mut found = Vec::new();
+    let mut rest = inside.trim();
+    while !rest.is_empty() {
+        let is_label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let label = rest.len() - rest.trim_start_matches(is_label).len();
+        let after = rest[label..].trim_start();
+        let op = ["=~", "!~", "!=", "==", "="].into_iter().find(|op| after.starts_with(op))?;
+        let value = after[op.len()..].trim_start();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let (value, end) = value[1..].split_once(quote)?;
+        if label == 0 {
+            return None;
+        }
+        found.push(Matcher { op: if op == "==" { "=" } else { op }, value });
+        rest = end.trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(rest) => rest.trim_start(),
+            None if rest.is_empty() => rest,
+            None => return None,
+        };
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_are_read_and_written_as_calls() {
+        let calls = |inside| {
+            let found = matchers(inside)?;
+            Some(found.iter().map(|one| one.call("m")).collect::<Vec<_>>())
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(matchers(""), Some(vec![]));
+        assert_eq!(calls("a=~\"vd.*\""), Some(vec![some("matchinst(/^vd/, m)")]));
+        assert_eq!(calls("a =~ 'x|y', "), Some(vec![some("matchinst(/^(x|y)$/, m)")]));
+        assert_eq!(calls("a!=\"vda\""), Some(vec![some("matchinst(!/^vda$/, m)")]));
+        assert_eq!(calls("a!~\"v/a\""), Some(vec![None]));
+        for other in ["a + b", "a=b", "=\"x\"", "a=\"x\" b=\"y\""] {
+            assert_eq!(matchers(other), None, "{other}");
+        }
+    }
+}

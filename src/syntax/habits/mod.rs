@@ -1,0 +1,47 @@
+//! What people write who come from other languages: PromQL and Grafana, SQL,
+//! spreadsheets, C and Python, pmie and pmrep.
+//!
+//! Only texts that are refused come here. What other languages call something
+//! stands in tables: [`clauses`] and [`words`] have clauses and operators,
+//! [`calls`] functions, [`units`] units of numbers. [`characters`] knows what is
+//! written with characters that begin no token of ours, [`matchers`] what stands
+//! between braces, [`operands`] what stands around metrics. Each habit is reported
+//! once, with what to write instead, in the user's own names.
+
+pub(super) mod calls;
+pub(super) mod characters;
+mod clauses;
+mod matchers;
+mod operands;
+mod units;
+pub(super) mod words;
+
+pub(super) use units::of_number;
+pub(crate) use units::window;
+
+/// Expressions of more tokens are machine-made, and have no habits.
+pub(super) const MAX_TOKENS: usize = 5_000;
+
+/// Longest piece of the user's text that a suggestion repeats, in bytes.
+const MAX_REPEATED: usize = 160;
+
+/// A template with its places `$1` to `$9` and `$w` filled in; nothing where the
+/// result is too long to be read, or goes over several lines.
+fn filled(template: &str, places: &[(char, &str)]) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = template.chars();
+    while let Some(character) = rest.next() {
+        if character != '$' {
+            out.push(character);
+            continue;
+        }
+        let wanted = rest.next()?;
+        out.push_str(places.iter().find(|(place, _)| *place == wanted)?.1.trim());
+    }
+    (out.len() <= MAX_REPEATED && !out.contains('\n')).then_some(out)
+}
+
+/// True if a template has this place.
+fn uses(template: &str, place: char) -> bool {
+    template.chars().zip(template.chars().skip(1)).any(|pair| pair == ('$', place))
+}

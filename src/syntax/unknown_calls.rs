@@ -1,0 +1,148 @@
+//! Calls of what is no function: misspelt ones, those that need a switch, and those
+//! of other languages.
+
+use crate::diag::{Code, Diagnostic};
+use crate::functions;
+
+use super::by;
+use super::calls;
+use super::calls::Call;
+use super::habits;
+use super::lexer;
+use super::repair::Repair;
+use super::suggest::nearest;
+use super::token::Token;
+
+/// Words that a call may begin with.
+pub(crate) const FUNCTIONS: [&str; 15] = [
+    "avg",
+    "count",
+    "delta",
+    "max",
+    "min",
+    "sum",
+    "anon",
+    "rate",
+    "instant",
+    "mkconst",
+    "rescale",
+    "defined",
+    "matchinst",
+    "scalar",
+    "novalue",
+];
+
+/// What functions of our own are called elsewhere; [`habits::calls`] has those
+/// whose arguments differ.
+const SYNONYMS: [(&str, &str); 11] = [
+    ("maximum", "max"),
+    ("minimum", "min"),
+    ("total", "sum"),
+    ("diff", "delta"),
+    ("derivative", "rate"),
+    ("filter", "matchinst"),
+    ("absolute", "abs"),
+    ("ceiling", "ceil"),
+    ("ln", "log"),
+    ("percentile", "quantile"),
+    ("ema", "ewma"),
+];
+
+const LIST_OF_FUNCTIONS: &str = "`pmRegisterDerived(3)` lists the functions";
+
+impl<'t> Repair<'_, 't> {
+    /// A function that other languages have.
+    fn foreign_function(&mut self, index: usize, name: &str) -> Option<usize> {
+        let call = Call::new(self, index)?;
+        let whole: Option<Vec<(usize, usize)>> = call.arguments.iter().copied().collect();
+        let whole = whole?;
+        let texts: Vec<&str> =
+            whole.iter().map(|(first, last)| self.slice(*first, *last)).collect();
+        let advice = habits::calls::advise(name, &texts, self.language.extensions)?;
+        for unused in advice.unused {
+            let (first, last) = whole[unused];
+            self.retract(first, last);
+        }
+        let span = self.span(index, index);
+        let message = format!("there is no function `{name}`");
+        let diagnostic = Diagnostic::error(Code::UnknownFunction, span, message).help(advice.note);
+        let place = self.span(index, call.close);
+        self.report(match advice.write {
+            Some((text, true)) => diagnostic.fix(place, text),
+            Some((text, false)) => diagnostic.guess(place, text),
+            None => diagnostic,
+        });
+        Some(self.blot_out(index, call.close))
+    }
+
+    /// A name with a parenthesis behind it.
+    pub(super) fn unknown_function(&mut self, index: usize, name: &'t str) -> usize {
+        if name == "by"
+            && let Some(next) = by::before_arguments(self, index)
+        {
+            return next;
+        }
+        let span = self.span(index, index);
+        let open = self.tokens[index + 1];
+        let blank = open.start - self.tokens[index].end;
+        if let Some(function) = lexer::function(name, self.language).filter(|_| blank > 0) {
+            let gap = self.origin.span(self.tokens[index].end, open.start);
+            let message = format!("blanks between `{name}` and `(`");
+            self.report(
+                Diagnostic::error(Code::UnknownFunction, gap, message)
+                    .label(gap, "these blanks")
+                    .label(span, "so this is taken for a metric's name")
+                    .help(format!("write `{name}(`"))
+                    .fix(gap, ""),
+            );
+            return calls::check(self, index, function);
+        }
+        if let Some(next) = self.foreign_function(index, name) {
+            return next;
+        }
+        let message = format!("there is no function `{name}`");
+        let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
+        let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        let extended = functions::names().filter(|_| self.language.extensions);
+        let meant = match synonym {
+            Some((_, function)) => Some(*function),
+            // Functions that are at hand come before those that would need a switch.
+            None => nearest(name, FUNCTIONS.into_iter().chain(extended))
+                .filter(|meant| functions::named(name).is_none() || *meant == name)
+                .or_else(|| nearest(name, functions::names())),
+        };
+        let is_extension =
+            |meant: &str| !self.language.extensions && functions::named(meant).is_some();
+        match meant {
+            Some(meant) if is_extension(meant) && meant == name => {
+                diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));
+            }
+            Some(meant) if is_extension(meant) => {
+                diagnostic =
+                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"));
+            }
+            Some("novalue") if name == "novalue" => {
+                diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
+            }
+            Some(meant) => {
+                diagnostic = diagnostic.meant(span, Some(meant), "");
+            }
+            None if matches!(self.at(index + 2), Some(Token::RightParen)) => {
+                diagnostic = diagnostic.help(LIST_OF_FUNCTIONS);
+            }
+            None => {
+                let help = format!("{LIST_OF_FUNCTIONS}; to multiply, write `*` before `(`");
+                diagnostic = diagnostic.help(help);
+            }
+        }
+        self.report(diagnostic);
+        let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
+        if let Some(function) =
+            same_but_case.and_then(|meant| lexer::function(meant, self.language))
+        {
+            return calls::check(self, index, function);
+        }
+        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
+        self.blot_out(index, close.unwrap_or(self.tokens.len() - 1))
+    }
+}

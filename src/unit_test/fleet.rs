@@ -1,0 +1,301 @@
+//! Runs cases with several hosts: each has samples of its own, and what is expected is
+//! over all of them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::eval::Value;
+use pmderive_runtime::model::{PmStatus, Timestamp};
+use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::source::SourceError;
+
+use super::compare::{Got, Mismatch, compare};
+use super::file::{Case, Expected, Host, TestFile};
+use super::run::{Report, add_definitions, mistake, name_of, unusable};
+use super::series::{self, Source};
+use crate::diag::{Diagnostics, EXPRESSION};
+use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
+use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
+use crate::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
+use crate::fleet::labels::Labels;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::stages::{exported, operands_of};
+use crate::fleet::target::Target;
+use crate::text::{SourceMap, Span};
+
+/// The definitions over the fleet of a file.
+pub struct Fleet<'t> {
+    file: &'t TestFile,
+    registry: Registry,
+    across: Arc<Definitions>,
+}
+
+/// A host of a case.
+struct Running<'c> {
+    host: &'c Host,
+    target: Arc<Target>,
+    session: Session<Source<'c>>,
+    space: Space,
+    schema: Arc<Schema>,
+    /// Positions of the schema's metrics in the session's.
+    positions: Vec<usize>,
+}
+
+impl<'t> Fleet<'t> {
+    /// Reads the definitions, and all expressions that cases with hosts expect
+    /// something of.
+    pub fn read(
+        file: &'t TestFile,
+        hosts: &Registry,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Fleet<'t> {
+        let mut registry = Registry::new(file.language);
+        let written = file.fleet_definitions.as_ref();
+        add_definitions(&file.fleet_files, written, file, &mut registry, sources, diagnostics);
+        let mut expressions = Vec::new();
+        let mut known: HashSet<&str> = HashSet::new();
+        let cases = file.cases.iter().filter(|case| !case.hosts.is_empty());
+        for expected in cases.flat_map(|case| &case.expected) {
+            let text = expected.subject.text.trim();
+            let is_name = registry.get(text).is_some() || of_hosts_counted(text);
+            if is_name || !known.insert(text) {
+                continue;
+            }
+            let length = u32::try_from(expected.subject.text.len()).unwrap_or(0);
+            let place = match expected.subject.content {
+                Some(start) => Span::new(file.source, start, start + length),
+                None => Span::new(sources.add(EXPRESSION, &*expected.subject.text), 0, length),
+            };
+            let parsed = registry.parse_within(place, sources, diagnostics);
+            expressions.extend(parsed.ok().map(Arc::new));
+        }
+        let metrics = HostMetrics::of_groups([hosts]);
+        let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
+        report_cycles(&registry, diagnostics);
+        Fleet { file, registry, across: Arc::new(across) }
+    }
+
+    /// Runs a case, once for each way to compute.
+    pub fn run(
+        &self,
+        case: &Case,
+        hosts: &Registry,
+        engines: &[(&'static str, Arc<Engine>)],
+    ) -> Report {
+        let mut report = Report::new(&case.name);
+        let mut first: Option<Vec<Vec<String>>> = None;
+        for (backend, engine) in engines {
+            let found = match self.run_with(case, hosts, engine, first.is_none(), &mut report) {
+                Ok(found) => found,
+                Err(error) => {
+                    report.add("", None, unusable(&error.to_string()));
+                    return report;
+                }
+            };
+            let Some(before) = &first else {
+                first = Some(found);
+                continue;
+            };
+            for (step, (before, now)) in before.iter().zip(&found).enumerate() {
+                let at = Some((step, series::time_of(case, step)));
+                for ((expected, before), now) in case.expected.iter().zip(before).zip(now) {
+                    if before != now {
+                        let expected_text = format!("{before} from both ways to compute");
+                        let got = format!("{now} from {backend}");
+                        let mismatch =
+                            Mismatch { instance: None, expected: expected_text, got, why: None };
+                        report.add(&expected.subject.text, at, mismatch);
+                    }
+                }
+            }
+        }
+        report
+    }
+
+    /// Runs a case; gives all that was found, by step and subject. What is expected is
+    /// compared if `is_compared`.
+    fn run_with(
+        &self,
+        case: &Case,
+        hosts: &Registry,
+        engine: &Arc<Engine>,
+        is_compared: bool,
+        report: &mut Report,
+    ) -> Result<Vec<Vec<String>>, SourceError> {
+        let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
+        let mut aggregates =
+            Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| 0);
+        let start = |host| self.start(case, host, hosts, engine);
+        let mut running: Vec<Running<'_>> =
+            case.hosts.iter().map(start).collect::<Result<_, _>>()?;
+        let targets: Vec<Arc<Target>> = running.iter().map(|one| Arc::clone(&one.target)).collect();
+        aggregates.set_targets(&targets);
+        running.iter().for_each(|one| aggregates.announce(&one.schema));
+        let mut all = Vec::new();
+        let mut told: HashSet<usize> = HashSet::new();
+        for step in 0..case.steps {
+            let slot = Slot(step as u64);
+            let stamp = series::stamp_of(case, step);
+            let seconds = u64::try_from(stamp.sec).unwrap_or(0);
+            let at = Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(stamp.nsec));
+            for one in &mut running {
+                one.step(self.file, slot, at, &mut aggregates);
+            }
+            let events = aggregates.finish_at(slot, at);
+            let frame = events.iter().find_map(|event| match event {
+                Event::Frame(frame) => Some(frame),
+                Event::Stale(_) => None,
+            });
+            let mut digests = Vec::new();
+            for (index, expected) in case.expected.iter().enumerate() {
+                let wrong = self.mistake(expected, &aggregates);
+                let got = got(expected, frame, wrong.as_deref());
+                digests.push(got.digest());
+                if !is_compared {
+                    continue;
+                }
+                let mismatches = compare(expected, step, &got);
+                let is_told = wrong.is_some() && !mismatches.is_empty() && !told.insert(index);
+                let time = Some((step, series::time_of(case, step)));
+                for mismatch in mismatches.into_iter().filter(|_| !is_told) {
+                    report.add(&expected.subject.text, time, mismatch);
+                }
+            }
+            all.push(digests);
+        }
+        Ok(all)
+    }
+
+    fn start<'c>(
+        &self,
+        case: &'c Case,
+        host: &'c Host,
+        hosts: &Registry,
+        engine: &Arc<Engine>,
+    ) -> Result<Running<'c>, SourceError>
+    where
+        't: 'c,
+    {
+        let source = series::source(self.file, case, &host.samples);
+        let shared = SharedRegistry::from(hosts.clone());
+        let mut session = Session::new(Arc::clone(engine), shared.into(), source);
+        let selection: Vec<&Registered> = operands_of(&self.across, hosts, false);
+        let mut found = Diagnostics::default();
+        session.choose(&selection, &mut found)?;
+        let mut metrics: Vec<(Exported, usize)> = session
+            .metrics()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, metric)| Some((exported(metric, 0, None)?, at)))
+            .collect();
+        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let (metrics, positions): (Vec<Exported>, Vec<usize>) = metrics.into_iter().unzip();
+        let labels: Labels =
+            host.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let target = Target::new(host.name.clone(), HostSpec::local(), labels, 0);
+        let schema = Arc::new(Schema { metrics: metrics.into() });
+        let (target, space) = (Arc::new(target), Space::default());
+        Ok(Running { host, target, session, space, schema, positions })
+    }
+
+    /// What is wrong with a definition or expression, if anything is.
+    fn mistake(&self, expected: &Expected, aggregates: &Aggregates) -> Option<String> {
+        let text = expected.subject.text.trim();
+        if of_hosts_counted(text) {
+            return None;
+        }
+        let known = self.across.selection().iter().find(|one| *one.name == *text);
+        match known {
+            Some(one) => mistake(one, aggregates.diagnostics()),
+            None if self.registry.get(text).is_some() => {
+                Some("there are mistakes in its definition".to_owned())
+            }
+            None => Some("the text of the expression is wrong".to_owned()),
+        }
+    }
+}
+
+impl Running<'_> {
+    /// Takes a step, and tells what came of it.
+    fn step(&mut self, file: &TestFile, slot: Slot, at: Nanos, aggregates: &mut Aggregates) {
+        let step = usize::try_from(slot.0).unwrap_or(usize::MAX);
+        if self.host.missed.contains(&step) {
+            self.session.source().feed().pass();
+            return aggregates.missed(&self.target, slot);
+        }
+        let Running { target, session, space, schema, positions, .. } = self;
+        let Ok(sample) = session.sample(space) else {
+            return aggregates.failed(target, slot);
+        };
+        let mut columns = Vec::with_capacity(positions.len());
+        for position in positions {
+            let metric = &sample.metrics[*position];
+            let Some(output) = metric.output else { continue };
+            let values = sample.values.get(output);
+            let names = metric.desc.ok().and_then(|desc| desc.indom);
+            let names = names.and_then(|indom| file.instances.get(&indom));
+            let names = names.map_or(&[][..], |names| names);
+            let of = |id: &i32| Arc::from(&*name_of(names, *id).unwrap_or_default());
+            let instances = Instances {
+                ids: values.instances.into(),
+                names: match values.instances {
+                    [-1] => Box::default(),
+                    ids => ids.iter().map(of).collect(),
+                },
+                ..Instances::default()
+            };
+            let lanes = match values.numbers() {
+                Some(numbers) => Lanes::Numbers(numbers.map(|(_, bits)| bits).collect()),
+                None => Lanes::Texts(
+                    (0..values.len())
+                        .map(|lane| match values.get(lane) {
+                            Value::Text(bytes) | Value::Bytes(bytes) => bytes.into(),
+                            _ => Box::default(),
+                        })
+                        .collect(),
+                ),
+            };
+            columns.push(Column { status: values.status, instances: Arc::new(instances), lanes });
+        }
+        let stamp: Timestamp = sample.values.timestamp();
+        aggregates.frame(&Frame {
+            target: Arc::clone(target),
+            host_labels: Labels::default(),
+            slot,
+            at,
+            stamp,
+            schema: Arc::clone(schema),
+            columns: columns.into(),
+        });
+    }
+}
+
+/// What a definition over the fleet has in a frame.
+fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g str>) -> Got<'g> {
+    if let Some(mistake) = mistake {
+        return Got::Failed(PmStatus::BADDERIVE, Some(mistake));
+    }
+    let name = expected.subject.text.trim();
+    let found = frame.and_then(|frame| {
+        let at = frame.schema.metrics.iter().position(|metric| *metric.name == *name)?;
+        Some((frame.schema.metrics[at].value_type, &frame.columns[at]))
+    });
+    // No host has ever had what it takes.
+    let Some((value_type, column)) = found else { return Got::Empty(Reason::OperandEmpty) };
+    match column.status {
+        Status::Values => {
+            let values = 0..column.instances.ids.len();
+            let named = |lane: usize| {
+                let name = column.instances.names.get(lane).map(|name| Cow::from(&**name));
+                (name, column.value(value_type, lane))
+            };
+            Got::Values(values.map(named).collect())
+        }
+        Status::Empty(reason) => Got::Empty(reason),
+        Status::Failed(status) => Got::Failed(status, None),
+    }
+}

@@ -1,0 +1,125 @@
+//! What commands are asked for: expressions where PCP's tools take names, groups
+//! of metrics where there were expressions, codes of diagnostics, JSON.
+
+use crate::command;
+use command::{Run, run};
+
+const FLEET: &str = "tests/archives/own-fleet";
+
+fn good(arguments: &[&str]) -> String {
+    let Run { status, out, err } = run(arguments);
+    assert_eq!((status, &*err), (Some(0), ""), "{arguments:?}");
+    out
+}
+
+#[test]
+fn info_val_and_probe_take_expressions() {
+    let doubled = good(&["info", "-a", FLEET, "-f", "2 * hinv.ncpu", "hinv.ncpu"]);
+    assert_eq!(doubled, "\n2 * hinv.ncpu\n    value 4\n\nhinv.ncpu\n    value 2\n");
+    let described = good(&["info", "-a", FLEET, "-m", "-d", "rate(disk.dev.total)"]);
+    assert!(described.contains("Semantics: instant  Units: count / sec"), "{described}");
+    let probed = good(&["probe", "-a", FLEET, "-I", "disk.dev.total * 1", "hinv.ncpu+1"]);
+    assert_eq!(
+        probed,
+        "disk.dev.total * 1 3 \"vdb\" \"nvme0n1\" \"sdc\"\nhinv.ncpu+1 1 PM_IN_NULL\n"
+    );
+    let values = good(&["val", "-a", FLEET, "-Z", "UTC", "-s", "2", "sum(disk.dev.total)"]);
+    assert!(values.contains("metric:    sum(disk.dev.total)\n"), "{values}");
+    let named = ["val", "-a", FLEET, "-Z", "UTC", "-s", "3", "-r"];
+    let rows = |metric| {
+        let out = good(&[&named[..], &[metric]].concat());
+        out.lines().skip_while(|line| !line.starts_with("20:")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(rows("disk.dev.total * 1"), rows("disk.dev.total"));
+}
+
+#[test]
+fn a_wrong_expression_harms_no_other_name() {
+    for command in ["info", "probe", "val"] {
+        let Run { status, err, .. } = run(&[command, "-a", FLEET, "rate(disk.dev.totl)"]);
+        assert_eq!(status, Some(1), "{command}");
+        assert!(err.contains("did you mean `disk.dev.total`?"), "{command}: {err}");
+        assert!(!err.contains("Unknown metric name"), "{command}: {err}");
+    }
+    for arguments in [&["info", "-f"][..], &["probe", "-v"]] {
+        let both = run(&[arguments, &["-a", FLEET, "rate(", "hinv.ncpu"]].concat());
+        assert_eq!(both.status, Some(1), "{arguments:?}");
+        assert!(both.out.contains("hinv.ncpu"), "{arguments:?}: {}", both.out);
+    }
+    // PCP's tools take names only.
+    for compat in ["6.0", "7.2"] {
+        let Run { status, err, .. } =
+            run(&["info", "--compat", compat, "-a", FLEET, "2 * hinv.ncpu"]);
+        assert_eq!((status, &*err), (Some(1), "Error: 2 * hinv.ncpu: Unknown metric name\n"));
+    }
+}
+
+#[test]
+fn record_takes_expressions_with_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("copy");
+    let base = base.to_str().expect("UTF-8");
+    let run_of = |names: &[&str]| run(&[&["record", "-a", FLEET, "-o", base], names].concat());
+    let refused = run_of(&["rate(disk.all.total)"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.contains("write `NAME = EXPRESSION`"), "{}", refused.err);
+    let wrong = run_of(&["my.rate = rate(disk.all.totl)"]);
+    assert_eq!(wrong.status, Some(1));
+    assert!(wrong.err.contains("did you mean `disk.all.total`?"), "{}", wrong.err);
+    let done = run_of(&["my.rate = rate(disk.all.total)", "hinv.ncpu"]);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    let values = ["--format", "csv"];
+    let recorded = good(&[&["eval", "-a", base, "my.rate"], &values[..]].concat());
+    let computed = good(&[&["eval", "-a", FLEET, "rate(disk.all.total)"], &values[..]].concat());
+    let column = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("time"));
+        let values = lines.map(|line| line.rsplit(',').next().unwrap_or_default().to_owned());
+        values.collect::<Vec<_>>()
+    };
+    assert!(column(&recorded).iter().any(|value| value.parse::<f64>().is_ok()), "{recorded}");
+    assert_eq!(column(&recorded), column(&computed));
+}
+
+#[test]
+fn eval_takes_groups() {
+    let group = good(&["eval", "-a", FLEET, "-s", "1", "disk.all"]);
+    let names: Vec<&str> = good(&["info", "-a", FLEET, "disk.all"]).leak().lines().collect();
+    assert!(names.len() > 1, "{names:?}");
+    for name in &names {
+        assert!(group.contains(&format!("\n{name}\n")), "{name}: {group}");
+    }
+    // A metric beside a group, and an expression.
+    let mixed = good(&["eval", "-a", FLEET, "-s", "1", "hinv.ncpu", "disk.all", "hinv.ncpu + 1"]);
+    assert!(mixed.contains("\nhinv.ncpu + 1\n") && mixed.contains("disk.all.total"), "{mixed}");
+    let all = good(&["eval", "-a", FLEET, "-s", "1", "."]);
+    assert!(all.matches("Semantics: ").count() > names.len(), "{all}");
+}
+
+#[test]
+fn codes_are_explained_without_an_option() {
+    let page = good(&["explain", "PMD0202"]);
+    assert_eq!(page, good(&["explain", "--code", "PMD0202"]));
+    assert_eq!(good(&["explain", "pmd0202"]), page);
+    let two = good(&["explain", "PMD0202", "PMD0100"]);
+    assert!(two.starts_with(&page) && two.len() > page.len(), "{two}");
+    let Run { status, err, .. } = run(&["explain", "PMD9999"]);
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("PMD9999"), "{err}");
+}
+
+#[test]
+fn json_is_short_for_its_format() {
+    for line in [
+        &["eval", "-a", FLEET, "-s", "1", "hinv.ncpu"][..],
+        &["export", "-a", FLEET, "-s", "1", "hinv.ncpu"],
+        &["check", "rate(x"],
+        &["explain", "-a", FLEET, "hinv.ncpu + 1"],
+        &["deps", "a + b"],
+        &["test", "tests/unit_tests/shop.toml"],
+    ] {
+        let json = run(&[line, &["--json"]].concat());
+        assert!(json.out.starts_with('{'), "{line:?}: {}", json.out);
+        assert_eq!(json, run(&[line, &["--format", "json"]].concat()), "{line:?}");
+        assert_eq!(run(&[line, &["--json", "--format", "json"]].concat()).status, Some(2));
+    }
+}

@@ -1,0 +1,139 @@
+//! Lines of JSON, as whoever reads them has them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use pmderive_runtime::model::Timestamp;
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+
+use super::world::BEGINNING;
+
+/// A line.
+#[derive(Deserialize)]
+pub struct Line<'l> {
+    t: &'l str,
+    pub target: &'l str,
+    pub slot: u64,
+    stamp: Option<&'l str>,
+    #[serde(borrow)]
+    pub labels: BTreeMap<&'l str, Cow<'l, str>>,
+    #[serde(borrow)]
+    pub host: BTreeMap<&'l str, Cow<'l, str>>,
+    /// Of a frame.
+    #[serde(borrow)]
+    pub metrics: Option<BTreeMap<&'l str, Column<'l>>>,
+    /// Of a line that says which series ended, and why.
+    #[serde(borrow)]
+    pub reason: Option<Cow<'l, str>>,
+    #[serde(borrow)]
+    pub stale: Option<BTreeMap<&'l str, Column<'l>>>,
+}
+
+/// Identifier and name of an instance, with its value, if it is not about its end.
+pub type Cell<'l> = (i32, Cow<'l, str>, f64);
+
+/// A metric; a single value has the identifier -1 and no name.
+pub struct Column<'l>(pub Vec<Cell<'l>>);
+
+impl<'de: 'l, 'l> Deserialize<'de> for Column<'l> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Column<'l>, D::Error> {
+        struct Columns;
+        let single = |value: f64| Column(vec![(-1, Cow::Borrowed(""), value)]);
+        impl<'de> Visitor<'de> for Columns {
+            type Value = Result<Vec<Cell<'de>>, f64>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value, or a list of instances")
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Err(0.0))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(Err(value as f64))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(Err(value as f64))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(Err(value))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut cells = Vec::new();
+                while let Some(Instance(cell)) = list.next_element()? {
+                    cells.push(cell);
+                }
+                Ok(Ok(cells))
+            }
+        }
+        let found = deserializer.deserialize_any(Columns)?;
+        Ok(found.map_or_else(single, Column))
+    }
+}
+
+struct Instance<'l>(Cell<'l>);
+
+impl<'de: 'l, 'l> Deserialize<'de> for Instance<'l> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instance<'l>, D::Error> {
+        struct Cells;
+        impl<'de> Visitor<'de> for Cells {
+            type Value = Cell<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an instance")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell<'de>, A::Error> {
+                let missing =
+                    || serde::de::Error::custom("an instance has an identifier and a name");
+                let id = list.next_element()?.ok_or_else(missing)?;
+                let Text(name) = list.next_element()?.ok_or_else(missing)?;
+                Ok((id, name, list.next_element()?.unwrap_or_default()))
+            }
+        }
+        deserializer.deserialize_seq(Cells).map(Instance)
+    }
+}
+
+/// Borrowed where nothing in it is escaped.
+#[derive(Deserialize)]
+struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+
+impl Line<'_> {
+    /// The engine's time, since the beginning.
+    pub fn at(&self) -> Duration {
+        Duration::from_nanos(nanoseconds(self.t) - BEGINNING)
+    }
+
+    /// The engine's time in milliseconds since 1970.
+    pub fn milliseconds(&self) -> i64 {
+        (nanoseconds(self.t) / 1_000_000) as i64
+    }
+
+    /// The time of the host.
+    pub fn stamp(&self) -> Timestamp {
+        let (seconds, rest) = self.stamp.and_then(|text| text.split_once('.')).expect("a time");
+        let number = |text: &str| text.parse().expect("digits");
+        Timestamp::new(number(seconds), number(rest))
+    }
+
+    /// The number of the host; nothing for the fleet itself.
+    pub fn number(&self) -> Option<u32> {
+        let number = self.target.strip_prefix("host")?.split(':').next()?;
+        number.parse().ok()
+    }
+}
+
+fn nanoseconds(text: &str) -> u64 {
+    let (seconds, rest) = text.split_once('.').expect("a time");
+    let number = |text: &str| text.parse::<u64>().expect("digits");
+    assert_eq!(rest.len(), 9);
+    number(seconds) * 1_000_000_000 + number(rest)
+}

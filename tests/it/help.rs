@@ -1,0 +1,183 @@
+//! Help, however it is asked for; completions and manual pages; colours, quiet
+//! runs, and old names of options.
+
+use crate::command;
+use crate::terminal::pty;
+use command::{Run, finished, pmderive, run};
+
+const SHOP: &str = "tests/cli/shop.conf";
+const FLEET: &str = "tests/archives/own-fleet";
+
+/// Commands, and whether `-h` is a host there.
+const COMMANDS: &[(&str, bool)] = &[
+    ("archive", false),
+    ("check", true),
+    ("completions", false),
+    ("deps", true),
+    ("eval", true),
+    ("explain", true),
+    ("export", true),
+    ("fmt", false),
+    ("help", false),
+    ("info", true),
+    ("lsp", true),
+    ("man", false),
+    ("probe", true),
+    ("record", true),
+    ("serve", false),
+    ("test", false),
+    ("val", true),
+];
+
+#[test]
+fn help_is_where_people_look_for_it() {
+    let whole = run(&["-h"]);
+    assert_eq!((whole.status, run(&["-?"])), (Some(0), whole.clone()));
+    assert!(run(&["help"]).out.starts_with(&run(&["--help"]).out));
+    for (name, has_host) in COMMANDS {
+        assert!(whole.out.contains(&format!("\n  {name} ")), "{name}: {}", whole.out);
+        let [help, long] = ["-?", "--help"].map(|option| run(&[name, option]));
+        for one in [&help, &long] {
+            assert_eq!((one.status, &*one.err), (Some(0), ""), "{name}");
+            assert!(one.out.contains("\nGeneral:\n"), "{name}: {}", one.out);
+            assert!(*name == "help" || one.out.contains("Examples:\n"), "{name}: {}", one.out);
+        }
+        assert!(long.out.len() > help.out.len(), "{name}");
+        assert_eq!(run(&["help", name]), long, "{name}");
+        let letter = run(&[name, "-h"]);
+        match has_host {
+            false => assert_eq!(letter, help, "{name}"),
+            true => {
+                let status = if ["info", "probe", "val"].contains(name) { 1 } else { 2 };
+                assert_eq!(letter.status, Some(status), "{name}");
+                let way = format!("`pmderive help {name}`");
+                assert!(letter.err.contains(&way), "{name}: {}", letter.err);
+            }
+        }
+    }
+    let Run { status, err, .. } = run(&["help", "evl"]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("did you mean `pmderive help eval`?"), "{err}");
+}
+
+#[test]
+fn help_has_headings() {
+    let Run { out, .. } = run(&["help", "eval"]);
+    let places = ["\nSource:\n", "\nTime:\n", "\nLanguage:\n", "\nOutput:\n", "\nGeneral:\n"]
+        .map(|heading| out.find(heading).unwrap_or_else(|| panic!("{heading:?} in {out}")));
+    assert!(places.is_sorted(), "{out}");
+    assert!(out.find("\nExamples:\n") > places.iter().copied().max(), "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+}
+
+#[test]
+fn shells_get_completions_and_man_gets_pages() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let Run { status, out, err } = run(&["completions", shell]);
+        assert_eq!((status, &*err), (Some(0), ""), "{shell}");
+        for word in ["export", "archive", "max-diagnostics"] {
+            assert!(out.contains(word), "{shell}: {word}");
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("man1");
+    let path = path.to_str().expect("UTF-8");
+    assert_eq!(run(&["man", "--output", path]).status, Some(0));
+    for (name, _) in COMMANDS {
+        let page = std::fs::read_to_string(format!("{path}/pmderive-{name}.1")).expect("a page");
+        assert_eq!(run(&["man", name]).out, page, "{name}");
+    }
+    assert!(run(&["man"]).out.contains(".TH PMDERIVE 1 "), "the program's own page");
+    assert_eq!(run(&["man", "nosuch"]).status, Some(2));
+    assert_eq!(run(&["man", "--output", "/proc/nosuch"]).status, Some(3));
+}
+
+/// Standard error of a mistyped expression.
+fn mistyped(options: &[&str], variables: &[(&str, &str)]) -> Run {
+    let mut command = pmderive(&[&["check", "rate("], options].concat());
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    finished(command.envs(variables.iter().copied()).output().expect("it runs"))
+}
+
+#[test]
+fn colours_are_there_where_they_are_wanted() {
+    for (options, variables, expected) in [
+        (&[][..], &[][..], false),
+        (&["--color", "always"], &[], true),
+        (&["--colour=always"], &[("NO_COLOR", "1")], true),
+        (&[], &[("CLICOLOR_FORCE", "1")], true),
+        (&[], &[("CLICOLOR_FORCE", "0")], false),
+        (&["--color=never"], &[("CLICOLOR_FORCE", "1")], false),
+        (&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+    ] {
+        let Run { status, err, .. } = mistyped(options, variables);
+        assert_eq!(status, Some(2));
+        assert_eq!(err.contains('\x1b'), expected, "{options:?} {variables:?}: {err}");
+    }
+    // Those of clap, too.
+    assert!(run(&["--color=always", "--help"]).out.contains('\x1b'));
+    assert!(run(&["eval", "--nosuch", "--color", "always"]).err.contains('\x1b'));
+    assert!(
+        run(&["info", "--compat", "6.0", "-a", FLEET, "--color", "never"]).out.contains("hinv")
+    );
+}
+
+#[test]
+fn a_terminal_shows_what_it_can() {
+    let on_a_terminal = |variables: &[(&str, &str)]| {
+        let mut command = pmderive(&["check", "rate("]);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LC_ALL", "LC_CTYPE", "LANG"] {
+            command.env_remove(name);
+        }
+        command.env("TERM", "xterm").envs(variables.iter().copied());
+        String::from_utf8(pty::run(command)).expect("UTF-8")
+    };
+    let colourful = on_a_terminal(&[("LANG", "C.UTF-8")]);
+    assert!(colourful.contains('\x1b') && colourful.contains('╭'), "{colourful}");
+    for variables in [("TERM", "dumb"), ("NO_COLOR", "1"), ("CLICOLOR", "0")] {
+        let plain = on_a_terminal(&[variables]);
+        assert!(!plain.contains('\x1b') && plain.contains('╭'), "{plain}");
+    }
+    let ascii = on_a_terminal(&[("LC_ALL", "C"), ("NO_COLOR", "1")]);
+    assert!(ascii.is_ascii() && ascii.contains("+-["), "{ascii}");
+    // What is in a file does not depend on who made it.
+    assert!(mistyped(&[], &[("LC_ALL", "C")]).err.contains('╭'));
+}
+
+#[test]
+fn quiet_runs_say_what_is_wrong_and_nothing_else() {
+    let nothing = Run { status: Some(0), out: String::new(), err: String::new() };
+    assert_eq!(run(&["check", "-q", SHOP]), nothing);
+    assert_eq!(run(&["check", "--quiet", "--lint", "-a", FLEET, "rate(mem.physmem)"]), nothing);
+    let wrong = run(&["check", "-q", "tests/cli/mistakes.conf"]);
+    assert_eq!(wrong.status, Some(2));
+    assert!(wrong.err.contains("Error:") && !wrong.err.contains(" errors"), "{}", wrong.err);
+    let tests = run(&["test", "-q", "tests/unit_tests/shop.toml"]);
+    assert_eq!((tests.status, &*tests.out), (Some(0), "6 passed, 0 failed\n"));
+}
+
+#[test]
+fn old_names_of_options_still_work() {
+    let same = |new: &[&str], old: &[&str]| {
+        let new_run = run(new);
+        assert_eq!(new_run.status, Some(0), "{new:?}: {}", new_run.err);
+        assert_eq!(new_run, run(old), "{old:?}");
+        let help = run(&["help", new[0]]).out;
+        let gone = old.iter().filter(|word| !new.contains(word) && word.starts_with("--"));
+        for word in gone.map(|word| word.split('=').next().unwrap_or(word)) {
+            assert!(word == "--metadata" || !help.contains(&format!("{word} ")), "{word}: {help}");
+        }
+    };
+    let eval = ["eval", "-a", FLEET, "-s", "1", "rate(disk.all.total)"];
+    same(&[&eval[..], &["-v"]].concat(), &[&eval[..], &["--why"]].concat());
+    for old in ["--config", "--derived"] {
+        let (new, old) = (["--definitions", SHOP], [old, SHOP]);
+        same(&[&["check"], &new[..]].concat(), &[&["check"], &old[..]].concat());
+        let info = ["info", "-a", FLEET, "shop"];
+        same(&[&info[..], &new].concat(), &[&info[..], &old].concat());
+    }
+    let deps = ["deps", "-a", FLEET, SHOP];
+    same(&[&deps[..], &["--format", "metadata"]].concat(), &[&deps[..], &["--metadata"]].concat());
+}

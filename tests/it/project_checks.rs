@@ -1,0 +1,301 @@
+//! `check`, `test` and `fmt --check` as people use them on a folder of
+//! definitions: edits, comments that allow, `pmderive.toml`, what has changed,
+//! and the forms that systems for continuous integration read.
+
+mod reports;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// The metrics that definitions are checked against.
+const FLEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
+
+/// A folder of files.
+struct Folder(TempDir);
+
+/// Exit status, standard output, standard error.
+type Ended = (i32, String, String);
+
+impl Folder {
+    fn with(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a directory"));
+        for (name, text) in files {
+            folder.write(name, text);
+        }
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect("a file")
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        let output = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+            .args(arguments)
+            .current_dir(self.path())
+            .env("PCP_DERIVED_CONFIG", "")
+            .output()
+            .expect("the command runs");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (output.status.code().expect("an exit status"), text(output.stdout), text(output.stderr))
+    }
+
+    fn git(&self, arguments: &[&str]) -> bool {
+        let git = Command::new("git")
+            .args(["-c", "user.name=qa", "-c", "user.email=qa@example.com"])
+            .args(arguments)
+            .current_dir(self.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output();
+        git.is_ok_and(|output| output.status.success())
+    }
+}
+
+const WITH_MISTAKES: &str = "\
+# comments stay,\n\
+busy = hinv.ncpu > 2 and kernel.all.nprocs > 5\n\
+\n\
+free   =   rescale( mem.util.free; 'Mbyte' )   \n\
+free(oneline) = and so do help texts\n\
+half = kernel.all.load * 0,5 // a comment\n\
+wrong = rate(disk.dev.totl)\n\
+long = hinv.ncpu +\n\
+\x20  kernel.all.nprocs\n";
+
+const MENDED: &str = "\
+# comments stay,\n\
+busy = hinv.ncpu > 2 && kernel.all.nprocs > 5\n\
+\n\
+free   =   rescale( mem.util.free, \"Mbyte\" )   \n\
+free(oneline) = and so do help texts\n\
+half = kernel.all.load * 0.5\n\
+wrong = rate(disk.dev.totl)\n\
+long = hinv.ncpu + \\\n\
+\x20  kernel.all.nprocs\n";
+
+/// What is certain is written, what is a guess is not, and nothing else changes.
+#[test]
+fn edits_are_written_where_nothing_else_can_be_meant() {
+    let folder = Folder::with(&[("x.conf", WITH_MISTAKES)]);
+    let (status, out, err) = folder.run(&["check", "--diff", "-a", FLEET, "x.conf"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(out.contains("+busy = hinv.ncpu > 2 && kernel.all.nprocs > 5\n"), "{out}");
+    assert!(!out.contains("+wrong"), "{out}");
+    assert_eq!(folder.read("x.conf"), WITH_MISTAKES, "--diff writes nothing");
+    let (status, out, err) = folder.run(&["check", "--fix", "-a", FLEET, "x.conf"]);
+    assert_eq!((status, &*out), (2, ""), "{err}");
+    assert!(err.contains("did you mean `disk.dev.total`?"), "{err}");
+    assert!(err.ends_with("edits in 1 file\n5 definitions, 1 error\n"), "{err}");
+    assert_eq!(folder.read("x.conf"), MENDED);
+    // Once more, and nothing is left to do.
+    let (_, out, err) = folder.run(&["check", "--fix", "-a", FLEET, "x.conf"]);
+    assert!(!err.contains("edit"), "{err}");
+    assert_eq!((folder.read("x.conf").as_str(), &*out), (MENDED, ""));
+    let (_, out, _) = folder.run(&["check", "--diff", "-a", FLEET, "x.conf"]);
+    assert_eq!(out, "");
+}
+
+/// All mistakes of the tests at once: whatever is mended, nothing that can be
+/// mended is left.
+#[test]
+fn nothing_certain_is_left_after_all_edits() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut all = String::new();
+    for name in ["beginners", "other-languages"] {
+        let text = fs::read_to_string(tests.join(format!("mistakes/{name}.txt"))).expect("a file");
+        let lines = text.lines().filter(|line| !line.starts_with("== "));
+        for (number, line) in lines.enumerate() {
+            // Names are unique, so that no definition hides another.
+            let line = match line.strip_prefix("x ") {
+                Some(rest) => format!("x.{name}{number} {rest}", name = &name[..1]),
+                None => line.to_owned(),
+            };
+            all.push_str(&line);
+            all.push('\n');
+        }
+    }
+    let folder = Folder::with(&[("all.conf", &all)]);
+    let (_, _, err) = folder.run(&["check", "--lint", "--fix", "-a", FLEET, "all.conf"]);
+    assert!(err.contains(" edits in 1 file\n"), "{err}");
+    let (_, out, _) = folder.run(&["check", "--lint", "--format", "json", "-a", FLEET, "all.conf"]);
+    let mut count = 0;
+    for line in out.lines() {
+        let one: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_ne!(one["fix"]["certain"], true, "{one}");
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
+    let (status, out, _) = folder.run(&["check", "--lint", "--diff", "-a", FLEET, "all.conf"]);
+    assert_eq!((status, &*out), (2, ""));
+}
+
+#[test]
+fn comments_allow_lints() {
+    let folder = Folder::with(&[(
+        "x.conf",
+        "# pmderive: allow PMD0301\nchange = delta(mem.util.free)\n\
+         # pmderive: allow PMD0316\nfine = hinv.ncpu\n",
+    )]);
+    let (status, out, err) = folder.run(&["check", "--lint", "-a", FLEET, "x.conf"]);
+    assert_eq!((status, &*out), (0, ""), "{err}");
+    assert!(err.contains("nothing here needs PMD0316 to be allowed"), "{err}");
+    assert!(err.ends_with("2 definitions, 0 errors, 1 warning\n"), "{err}");
+    // Without metadata nobody knows what they are needed for.
+    let (_, _, err) = folder.run(&["check", "--lint", "x.conf"]);
+    assert!(!err.contains("PMD0320"), "{err}");
+    folder.run(&["check", "--lint", "--fix", "-a", FLEET, "x.conf"]);
+    assert_eq!(
+        folder.read("x.conf"),
+        "# pmderive: allow PMD0301\nchange = delta(mem.util.free)\nfine = hinv.ncpu\n"
+    );
+}
+
+/// The file beside the definitions, or above them, chooses.
+#[test]
+fn settings_of_a_folder() {
+    let folder = Folder::with(&[
+        ("pmderive.toml", "[lints]\nall = \"allow\"\nPMD0301 = \"deny\"\nPMD0300 = \"warn\"\n"),
+        ("sub/x.conf", "a = delta(mem.util.free)\nb = rate(mem.util.free)\nc = hinv.ncpu / 0\n"),
+        ("ext/pmderive.toml", "extensions = true\ncompat = \"7.2\"\n"),
+        ("ext/y.conf", "a = abs(hinv.ncpu)\n"),
+    ]);
+    let (status, _, err) = folder.run(&["check", "-a", FLEET, "sub/x.conf"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("[PMD0301] Error"), "{err}");
+    assert!(err.contains("[PMD0300] Warning"), "{err}");
+    assert!(!err.contains("PMD0315"), "{err}");
+    assert_eq!(folder.run(&["check", "-a", FLEET, "ext/y.conf"]).0, 0);
+    // Metadata that the folder has are used unless a source is given.
+    let (status, metadata, err) = folder.run(&["deps", "--metadata", "-a", FLEET, "sub/x.conf"]);
+    assert_eq!(status, 0, "{err}");
+    folder.write("sub/fleet.json", &metadata);
+    folder.write("sub/pmderive.toml", "metadata = \"fleet.json\"\n");
+    let (status, _, err) = folder.run(&["check", "sub/x.conf"]);
+    assert_eq!((status, &*err), (0, "3 definitions, 0 errors\n"));
+    // Its own mistakes have carets.
+    folder.write("pmderive.toml", "[lint]\nall = \"allow\"\n[lints]\nPMD0301 = \"alow\"\n");
+    folder.write("z.conf", "a = 1\n");
+    folder.write("ext/pmderive.toml", "compat = \"7.3\"\n");
+    let (status, _, err) = folder.run(&["check", "-a", FLEET, "z.conf"]);
+    assert_eq!(status, 2);
+    for part in ["pmderive.toml:1:2 ", "did you mean `lints`?", "did you mean `allow`?"] {
+        assert!(err.contains(part), "{part}\n{err}");
+    }
+    let (status, _, err) = folder.run(&["check", "ext/y.conf"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("ext/pmderive.toml:1:10 "), "{err}");
+}
+
+#[test]
+fn each_code_that_was_reported_is_explained() {
+    let folder = Folder::with(&[("x.conf", "a = 1e3\nb = 2e3\nc = 90%\n")]);
+    let (_, _, err) = folder.run(&["check", "--explain-all", "x.conf"]);
+    assert_eq!(err.matches("# PMD0010: ").count(), 1, "{err}");
+    assert_eq!(err.matches("# PMD0001: ").count(), 1, "{err}");
+}
+
+#[test]
+fn what_has_changed_since_a_revision() {
+    let folder = Folder::with(&[("old.conf", "a = 1e3\n"), ("new.conf", "b = hinv.ncpu\n")]);
+    let is_ready = folder.git(&["init", "-q"])
+        && folder.git(&["add", "."])
+        && folder.git(&["commit", "-q", "-m", "first"]);
+    if !is_ready {
+        println!("NOT RUN: there is no git");
+        assert!(std::env::var_os("CI").is_none(), "git is missing");
+        return;
+    }
+    let check =
+        |files: &[&str]| folder.run(&[&["check", "--changed-since", "HEAD"], files].concat());
+    let (status, _, err) = check(&["old.conf", "new.conf"]);
+    assert_eq!(status, 0, "nothing has changed: {err}");
+    folder.write("new.conf", "b = 90%\n");
+    let (status, _, err) = check(&["old.conf", "new.conf"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("new.conf:1:7 ") && !err.contains("old.conf:"), "{err}");
+    // What git does not know has changed.
+    folder.write("more/newest.conf", "c = 5e1\n");
+    let (status, _, err) = check(&["old.conf", "more/newest.conf"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("newest.conf:1:5 ") && !err.contains("old.conf:"), "{err}");
+    for wrong in ["no-such-revision", "--output=x"] {
+        let argument = format!("--changed-since={wrong}");
+        let (status, _, err) = folder.run(&["check", &argument, "old.conf"]);
+        assert_eq!(status, 2, "{wrong}");
+        assert!(err.contains("revision"), "{err}");
+    }
+    let outside = Folder::with(&[("x.conf", "a = 1\n")]);
+    let (status, _, err) = outside.run(&["check", "--changed-since", "HEAD", "x.conf"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("git: "), "{err}");
+}
+
+/// A branch that no sample takes, and a definition that nothing expects.
+#[test]
+fn coverage_of_tests() {
+    let tests = "files = [\"x.conf\"]\n\
+         [metrics]\n\"hinv.ncpu\" = { type = \"u32\", semantics = \"discrete\" }\n\
+         [[case]]\nname = \"few\"\n[case.samples]\n\"hinv.ncpu\" = \"1 2\"\n\
+         [case.expect]\n\"kind\" = \"0 0\"\n";
+    let folder = Folder::with(&[
+        ("x.conf", "kind = hinv.ncpu > 2 ? hinv.ncpu > 8 ? 2 : 1 : 0\nother = hinv.ncpu * 2\n"),
+        ("t.toml", tests),
+    ]);
+    let (status, out, err) = folder.run(&["test", "--coverage", "t.toml"]);
+    assert_eq!((status, &*err), (0, ""), "{out}");
+    for line in [
+        "  x.conf:1:24: kind: `hinv.ncpu > 2` is never true, so this is chosen by no test\n",
+        "  x.conf:2:1: other: `other` is evaluated by no test\n",
+        "1 passed, 0 failed\nexercised: 1 of 2 definitions, 1 of 4 branches\n",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+    folder.write("t.toml", &tests.replace("1 2", "3 9").replace("0 0", "1 2"));
+    let (_, out, _) = folder.run(&["test", "--coverage", "t.toml"]);
+    assert!(out.contains("x.conf:1:48: kind: `hinv.ncpu > 2` is never false"), "{out}");
+    assert!(out.ends_with("exercised: 1 of 2 definitions, 3 of 4 branches\n"), "{out}");
+    let (_, out, _) = folder.run(&["test", "--coverage", "--format", "json", "t.toml"]);
+    assert!(out.contains("\"uncovered\":\"`other` is evaluated by no test\""), "{out}");
+    let (_, plain, _) = folder.run(&["test", "t.toml"]);
+    assert!(!plain.contains("exercised"), "{plain}");
+}
+
+/// When nobody reads the output any more, the status stays.
+#[test]
+fn a_closed_output_keeps_the_status() {
+    let folder = Folder::with(&[
+        ("bad.conf", "a = 1e3\nb=2\n"),
+        (
+            "t.toml",
+            "files = [\"bad.conf\"]\n[[case]]\nname = \"x\"\n[case.expect]\n\"b\" = \"3\"\n",
+        ),
+    ]);
+    let program = env!("CARGO_BIN_EXE_pmderive");
+    for (arguments, wanted) in [
+        ("test t.toml t.toml", 2),
+        ("fmt --check bad.conf", 2),
+        ("check --format json bad.conf", 2),
+        ("check --format sarif bad.conf", 2),
+        ("fmt --check --format junit bad.conf", 2),
+    ] {
+        let script =
+            format!("{{ {program} {arguments}; echo $? >&3; }} 3>status | head -c 1 >/dev/null");
+        let status = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).status();
+        assert!(status.is_ok_and(|status| status.success()));
+        assert_eq!(folder.read("status").trim(), wanted.to_string(), "{arguments}");
+    }
+}

@@ -1,0 +1,231 @@
+//! Files that are wrong, and receivers, disks, addresses and hosts that fail: it is told
+//! which and what to do, nothing else is harmed, and memory stays bounded.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+use pmderive_testkit::receiver::{Receiver, Reply};
+use serde_json::Value as Json;
+
+use super::{LINES, Site, check_values, is_frame, request, serve};
+use crate::command::pmderive;
+
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let site = Site::new(1, &format!("listen = '{address}'\n{LINES}"));
+    let output = serve(&site.path("serve.toml")).wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let expected = format!("pmderive: {address} is taken: ");
+    assert!(said.contains(&expected), "{said}");
+}
+
+/// Runs `serve --check` with this file of targets, in little memory.
+fn check_targets(site: &Site, targets: &str) -> (Option<i32>, String) {
+    site.write("hosts.json", targets);
+    let mut command = Command::new("sh");
+    // Kilobytes: what a file says must not make the process large.
+    command.args(["-c", "ulimit -v 2000000 && exec \"$@\"", "sh"]);
+    command.args([env!("CARGO_BIN_EXE_pmderive"), "serve", "--check", "--config"]);
+    let output = command.arg(site.path("serve.toml")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    (output.status.code(), said.into_owned())
+}
+
+#[test]
+fn files_of_targets_that_are_wrong_are_told_in_few_words() {
+    let long = "x".repeat(1 << 20);
+    let many: Vec<String> = (0..1_000_000).map(|at| format!("\"h{at}\"")).collect();
+    let many = format!("[{{\"targets\": [{}]}}]", many.join(","));
+    let doubled = format!("[{{\"targets\": [{}]}}]", vec!["\"web1\""; 1000].join(","));
+    let host = |host: &str| format!("[{{\"targets\": [\"{host}\"]}}]");
+    let label = |name: &str, value: &str| {
+        format!("[{{\"targets\": [\"a\"], \"labels\": {{\"{name}\": \"{value}\"}}}}]")
+    };
+    let rows = [
+        (String::new(), "this is no list of targets: EOF while parsing a value"),
+        ("[{\"targets\": [\"web1\"".into(), "this is no list of targets: EOF while parsing a list"),
+        (host(""), "this is no host: empty host specification"),
+        (doubled, "`web1:44321` is listed twice"),
+        (host(&long), "a target of 1048576 bytes"),
+        (label("b", &long), "a label of 1048576 bytes"),
+        (label(&long, "b"), "this cannot be the name of a label"),
+        (many, "there are more than 100000 targets"),
+    ];
+    let site = Site::new(1, LINES);
+    for (targets, expected) in rows {
+        let (status, said) = check_targets(&site, &targets);
+        let begin = &targets[..targets.len().min(60)];
+        assert!(said.contains(expected), "{begin}: {}", &said[..said.len().min(2000)]);
+        assert_eq!(status, Some(2), "{begin}");
+        // It is for people to read.
+        assert!(said.len() < 64 << 10, "{begin}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn a_full_disk_harms_nothing_else() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned()
+        + LINES
+        + "path = '/dev/full'\nbuffer = '4 KB'\n[[sink]]\nkind = 'prometheus'\n";
+    let site = Site::new(3, &config);
+    let mut serving = site.start();
+    let address = serving.address();
+    let line = serving.log_with("cannot write");
+    let expected = "cannot write /dev/full: No space left on device (os error 28); trying again";
+    assert!(line.contains(expected), "{line}");
+    let dropped = "pmderive_sink_dropped_events_total{sink=\"json-lines\",reason=\"overflow\"} ";
+    loop {
+        let (_, own) = request(address, "GET /metrics HTTP/1.1");
+        let count = own.split_once(dropped).and_then(|(_, rest)| rest.split('\n').next());
+        if count.is_some_and(|count| count != "0") {
+            // What waits is bounded.
+            let limit = "pmderive_sink_ring_limit_bytes{sink=\"json-lines\"} 4096\n";
+            assert!(own.contains(limit), "{own}");
+            break;
+        }
+    }
+    let target = site.fleet.address(1);
+    loop {
+        let (status, text) = request(address, &format!("GET /metrics?target={target} HTTP/1.1"));
+        if status == 200 {
+            assert!(text.contains("\ns_gauge{"), "{text}");
+            assert!(text.contains("pmderive_target_clock_skew_seconds{instance="), "{text}");
+            break;
+        }
+    }
+    serving.end();
+}
+
+#[test]
+fn a_receiver_that_fails_in_all_ways_harms_nothing_else() {
+    let receiver = Receiver::listen().expect("a port");
+    receiver.script([
+        Reply::status(400),
+        Reply::too_many("0"),
+        Reply::status(500),
+        // After the first it is tried again at once, on a new connection.
+        Reply::Garbage(b"nonsense\r\n\r\n".to_vec()),
+        Reply::Garbage(b"nonsense\r\n\r\n".to_vec()),
+        Reply::Never,
+    ]);
+    let config = format!(
+        "listen = '127.0.0.1:0'\n{LINES}[[sink]]\nkind = 'remote-write'\nurl = 'http://{}/'\ntimeout = 1\n",
+        receiver.address()
+    );
+    let site = Site::new(3, &config);
+    let mut serving = site.start();
+    let address = serving.address();
+    let line = serving.log_with("sink remote-write");
+    assert!(line.contains("refuses") && line.contains("samples with 400"), "{line}");
+    let outcomes = ["refused", "throttled", "failed", "broken", "timed_out", "accepted"];
+    let is_done = |own: &str| {
+        outcomes.iter().all(|outcome| {
+            let of = "pmderive_sink_requests_total{sink=\"remote-write\",outcome=";
+            !own.contains(&format!("{of}\"{outcome}\"}} 0\n"))
+        })
+    };
+    // Other sinks go on meanwhile.
+    loop {
+        let line = serving.line_like(is_frame);
+        check_values(&site.fleet, &line);
+        if is_done(&request(address, "GET /metrics HTTP/1.1").1) {
+            break;
+        }
+    }
+    assert!(!receiver.stored().is_empty());
+    serving.end();
+}
+
+#[test]
+fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
+    let names: Vec<String> = (0..1_000_000).map(|at| format!("i{at}")).collect();
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let mut world = World::new();
+    let domain = world.add_domain(&names);
+    world.add(Metric::new("fleet.g0", Script::constant(1.5)));
+    world.add(Metric::new("fleet.d0.g0", Script::constant(2.5)).per(domain));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let config =
+        "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("interval = 1", "interval = 5");
+    let site = Site::new(2, &config);
+    let mut targets: Json = serde_json::from_str(&site.fleet.targets()).expect("JSON");
+    let large = serde_json::json!({ "targets": [pmcd.spec().to_string()] });
+    targets.as_array_mut().expect("a list").push(large);
+    site.write("hosts.json", &targets.to_string());
+    let mut serving = site.start();
+    let address = serving.address();
+    let (mut large, mut others) = (0, 0);
+    while large == 0 || others < 2 {
+        let line = serving.line_like(is_frame);
+        if line["labels"].get("host").is_some() {
+            check_values(&site.fleet, &line);
+            others += 1;
+            continue;
+        }
+        large += 1;
+        assert_eq!(line["metrics"]["s.gauge"], 1.5, "{line}");
+        assert_eq!(line["metrics"].get("s.each"), None);
+        assert!(line["failed"]["s.each"].is_string(), "{line}");
+    }
+    let (_, own) = request(address, "GET /metrics HTTP/1.1");
+    assert!(!own.contains("pmderive_too_many_instances_total 0\n"), "{own}");
+    serving.end();
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_started() {
+    let rows: &[(&str, &str)] = &[
+        ("interval = 1\n", "there is no group of hosts to watch"),
+        ("interval = 'soon'\n", "this is no time"),
+        ("intervall = 1\n", "there is no key `intervall` here"),
+        ("deadline = 10\n", "the deadline is not shorter than the interval"),
+        ("listen = 'here:1'\n", "this is no address with a port"),
+        (
+            "listen = '0.0.0.0:9464'\n[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n",
+            "can be reached by others",
+        ),
+        ("[[group]]\nname = 'a'\ntargets = []\n", "a group needs the key `definitions`"),
+        ("[[sink]]\nkind = 'kafka'\n", "there is no kind of sink `kafka`"),
+        (
+            "[[sink]]\nkind = 'prometheus'\npath = 'x'\n",
+            "a sink of kind `prometheus` has no `path`",
+        ),
+        (
+            "[[sink]]\nkind = 'json-lines'\n[[sink]]\nkind = 'json-lines'\n",
+            "two sinks are called `json-lines`",
+        ),
+        (
+            "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
+            "begins with `http://` or `https://`",
+        ),
+        ("[[group]]\nname = 'a'\ntargets = ['no.json']\ndefinitions = ['s.conf']\n", "cannot read"),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.gauges']\n",
+            "did you mean `s.gauge`?",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['fleet.conf']\nexport = ['racs.n']\n",
+            "did you mean `racks.n`?",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n",
+            "1 host in 1 group, 3 definitions, 3 exported, 0 sinks",
+        ),
+    ];
+    let site = Site::new(1, "");
+    site.write("fleet.conf", "racks.n = count(s.gauge) by (rack)\n");
+    for (config, expected) in rows {
+        site.write("serve.toml", config);
+        let mut command: Command = pmderive(&["serve", "--check", "--config"]);
+        let output = command.arg(site.path("serve.toml")).output().expect("it runs");
+        let said =
+            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(expected), "{config}\n{said}");
+        let is_good = expected.starts_with('1');
+        assert_eq!(output.status.code(), Some(if is_good { 0 } else { 2 }), "{config}\n{said}");
+    }
+}
