@@ -152,6 +152,27 @@ fn a_name_space_that_changes_under_way() {
     assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
 }
 
+/// The former metric's sample is not that of the sample before.
+#[test]
+fn a_metric_that_changes_and_comes_back() {
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    let former = client.session.lookup_names(&["n.count"]).expect("answers")[0];
+    let former = former.expect("a metric");
+    client.pmcd.host().change_names(change);
+    // Binds to the other metric.
+    client.fetch();
+    client.values();
+    client.pmcd.host().change_names(move |world| {
+        world.remove("n.count");
+        world.add(Metric::new("n.count", Script::counter(100.0)).numbered(former));
+    });
+    client.fetch();
+    assert_eq!(client.values()[..2], [None, Some(10.0)]);
+    assert_eq!(client.values()[..2], [Some(100.0), Some(10.0)]);
+}
+
 /// The agent's counters begin anew, and no other's; which it was is not told.
 #[test]
 fn an_agent_that_is_restarted() {

@@ -30,11 +30,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::lanes::Finder;
 use crate::kernel::ops::{self, BinaryFn, LaneBits};
 use crate::kernel::{BinaryOp, Scalar};
 use crate::model::{InstId, Timestamp};
-use crate::program::{Binding, Program, SampleKey, Window, WindowFunction, WindowId};
+use crate::program::{Binding, HistoryKey, Program, SampleKey, Window, WindowFunction, WindowId};
 
 /// Most buckets of a window.
 const BUCKETS: f64 = 4096.0;
@@ -152,6 +154,12 @@ impl WindowStore {
                 self.states.len() as u32 - 1
             });
             self.uses.push(at);
+        }
+        if !self.parked.is_empty() {
+            // Windows of former operands have a gap should these come back.
+            let in_force: FxHashSet<HistoryKey> =
+                program.windows.iter().map(|one| one.key).collect();
+            self.parked.retain(|key, _| !in_force.contains(&key.history));
         }
     }
 

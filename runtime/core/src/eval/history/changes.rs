@@ -3,12 +3,14 @@
 //! Samples in a section's block are carried to their new places, set aside, or
 //! parked under the keys of their definitions.
 
+use rustc_hash::FxHashSet;
+
 use super::{Entry, HistoryStore, aside};
 use crate::eval::lanes::are_same;
 use crate::eval::layout::{Geometry, Layout, SectionId, State, TooLarge};
 use crate::kernel::interp::write;
 use crate::model::Timestamp;
-use crate::program::{BaselineId, Binding, HistoryId, Program, Reason, SampleKey};
+use crate::program::{BaselineId, Binding, HistoryId, HistoryKey, Program, Reason, SampleKey};
 
 /// Blocks larger than this are swapped rather than copied where possible.
 const LARGE: usize = 1 << 16;
@@ -47,6 +49,7 @@ impl HistoryStore {
             .zip(keys(program, binding))
             .map(|((id, baseline), key)| (id, baseline.history, entry(key)))
             .collect();
+        self.forget_former_operands(program);
         // Definitions share the newest sample.
         let mut shared: Vec<Option<Entry>> = vec![None; program.histories.len()];
         for (_, history, entry) in &own {
@@ -65,6 +68,17 @@ impl HistoryStore {
         // This list is short, but its memory was that of the full list.
         self.apart.shrink_to_fit();
         self.parked.shrink_to_fit();
+    }
+
+    /// Forgets parked samples of definitions that the program has with operands
+    /// of other metrics. Should the former metrics come back, a difference
+    /// would span the time without them.
+    fn forget_former_operands(&mut self, program: &Program) {
+        if self.parked.is_empty() {
+            return;
+        }
+        let in_force: FxHashSet<HistoryKey> = program.baselines.iter().map(|one| one.key).collect();
+        self.parked.retain(|key, _| !in_force.contains(&key.history));
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
