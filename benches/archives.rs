@@ -4,8 +4,9 @@
 //! encoded, `decode` makes columns of them, and `evaluate` computes 1,000
 //! derived metrics of these columns. `records` and `backward` go from record to
 //! record; `fine` and `coarse` have 20 times as many points in time as there are
-//! records, and a tenth, `reverse` those of `fine` from the end. The throughput
-//! is in fetches.
+//! records, and a tenth, `reverse` those of `fine` from the end. Each point of
+//! `crossed` is between two records, and between other ones than the point
+//! before. The throughput is in fetches.
 
 mod synth;
 
@@ -16,6 +17,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::engine::{Backend, Engine};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::{Evaluator, Workspace};
+use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 use synth::{LANGUAGE, Synth, definitions, register, write_archive};
@@ -63,10 +65,12 @@ fn scans(criterion: &mut Criterion) {
         ("backward", Mode::Backward, RECORDS),
         ("fine", Mode::Interpolated { step: SECOND / 20 }, 20 * RECORDS),
         ("reverse", Mode::Interpolated { step: -SECOND / 20 }, 20 * RECORDS),
+        ("crossed", Mode::Interpolated { step: SECOND }, RECORDS - 1),
         ("coarse", Mode::Interpolated { step: 10 * SECOND }, RECORDS / 10),
     ] {
         let from = match mode {
             Mode::Backward | Mode::Interpolated { step: ..0 } => end,
+            Mode::Interpolated { step: SECOND } => Timestamp::new(start.sec, 500_000_000),
             _ => start,
         };
         let mut group = criterion.benchmark_group(name);

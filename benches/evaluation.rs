@@ -5,12 +5,9 @@
 
 mod synth;
 
-use std::sync::Arc;
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::engine::Backend;
-use pmderive_runtime::kernel::interp::Scratch;
-use pmderive_runtime::kernel::{Access, Arenas, LANE_GROUP, Rows};
+use synth::kernel::KernelRig;
 use synth::{Rig, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
@@ -106,38 +103,8 @@ fn kernels(c: &mut Criterion) {
         for (backend_name, backend) in BACKENDS {
             let registry = register(&definitions(kind, 1, FEW));
             let compiled = compile(&registry, &mut Synth::new(FEW, 1), backend);
-            let program = Arc::clone(&compiled.program);
-            let step = &program.steps[0];
-            let kernel = &step.kernel;
-            // Columns one after the other in both arenas, the output last.
-            let column = LANES.next_multiple_of(LANE_GROUP as u32) * 8;
-            let operands = kernel.ir().operands.len() as u32;
-            let offsets: Vec<u32> = (0..operands).map(|index| index * column).collect();
-            let mut rows = Rows::new(kernel.ir());
-            rows.push(kernel.ir(), LANES, &offsets, operands * column, step.constants);
-            let mut history = vec![0; (operands * column) as usize];
-            let mut work = vec![0; ((operands + 1) * column) as usize];
-            for (operand, offset) in kernel.ir().operands.iter().zip(&offsets) {
-                let arena = if operand.previous { &mut history } else { &mut work };
-                let later = if operand.previous { 0 } else { 1_000 };
-                for lane in 0..column / 8 {
-                    let number = u64::from(lane * 7 % 1009 + later);
-                    let bits = match (operand.scalar.is_float(), operand.access) {
-                        (true, Access::Single) => 1.25f64.to_bits(),
-                        (true, Access::Column) => (number as f64).to_bits(),
-                        (false, _) => number,
-                    };
-                    arena[(offset + lane * 8) as usize..][..8].copy_from_slice(&bits.to_ne_bytes());
-                }
-            }
-            let mut scratch = Scratch::default();
-            group.bench_function(format!("{backend_name}/{kind}"), |b| {
-                b.iter(|| {
-                    let constants = &program.constants;
-                    let mut arenas = Arenas { work: &mut work, history: &history, constants };
-                    kernel.run(&mut scratch, &mut arenas, &rows, 0, 1)
-                });
-            });
+            let mut rig = KernelRig::new(&compiled.program, LANES);
+            group.bench_function(format!("{backend_name}/{kind}"), |b| b.iter(|| rig.run()));
         }
     }
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, SharedRegistry};
+use pmderive::engine::{Backend, Engine, SharedRegistry};
 use pmderive::jit;
 use pmderive::syntax::parse_expr;
 use pmderive::text::SourceId;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use synth::{Synth, compile, definitions, register};
+use synth::{LANGUAGE, Synth, compile, definitions, register};
 
 /// An expression of so many nodes, about half of them metrics.
 fn expression(nodes: usize) -> String {
@@ -68,6 +68,28 @@ fn registration(c: &mut Criterion) {
     }
 }
 
+/// Bind and check, without a plan.
+fn examination(c: &mut Criterion) {
+    let mut group = c.benchmark_group("bind and check");
+    group.sample_size(20);
+    for count in [1_000, 10_000] {
+        let registry = register(&definitions("mix", count, 334));
+        let engine = Engine::new(LANGUAGE, Backend::Interp);
+        group.throughput(Throughput::Elements(count.into()));
+        group.bench_function(count.to_string(), |b| {
+            b.iter(|| {
+                let mut diagnostics = Diagnostics::default();
+                engine.examine(
+                    &registry,
+                    &registry.all(),
+                    &mut Synth::new(334, 10),
+                    &mut diagnostics,
+                )
+            });
+        });
+    }
+}
+
 /// Bind, check and plan; with native code also that of the distinct kernels.
 fn compilation(c: &mut Criterion) {
     let mut group = c.benchmark_group("compile");
@@ -83,29 +105,34 @@ fn compilation(c: &mut Criterion) {
     }
 }
 
-/// Native code of kernels that all differ: per kernel.
+/// Native code of kernels that all differ, per kernel; and of one kernel, by the
+/// number of its nodes.
 fn shapes(c: &mut Criterion) {
-    const SHAPES: u32 = 50;
-    let text: String = (0..SHAPES as usize)
-        .map(|index| {
-            format!("shape.m{index} = {}\n", expression(3 + 2 * (index % 25) + index / 25))
-        })
-        .collect();
-    let compiled = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp);
-    let program = &compiled.program;
-    let forms: Vec<KernelIr> = program.steps.iter().map(|step| step.kernel.ir().clone()).collect();
-    let fresh = || -> Vec<Arc<Kernel>> {
-        let kernel = |ir: &KernelIr| Arc::new(Kernel::new(ir.clone()).expect("forms are verified"));
-        forms.iter().map(kernel).collect()
-    };
+    const SHAPES: usize = 50;
+    let distinct: Vec<usize> = (0..SHAPES).map(|index| 3 + 2 * (index % 25) + index / 25).collect();
     let mut group = c.benchmark_group("native code");
     group.sample_size(20);
-    group.throughput(Throughput::Elements(forms.len() as u64));
-    group.bench_function("distinct shapes", |b| {
-        let compile = |kernels: Vec<Arc<Kernel>>| jit::compile(&kernels).map(|()| kernels);
-        b.iter_batched(fresh, compile, BatchSize::PerIteration);
-    });
+    let rows = [("distinct shapes".to_string(), distinct)];
+    let single = [3, 9, 21, 51, 101].map(|nodes| (format!("{nodes} nodes"), vec![nodes]));
+    for (name, shapes) in rows.into_iter().chain(single) {
+        let lines = shapes.iter().enumerate();
+        let text = lines.map(|(at, nodes)| format!("shape.m{at} = {}\n", expression(*nodes)));
+        let text: String = text.collect();
+        let compiled = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp);
+        let steps = compiled.program.steps.iter();
+        let forms: Vec<KernelIr> = steps.map(|step| step.kernel.ir().clone()).collect();
+        let fresh = || -> Vec<Arc<Kernel>> {
+            let kernel =
+                |ir: &KernelIr| Arc::new(Kernel::new(ir.clone()).expect("forms are verified"));
+            forms.iter().map(kernel).collect()
+        };
+        group.throughput(Throughput::Elements(forms.len() as u64));
+        group.bench_function(name, |b| {
+            let compile = |kernels: Vec<Arc<Kernel>>| jit::compile(&kernels).map(|()| kernels);
+            b.iter_batched(fresh, compile, BatchSize::PerIteration);
+        });
+    }
 }
 
-criterion_group!(benches, parse, registration, compilation, shapes);
+criterion_group!(benches, parse, registration, examination, compilation, shapes);
 criterion_main!(benches);

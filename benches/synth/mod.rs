@@ -5,6 +5,8 @@
 //! source takes is known, so that it can be left out of what is measured.
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
+pub mod kernel;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

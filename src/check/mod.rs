@@ -16,6 +16,8 @@ pub mod typed;
 pub(crate) mod types;
 pub mod units;
 
+use std::fmt::Display;
+
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -334,11 +336,11 @@ impl Checker<'_> {
     }
 
     /// Refuses operands of other than numeric types.
-    fn numeric(&mut self, operand: &Operand, what: &str) -> Checked<()> {
+    fn numeric(&mut self, operand: &Operand, what: impl Display) -> Checked<()> {
         self.numeric_at(self.span(operand.expr), &operand.desc, what)
     }
 
-    fn numeric_at(&mut self, span: Span, desc: &Desc, what: &str) -> Checked<()> {
+    fn numeric_at(&mut self, span: Span, desc: &Desc, what: impl Display) -> Checked<()> {
         if desc.value_type.is_numeric() {
             return Ok(());
         }
@@ -399,7 +401,7 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<TypedId> {
         if function != Aggregate::Count {
-            self.numeric_at(at, &desc, &format!("`{}()`", function.name()))?;
+            self.numeric_at(at, &desc, format_args!("`{}()`", function.name()))?;
         }
         let (value_type, semantics, units) = match function {
             Aggregate::Avg => (ValueType::F32, Semantics::Instant, desc.units),
@@ -421,7 +423,7 @@ impl Checker<'_> {
             let desc = Desc { semantics: not_a_counter(desc.semantics), ..desc };
             return Ok(self.push(TypedKind::Same(typed), desc, span));
         }
-        self.numeric(&checked, &format!("`{}()`", function.name()))?;
+        self.numeric(&checked, format_args!("`{}()`", function.name()))?;
         let (kind, desc) = match function {
             Temporal::Rate => {
                 let time = desc.units.dim_time;

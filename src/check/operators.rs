@@ -36,7 +36,7 @@ impl Checker<'_> {
         let operation = Operation { op, op_span, left, right };
         self.counters(&operation)?;
         for operand in [left, right] {
-            self.numeric(&operand, &format!("`{}`", op.symbol()))?;
+            self.numeric(&operand, format_args!("`{}`", op.symbol()))?;
         }
         self.dimensions(&operation)?;
         self.extra_units(&operation)?;

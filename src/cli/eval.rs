@@ -102,6 +102,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
     let ran = run.run(&mut printer).map_err(|stop| stop.after(outcome))?;
+    run.leave();
+    std::mem::forget(definitions);
     Ok(outcome.max(ran))
 }
 

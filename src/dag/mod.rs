@@ -7,6 +7,9 @@
 //! within one definition. The previous samples that it reads are shared by all
 //! definitions.
 
+mod marks;
+mod node_index;
+
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Lanes, Scratch};
@@ -20,8 +23,19 @@ use pmderive_runtime::program::{
 };
 use rustc_hash::FxHashMap;
 
+pub use marks::Marks;
+use node_index::NodeIndex;
+
 /// Gives the kernel with a form; the same kernel for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
+
+/// The kernel of a node itself, and its constants. Nodes of one form share it.
+pub struct OwnKernel {
+    kernel: KernelRef,
+    values: Vec<u8>,
+    /// Where the values are in the table, once a node needs them there.
+    offset: Option<u32>,
+}
 
 /// All operations of all metrics of a program, and the tables that they refer
 /// to.
@@ -51,11 +65,11 @@ pub struct Graph {
     pub fetched_domains: Vec<InDom>,
     /// Domains whose instance names filters read, with the inputs over them.
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
-    index: FxHashMap<Node, NodeId>,
+    index: NodeIndex,
     input_index: FxHashMap<Pmid, InputSlot>,
     domain_index: FxHashMap<InDom, u32>,
     kernel_index: FxHashMap<KernelIr, KernelRef>,
-    constant_index: FxHashMap<Vec<u8>, u32>,
+    constant_index: FxHashMap<Box<[u8]>, u32>,
     pattern_index: FxHashMap<Box<str>, PatternId>,
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
     baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
@@ -64,6 +78,8 @@ pub struct Graph {
     like_index: FxHashMap<(NodeId, WindowFunction, u64), WindowId>,
     common: Common,
     key_count: FxHashMap<u64, u32>,
+    /// Nodes that a walk has met.
+    met: Marks,
 }
 
 /// The parts that identify a window: definition, operand, function, and bits of
@@ -82,14 +98,20 @@ struct Common {
 }
 
 impl Graph {
+    /// Makes room for so many nodes more.
+    pub fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+        self.indoms.reserve(nodes);
+        self.index.reserve(nodes);
+    }
+
     /// The node of an operation with values of that type and domain.
     pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let node = Node { op, value_type, is_set: indom.is_some() };
-        if let Some(id) = self.index.get(&node) {
-            return *id;
-        }
-        let id = NodeId(self.nodes.len() as u32);
-        self.index.insert(node.clone(), id);
+        let id = match self.index.find_or_add(&node, &self.nodes) {
+            Ok(known) => return known,
+            Err(new) => new,
+        };
         self.nodes.push(node);
         self.indoms.push(indom);
         id
@@ -152,34 +174,42 @@ impl Graph {
         self.add(Op::Constant(bits), self.nodes[constant.index()].value_type, None)
     }
 
+    /// The kernel of a node with a form and these constants.
+    pub fn own_kernel(
+        &mut self,
+        (ir, values): (KernelIr, Vec<u8>),
+        kernels: KernelSource<'_>,
+    ) -> OwnKernel {
+        OwnKernel { kernel: self.kernel(ir, kernels), values, offset: None }
+    }
+
+    /// Where a node's kernel finds its constants.
+    fn offset(&mut self, own: &mut OwnKernel) -> u32 {
+        let OwnKernel { values, offset, .. } = own;
+        *offset.get_or_insert_with(|| self.constants(values))
+    }
+
     /// A kernel over one or two operands. If they are constants, it is computed
     /// at once.
     pub fn map(
         &mut self,
         operands: &[NodeId],
-        (ir, constants): (KernelIr, Vec<u8>),
+        own: &mut OwnKernel,
         value_type: ValueType,
         indom: Option<InDom>,
-        kernels: KernelSource<'_>,
     ) -> NodeId {
-        let kernel = self.kernel(ir, kernels);
-        let bits: Option<Vec<u64>> = operands.iter().map(|id| self.constant_bits(*id)).collect();
-        if let Some(bits) = bits {
+        let is_constant = |id: &NodeId| self.constant_bits(*id).is_some();
+        if operands.iter().all(is_constant) {
+            let bits: Vec<u64> = operands.iter().filter_map(|id| self.constant_bits(*id)).collect();
+            let OwnKernel { kernel, values: constants, .. } = &*own;
             let lanes: Vec<Lanes<'_>> = bits.iter().map(|bits| Lanes::Single(*bits)).collect();
             let (mut out, mut flagged) = (Vec::new(), Vec::new());
-            kernel.run_lanes(
-                &mut Scratch::default(),
-                &lanes,
-                &constants,
-                1,
-                &mut out,
-                &mut flagged,
-            );
+            kernel.run_lanes(&mut Scratch::default(), &lanes, constants, 1, &mut out, &mut flagged);
             if let [bits] = out[..] {
                 return self.constant(bits, value_type, indom);
             }
         }
-        let constants = self.constants(constants);
+        let (kernel, constants) = (own.kernel.clone(), self.offset(own));
         self.add(Op::Map { operands: operands.into(), kernel, constants }, value_type, indom)
     }
 
@@ -189,14 +219,12 @@ impl Graph {
         operand: NodeId,
         definition: u64,
         on_failure: OnFailure,
-        (ir, constants): (KernelIr, Vec<u8>),
+        own: &mut OwnKernel,
         value_type: ValueType,
-        kernels: KernelSource<'_>,
     ) -> NodeId {
         let history = self.history(operand, on_failure);
         let baseline = self.baseline(definition, history);
-        let kernel = self.kernel(ir, kernels);
-        let constants = self.constants(constants);
+        let (kernel, constants) = (own.kernel.clone(), self.offset(own));
         let indom = self.indoms[operand.index()];
         self.add(Op::Change { operand, history, baseline, kernel, constants }, value_type, indom)
     }
@@ -285,15 +313,16 @@ impl Graph {
 
     /// Slots of the metrics from which a node's values come, from left to
     /// right. The order does not depend on other metrics.
-    fn inputs_of(&self, node: NodeId) -> Vec<InputSlot> {
+    fn inputs_of(&mut self, node: NodeId) -> Vec<InputSlot> {
+        let Graph { nodes, met, .. } = self;
+        met.clear(nodes.len());
         let mut slots = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
         let mut stack = vec![node];
         while let Some(id) = stack.pop() {
-            if !seen.insert(id) {
+            if !met.insert(id) {
                 continue;
             }
-            let op = &self.nodes[id.index()].op;
+            let op = &nodes[id.index()].op;
             if let Op::Input(slot) = op {
                 slots.push(*slot);
             }
@@ -304,16 +333,23 @@ impl Graph {
         slots
     }
 
-    /// All nodes that the given ones need, including these, ascending.
-    pub fn reachable(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
-        let mut seen = std::collections::BTreeSet::new();
-        let mut stack: Vec<NodeId> = roots.into_iter().collect();
-        while let Some(id) = stack.pop() {
-            if seen.insert(id) {
-                self.nodes[id.index()].op.operands(|operand| stack.push(operand));
-            }
+    /// All nodes that a node needs, itself included, ascending.
+    pub fn reachable(&mut self, root: NodeId) -> Vec<NodeId> {
+        let Graph { nodes, met, .. } = self;
+        met.clear(nodes.len());
+        met.insert(root);
+        let mut found = vec![root];
+        let mut next = 0;
+        while let Some(id) = found.get(next).copied() {
+            next += 1;
+            nodes[id.index()].op.operands(|operand| {
+                if met.insert(operand) {
+                    found.push(operand);
+                }
+            });
         }
-        seen.into_iter().collect()
+        found.sort_unstable();
+        found
     }
 
     /// The domain of a filter's operand, whose instance names the filter will
@@ -366,16 +402,16 @@ impl Graph {
     }
 
     /// Offset of these constants in the table.
-    pub fn constants(&mut self, values: Vec<u8>) -> u32 {
+    pub fn constants(&mut self, values: &[u8]) -> u32 {
         if values.is_empty() {
             return 0;
         }
-        if let Some(offset) = self.constant_index.get(&values) {
+        if let Some(offset) = self.constant_index.get(values) {
             return *offset;
         }
         let offset = self.constants.len() as u32;
-        self.constants.extend_from_slice(&values);
-        self.constant_index.insert(values, offset);
+        self.constants.extend_from_slice(values);
+        self.constant_index.insert(values.into(), offset);
         offset
     }
 

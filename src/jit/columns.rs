@@ -22,13 +22,33 @@ const VECTORS_PER_ROUND: usize = 24;
 /// Most groups in a round.
 const MOST_GROUPS: usize = 4;
 
+/// How often a form runs. One that runs seldom has one loop less, which takes a
+/// quarter of the time of the compilation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Often {
+    /// Mostly.
+    Mostly,
+    /// Only where a quick form does not hold.
+    Seldom,
+}
+
 /// Lanes that flags are collected of: all of a group, or those there are.
 type There = Option<Value>;
 
 impl Emitter<'_, '_> {
     /// The loops over the groups of a segment's lanes; gives the flags after them.
-    pub(super) fn groups(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
-        let kept = self.rounds(map, segment, None, self.groups_per_round(map, None));
+    pub(super) fn groups(
+        &mut self,
+        map: &Map<'_>,
+        segment: &Segment,
+        flags: Value,
+        often: Often,
+    ) -> Value {
+        let groups = match often {
+            Often::Mostly => self.groups_per_round(map, None),
+            Often::Seldom => 1,
+        };
+        let kept = self.rounds(map, segment, None, groups);
         self.with_flagged(flags, &kept[..usize::from(!map.flags.is_empty())])
     }
 
@@ -62,7 +82,7 @@ impl Emitter<'_, '_> {
         }
 
         self.builder.switch_to_block(exactly);
-        let after = self.exact(map, segment, flags);
+        let after = self.exact(map, segment, flags, Often::Seldom);
         self.jump(done, &[after]);
 
         self.builder.switch_to_block(done);

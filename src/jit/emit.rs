@@ -22,6 +22,7 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, Scalar, UnaryOp};
 
+use super::columns::Often;
 use super::divide::Divisor;
 use super::group::suitable;
 use super::library::Calls;
@@ -193,7 +194,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 {
                     self.quick_or_exact(&map, &segment, &quick, flags)
                 } else {
-                    self.exact(&map, &segment, flags)
+                    self.exact(&map, &segment, flags, Often::Mostly)
                 }
             }
         };
@@ -352,9 +353,15 @@ impl<'e, 'f> Emitter<'e, 'f> {
     }
 
     /// The lanes of a segment as the kernel's form says them; gives the flags after it.
-    pub(super) fn exact(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
+    pub(super) fn exact(
+        &mut self,
+        map: &Map<'_>,
+        segment: &Segment,
+        flags: Value,
+        often: Often,
+    ) -> Value {
         if HAS_VECTORS && suitable(map.insts, &self.types) {
-            return self.groups(map, segment, flags);
+            return self.groups(map, segment, flags, often);
         }
         let Some((divisors, holds)) = self.divisors(map) else {
             return self.lanes(map, segment, flags);

@@ -8,10 +8,10 @@
 
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::lane::{LaneBuilder, lane_scalar};
-use crate::dag::{Graph, KernelSource};
+use crate::dag::{Graph, KernelSource, Marks};
 
 /// Largest number of instructions that are fused before a tree is cut.
 const MAX_FUSED: usize = 256;
@@ -33,6 +33,61 @@ pub struct Fusion<'f> {
     pub placements: Vec<Option<Placement>>,
     /// Steps, each after the steps that it needs.
     pub steps: Vec<Step>,
+    /// What is known of the nodes of the metric at hand.
+    metric: Metric,
+    /// The registers of the kernel at hand.
+    registers: Registers,
+}
+
+/// Nodes of one metric, by what is known of them. Metrics are placed one after
+/// the other, with the same memory.
+#[derive(Default)]
+struct Metric {
+    /// Nodes that get columns, unless no kernel can compute them.
+    wanted: Marks,
+    /// Nodes that no kernel can compute. Kernels stop at them.
+    general: Marks,
+    /// The metric's own columns, which its kernels read.
+    leaves: Marks,
+    /// Instructions of each node with those below it, parallel to the graph's
+    /// nodes.
+    sizes: Vec<usize>,
+}
+
+/// Registers of nodes in one kernel.
+#[derive(Default)]
+struct Registers {
+    /// Nodes whose lanes are read one by one.
+    known: Marks,
+    /// Their registers, parallel to the graph's nodes.
+    lanes: Vec<Reg>,
+    /// Of other nodes.
+    others: FxHashMap<(NodeId, NodeId), Reg>,
+}
+
+impl Registers {
+    fn clear(&mut self, nodes: usize) {
+        self.known.clear(nodes);
+        self.lanes.resize(nodes, Reg(0));
+        self.others.clear();
+    }
+
+    fn get(&self, node: NodeId, mode: Mode) -> Option<Reg> {
+        match mode {
+            Mode::Lanes => self.known.contains(node).then(|| self.lanes[node.index()]),
+            Mode::First(of) => self.others.get(&(node, of)).copied(),
+        }
+    }
+
+    fn insert(&mut self, node: NodeId, mode: Mode, reg: Reg) {
+        match mode {
+            Mode::Lanes => {
+                self.known.insert(node);
+                self.lanes[node.index()] = reg;
+            }
+            Mode::First(of) => _ = self.others.insert((node, of), reg),
+        }
+    }
 }
 
 impl<'f> Fusion<'f> {
@@ -44,17 +99,42 @@ impl<'f> Fusion<'f> {
             _ => None,
         };
         let placements = graph.nodes.iter().map(|node| placement(&node.op)).collect();
-        Fusion { graph, kernels, placements, steps: Vec::new() }
+        let metric = Metric { sizes: vec![0; graph.nodes.len()], ..Metric::default() };
+        let registers = Registers::default();
+        Fusion { graph, kernels, placements, steps: Vec::new(), metric, registers }
     }
 
     /// Places the columns of a metric: its root, the operands of its histories
     /// and reductions, and nodes at which kernels must stop. `nodes` are all
     /// its nodes, ascending.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
-        let mut wanted: FxHashSet<NodeId> = FxHashSet::from_iter([root]);
-        let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
-        // Nodes that no kernel can compute. Kernels stop at them.
-        let mut general: FxHashSet<NodeId> = FxHashSet::default();
+        let mut metric = std::mem::take(&mut self.metric);
+        self.survey(root, nodes, &mut metric);
+        let Metric { wanted, general, leaves, .. } = &mut metric;
+        leaves.clear(self.graph.nodes.len());
+        for id in nodes {
+            let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
+                || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
+            if is_leaf {
+                leaves.insert(*id);
+            } else if wanted.contains(*id) && !general.contains(*id) {
+                self.place(*id, leaves);
+                let placement = &self.placements[id.index()];
+                if matches!(placement, Some(Placement::Step(_) | Placement::Fill)) {
+                    leaves.insert(*id);
+                }
+            }
+        }
+        self.metric = metric;
+    }
+
+    /// Finds out which nodes of a metric get columns, and which no kernel can
+    /// compute.
+    fn survey(&self, root: NodeId, nodes: &[NodeId], metric: &mut Metric) {
+        let Metric { wanted, general, sizes, .. } = metric;
+        wanted.clear(self.graph.nodes.len());
+        general.clear(self.graph.nodes.len());
+        wanted.insert(root);
         for id in nodes {
             let op = &self.graph.nodes[id.index()].op;
             match op {
@@ -62,7 +142,7 @@ impl<'f> Fusion<'f> {
                 // chosen branch, but their flags must be seen.
                 Op::Change { operand, .. }
                 | Op::Count(operand)
-                | Op::Chosen { guard: operand, .. } => drop(wanted.insert(*operand)),
+                | Op::Chosen { guard: operand, .. } => _ = wanted.insert(*operand),
                 Op::Reduce { operand, .. } => {
                     wanted.insert(*operand);
                     wanted.insert(*id);
@@ -70,43 +150,23 @@ impl<'f> Fusion<'f> {
                 _ => {}
             }
             let mut is_general = op.is_general();
-            op.operands(|operand| is_general |= general.contains(&operand));
+            op.operands(|operand| is_general |= general.contains(operand));
             if is_general {
                 general.insert(*id);
-                op.operands(|operand| {
-                    wanted.insert(operand);
-                });
+                op.operands(|operand| _ = wanted.insert(operand));
             }
             let mut size = self.graph.cost(*id);
-            self.graph.nodes[id.index()].op.operands(|operand| {
-                size += sizes.get(&operand).copied().unwrap_or(0);
-            });
+            op.operands(|operand| size += sizes[operand.index()]);
             if size > MAX_FUSED {
                 wanted.insert(*id);
                 size = 1;
             }
-            sizes.insert(*id, size);
-        }
-        wanted.retain(|id| !general.contains(id));
-        // Leaves of this metric's kernels: its own columns.
-        let mut leaves: FxHashSet<NodeId> = FxHashSet::default();
-        for id in nodes {
-            let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
-                || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
-            if is_leaf {
-                leaves.insert(*id);
-            } else if wanted.contains(id) {
-                self.place(*id, &leaves);
-                let placement = &self.placements[id.index()];
-                if matches!(placement, Some(Placement::Step(_) | Placement::Fill)) {
-                    leaves.insert(*id);
-                }
-            }
+            sizes[id.index()] = size;
         }
     }
 
     /// Gives a node its own column, unless it has one.
-    fn place(&mut self, id: NodeId, leaves: &FxHashSet<NodeId>) {
+    fn place(&mut self, id: NodeId, leaves: &Marks) {
         if self.placements[id.index()].is_some() {
             return;
         }
@@ -158,17 +218,17 @@ impl<'f> Fusion<'f> {
         });
         let level = below.max().unwrap_or(0);
         let kernel = self.graph.kernel(ir, self.kernels);
-        let constants = self.graph.constants(constants);
+        let constants = self.graph.constants(&constants);
         self.steps.push(Step { kernel, operands: operands.into(), constants, output, level });
         Placement::Step(StepId(self.steps.len() as u32 - 1))
     }
 
     /// How a node picks lanes of a leaf, if it does nothing else.
-    fn view(&self, id: NodeId, leaves: &FxHashSet<NodeId>) -> Option<StepOperand> {
+    fn view(&self, id: NodeId, leaves: &Marks) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
         loop {
-            if node != id && leaves.contains(&node) {
+            if node != id && leaves.contains(node) {
                 return Some(self.leaf_operand(node, mode));
             }
             node = match &self.graph.nodes[node.index()].op {
@@ -201,23 +261,46 @@ impl<'f> Fusion<'f> {
     fn fuse(
         &mut self,
         root: NodeId,
-        leaves: &FxHashSet<NodeId>,
+        leaves: &Marks,
     ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
         let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
-        let mut regs: FxHashMap<(NodeId, Mode), Reg> = FxHashMap::default();
+        let mut regs = std::mem::take(&mut self.registers);
+        regs.clear(self.graph.nodes.len());
+        let result = self.fuse_with(root, leaves, &mut region, &mut regs);
+        self.registers = regs;
+        let result = result?;
+        let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
+        if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
+            // The only set is a constant spread over instances. The kernel
+            // would not know its lanes.
+            return None;
+        }
+        let (ir, constants) = region.lanes.finish(result);
+        Some((ir, constants, region.operands))
+    }
+
+    /// Adds a node and what it needs to a kernel; gives the node's register.
+    fn fuse_with(
+        &self,
+        root: NodeId,
+        leaves: &Marks,
+        region: &mut Region,
+        regs: &mut Registers,
+    ) -> Option<Reg> {
         // Depth first with an explicit stack, because trees may be of any
         // depth.
         let mut stack = vec![(root, Mode::Lanes, false)];
+        let mut args: Vec<Reg> = Vec::new();
         while let Some((id, mode, ready)) = stack.pop() {
             let node = &self.graph.nodes[id.index()];
             let mode = if node.is_set { mode } else { Mode::Lanes };
-            if regs.contains_key(&(id, mode)) {
+            if regs.get(id, mode).is_some() {
                 continue;
             }
             let scalar = lane_scalar(node.value_type);
-            if id != root && leaves.contains(&id) {
+            if id != root && leaves.contains(id) {
                 let reg = region.operand(self.leaf_operand(id, mode), scalar);
-                regs.insert((id, mode), reg);
+                regs.insert(id, mode, reg);
                 continue;
             }
             if !ready {
@@ -247,20 +330,23 @@ impl<'f> Fusion<'f> {
             }
             let of = |operand: NodeId, mode: Mode| {
                 let set = self.graph.nodes[operand.index()].is_set;
-                regs.get(&(operand, if set { mode } else { Mode::Lanes })).copied()
+                regs.get(operand, if set { mode } else { Mode::Lanes })
             };
             let reg = match &node.op {
                 Op::Constant(bits) | Op::ConstantPerInstance { bits, .. } => {
                     region.lanes.constant(scalar, *bits)
                 }
                 Op::Map { operands, kernel, constants } => {
-                    let args: Option<Vec<Reg>> =
-                        operands.iter().map(|operand| of(*operand, mode)).collect();
+                    args.clear();
+                    for operand in operands {
+                        args.push(of(*operand, mode)?);
+                    }
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(kernel.ir(), &args?, constants)
+                    region.lanes.inline(kernel, &args, constants)
                 }
                 Op::Change { operand, history, kernel, constants, .. } => {
-                    let mut args = vec![of(*operand, mode)?];
+                    args.clear();
+                    args.push(of(*operand, mode)?);
                     let below = &self.graph.nodes[operand.index()];
                     let lanes = match (below.is_set, mode) {
                         (false, _) => PreviousLanes::Single,
@@ -273,7 +359,7 @@ impl<'f> Fusion<'f> {
                         args.push(region.operand(StepOperand::Elapsed(*history), Scalar::F64));
                     }
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(kernel.ir(), &args, constants)
+                    region.lanes.inline(kernel, &args, constants)
                 }
                 Op::Choose { guard, yes, no } => {
                     region.lanes.choose(of(*guard, mode)?, of(*yes, mode), of(*no, mode))
@@ -288,17 +374,9 @@ impl<'f> Fusion<'f> {
                     region.operand(self.leaf_operand(id, mode), scalar)
                 }
             };
-            regs.insert((id, mode), reg);
+            regs.insert(id, mode, reg);
         }
-        let result = *regs.get(&(root, Mode::Lanes))?;
-        let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
-        if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
-            // The only set is a constant spread over instances. The kernel
-            // would not know its lanes.
-            return None;
-        }
-        let (ir, constants) = region.lanes.finish(result);
-        Some((ir, constants, region.operands))
+        regs.get(root, Mode::Lanes)
     }
 }
 

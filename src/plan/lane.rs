@@ -5,7 +5,7 @@
 
 use pmderive_runtime::kernel::interp::read;
 use pmderive_runtime::kernel::{
-    Access, BinaryOp, Body, Inst, KernelIr, Operand, Reg, Scalar, UnaryOp,
+    Access, BinaryOp, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar, UnaryOp,
 };
 use pmderive_runtime::model::{Conversion, ValueType};
 use pmderive_runtime::program::scalar_of;
@@ -23,6 +23,8 @@ pub struct LaneBuilder {
     insts: Vec<Inst>,
     types: Vec<Scalar>,
     flags: Vec<Reg>,
+    /// Registers of a kernel that is added, kept for the next one.
+    added: Vec<Reg>,
 }
 
 /// The scalar of a numeric type. Values of any other type take 64 bits.
@@ -104,12 +106,13 @@ impl LaneBuilder {
 
     /// Adds the instructions of another kernel. Its operands are `args`, and
     /// its constants are at the beginning of `constants`.
-    pub fn inline(&mut self, ir: &KernelIr, args: &[Reg], constants: &[u8]) -> Reg {
-        let Body::Map { insts, result, flags } = &ir.body else {
+    pub fn inline(&mut self, kernel: &Kernel, args: &[Reg], constants: &[u8]) -> Reg {
+        let Body::Map { insts, result, flags } = &kernel.ir().body else {
             unreachable!("only maps are nodes' own kernels")
         };
-        let types = ir.register_types().expect("kernels are verified when they are made");
-        let mut regs: Vec<Reg> = Vec::with_capacity(insts.len());
+        let types = kernel.register_types().iter().copied();
+        let mut regs = std::mem::take(&mut self.added);
+        regs.clear();
         for (inst, scalar) in insts.iter().zip(types) {
             let reg = |reg: &Reg| regs[usize::from(reg.0)];
             let inlined = match inst {
@@ -127,7 +130,9 @@ impl LaneBuilder {
         for flag in flags {
             self.flag(regs[usize::from(flag.0)]);
         }
-        regs[usize::from(result.0)]
+        let result = regs[usize::from(result.0)];
+        self.added = regs;
+        result
     }
 
     /// Ends the kernel and returns it with its constants.

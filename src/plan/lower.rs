@@ -1,70 +1,82 @@
 //! Turns a typed expression into nodes of the graph.
 
-use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg, Scalar};
+use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{NodeId, OnFailure, Op, WindowFunction};
 
+use super::Planned;
+use super::forms::{Form, Forms};
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
+use crate::functions::LaneRule;
 use crate::syntax::ast::Aggregate;
 
-/// Adds an expression to the graph and returns its root. `definition` is the
-/// identity of its previous samples. `earlier` has the roots of the definitions
-/// planned before, which may be operands.
-pub fn lower(
-    expr: &TypedExpr,
-    definition: u64,
+/// Adds definitions to a graph, one after the other.
+pub struct Lowering<'l> {
     dialect: Dialect,
-    earlier: &[NodeId],
-    graph: &mut Graph,
-    kernels: KernelSource<'_>,
-) -> NodeId {
-    let nodes = lower_nodes(expr, definition, dialect, earlier, graph, kernels);
-    *nodes.last().expect("a checked expression has a root")
-}
-
-/// Like [`lower`]; returns the graph's node for each node of the expression.
-pub fn lower_nodes(
-    expr: &TypedExpr,
-    definition: u64,
-    dialect: Dialect,
-    earlier: &[NodeId],
-    graph: &mut Graph,
-    kernels: KernelSource<'_>,
-) -> Vec<NodeId> {
-    let mut lowering =
-        Lowering { expr, definition, dialect, earlier, graph, kernels, done: Vec::new() };
-    for mentioned in &expr.mentioned {
-        lowering.graph.slot(mentioned);
-    }
-    for node in &expr.nodes {
-        let id = lowering.node(node);
-        lowering.done.push(id);
-    }
-    lowering.done
-}
-
-/// A kernel while it is built, with a lane and its previous value.
-struct Change {
-    lanes: LaneBuilder,
-    regs: (Reg, Reg),
-}
-
-struct Lowering<'l> {
-    expr: &'l TypedExpr,
-    definition: u64,
-    dialect: Dialect,
-    /// Roots of the definitions before this one.
-    earlier: &'l [NodeId],
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
-    /// Graph nodes of the typed nodes so far.
-    done: Vec<NodeId>,
+    forms: Forms,
 }
 
-impl Lowering<'_> {
+impl<'l> Lowering<'l> {
+    /// Nothing is added yet.
+    pub fn new(dialect: Dialect, graph: &'l mut Graph, kernels: KernelSource<'l>) -> Lowering<'l> {
+        Lowering { dialect, graph, kernels, forms: Forms::default() }
+    }
+
+    /// Adds a definition and returns its root. `earlier` has the roots of the
+    /// definitions planned before, which may be operands.
+    pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> NodeId {
+        let nodes = self.lower_nodes(one, earlier);
+        *nodes.last().expect("a checked expression has a root")
+    }
+
+    /// Like [`Lowering::lower`]; returns the graph's node for each node of the
+    /// expression.
+    pub fn lower_nodes(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> Vec<NodeId> {
+        let Planned { definition, expr } = *one;
+        for mentioned in &expr.mentioned {
+            self.graph.slot(mentioned);
+        }
+        let done = Vec::with_capacity(expr.nodes.len());
+        let Lowering { dialect, graph, kernels, forms } = self;
+        let mut one = OneLowering {
+            expr,
+            definition,
+            earlier,
+            done,
+            dialect: *dialect,
+            graph,
+            kernels: &mut **kernels,
+            forms,
+        };
+        for node in &expr.nodes {
+            let id = one.node(node);
+            one.done.push(id);
+        }
+        one.done
+    }
+}
+
+/// One definition that is being added.
+struct OneLowering<'o> {
+    expr: &'o TypedExpr,
+    /// The identity of its previous samples.
+    definition: u64,
+    /// Roots of the definitions before this one.
+    earlier: &'o [NodeId],
+    /// Graph nodes of the typed nodes so far.
+    done: Vec<NodeId>,
+    dialect: Dialect,
+    graph: &'o mut Graph,
+    kernels: KernelSource<'o>,
+    forms: &'o mut Forms,
+}
+
+impl OneLowering<'_> {
     fn of(&self, id: TypedId) -> NodeId {
         self.done[id.0 as usize]
     }
@@ -73,45 +85,46 @@ impl Lowering<'_> {
         self.expr.node(id).desc.value_type
     }
 
-    /// Builds a kernel over lanes of the operands' types.
-    fn kernel(
-        &self,
-        operands: &[TypedId],
-        body: impl FnOnce(&mut LaneBuilder, &[Reg]) -> Reg,
-    ) -> (KernelIr, Vec<u8>) {
-        let mut lanes = LaneBuilder::default();
-        let regs: Vec<Reg> = operands
-            .iter()
-            .map(|id| lanes.operand(lane_scalar(self.type_of(*id)), Access::Column, false))
-            .collect();
-        let result = body(&mut lanes, &regs);
-        lanes.finish(result)
+    /// The type of a node's lanes.
+    fn scalar_of(&self, id: TypedId) -> Scalar {
+        lane_scalar(self.type_of(id))
     }
 
-    fn map(
-        &mut self,
-        node: &TypedNode,
-        operands: &[NodeId],
-        kernel: (KernelIr, Vec<u8>),
-    ) -> NodeId {
+    /// The node of a form that has operands.
+    fn map(&mut self, node: &TypedNode, operands: &[NodeId], form: Form) -> NodeId {
         let desc = &node.desc;
-        self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
+        let own = self.forms.kernel(form, self.graph, self.kernels);
+        self.graph.map(operands, own, desc.value_type, desc.indom)
     }
 
-    /// Like [`Lowering::map`], for operands that meet in their common
-    /// instances.
-    fn map_met(
-        &mut self,
-        node: &TypedNode,
-        operands: &[TypedId],
-        kernel: (KernelIr, Vec<u8>),
-    ) -> NodeId {
+    /// Operands that meet in their common instances.
+    fn met(&mut self, operands: &[TypedId]) -> Vec<NodeId> {
         let operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
         // A constant does not affect other constants, so all operands can be
         // passed.
-        let spread: Vec<NodeId> =
-            operands.iter().map(|id| self.graph.spread_by(*id, &operands)).collect();
-        self.map(node, &spread, kernel)
+        operands.iter().map(|id| self.graph.spread_by(*id, &operands)).collect()
+    }
+
+    /// A function that writes its instructions itself.
+    fn function(
+        &mut self,
+        node: &TypedNode,
+        rule: &'static LaneRule,
+        operands: &[TypedId],
+        within: Scalar,
+    ) -> NodeId {
+        let desc = &node.desc;
+        let mut lanes = LaneBuilder::default();
+        let regs: Vec<Reg> = operands
+            .iter()
+            .map(|id| lanes.operand(self.scalar_of(*id), Access::Column, false))
+            .collect();
+        let regs: Vec<Reg> = regs.iter().map(|reg| lanes.convert(*reg, within)).collect();
+        let value = (rule.write)(&mut lanes, &regs);
+        let value = lanes.convert(value, lane_scalar(desc.value_type));
+        let operands = self.met(operands);
+        let mut own = self.graph.own_kernel(lanes.finish(value), self.kernels);
+        self.graph.map(&operands, &mut own, desc.value_type, desc.indom)
     }
 
     fn node(&mut self, node: &TypedNode) -> NodeId {
@@ -126,37 +139,30 @@ impl Lowering<'_> {
             }
             TypedKind::Same(operand) => self.of(*operand),
             TypedKind::Negate(operand) => {
-                let kernel = self.kernel(&[*operand], |lanes, regs| lanes.negate(regs[0], to));
-                self.map(node, &[self.of(*operand)], kernel)
+                let form = Form::Negate { from: self.scalar_of(*operand), to };
+                self.map(node, &[self.of(*operand)], form)
             }
             TypedKind::Not(operand) => {
-                let kernel = self.kernel(&[*operand], |lanes, regs| lanes.not(regs[0], to));
-                self.map(node, &[self.of(*operand)], kernel)
+                let form = Form::Not { from: self.scalar_of(*operand), to };
+                self.map(node, &[self.of(*operand)], form)
             }
             TypedKind::Rescale { operand, conversion } => {
                 if conversion.is_identity() {
                     return self.of(*operand);
                 }
-                let kernel =
-                    self.kernel(&[*operand], |lanes, regs| lanes.rescale(regs[0], conversion));
-                self.map(node, &[self.of(*operand)], kernel)
+                let form = Form::rescale(self.scalar_of(*operand), conversion);
+                self.map(node, &[self.of(*operand)], form)
             }
             TypedKind::Binary { op, left, right, common, left_scale, right_scale } => {
-                let common = lane_scalar(*common);
-                let kernel = self.kernel(&[*left, *right], |lanes, regs| {
-                    lanes.operator(*op, common, (regs[0], *left_scale), (regs[1], *right_scale))
-                });
-                self.map_met(node, &[*left, *right], kernel)
+                let operands = [*left, *right];
+                let from = operands.map(|id| self.scalar_of(id));
+                let scales = [*left_scale, *right_scale];
+                let form = Form::operator(*op, lane_scalar(*common), from, scales);
+                let met = self.met(&operands);
+                self.map(node, &met, form)
             }
             TypedKind::Lanes { rule, operands, within } => {
-                let within = lane_scalar(*within);
-                let kernel = self.kernel(operands, |lanes, regs| {
-                    let regs: Vec<Reg> =
-                        regs.iter().map(|reg| lanes.convert(*reg, within)).collect();
-                    let value = (rule.write)(lanes, &regs);
-                    lanes.convert(value, to)
-                });
-                self.map_met(node, operands, kernel)
+                self.function(node, rule, operands, lane_scalar(*within))
             }
             TypedKind::Choose { guard, yes, no } => {
                 let guard = self.of(*guard);
@@ -223,18 +229,13 @@ impl Lowering<'_> {
                 self.graph.add(op, desc.value_type, desc.indom)
             }
             TypedKind::Delta(operand) => {
-                let mut change = self.change_lanes(*operand);
-                let (now, before) = change.regs;
-                let result = change.lanes.delta(now, before);
-                self.change(*operand, change.lanes.finish(result), desc.value_type)
+                let form = Form::Delta { from: self.scalar_of(*operand) };
+                self.change(*operand, form, desc.value_type)
             }
             TypedKind::Rate { operand, decrease, time_factor } => {
-                let mut change = self.change_lanes(*operand);
-                let (now, before) = change.regs;
-                let elapsed = change.lanes.operand(Scalar::F64, Access::Single, false);
-                let regs = [now, before, elapsed];
-                let result = change.lanes.rate(regs, *decrease, *time_factor);
-                self.change(*operand, change.lanes.finish(result), desc.value_type)
+                let (from, time_factor) = (self.scalar_of(*operand), time_factor.map(f64::to_bits));
+                let form = Form::Rate { from, decrease: *decrease, time_factor };
+                self.change(*operand, form, desc.value_type)
             }
             TypedKind::Scalar(operand) => {
                 let operand = self.of(*operand);
@@ -289,11 +290,10 @@ impl Lowering<'_> {
         if from == to {
             return node;
         }
-        let mut lanes = LaneBuilder::default();
-        let value = lanes.operand(lane_scalar(from), Access::Column, false);
-        let value = lanes.convert(value, lane_scalar(to));
+        let form = Form::Convert { from: lane_scalar(from), to: lane_scalar(to) };
         let indom = self.graph.indoms[node.index()];
-        self.graph.map(&[node], lanes.finish(value), to, indom, self.kernels)
+        let own = self.forms.kernel(form, self.graph, self.kernels);
+        self.graph.map(&[node], own, to, indom)
     }
 
     fn text_equal(&mut self, node: &TypedNode, operands: [TypedId; 2], negated: bool) -> NodeId {
@@ -321,21 +321,8 @@ impl Lowering<'_> {
         self.graph.add(op, desc.value_type, desc.indom)
     }
 
-    /// Begins a kernel over a lane and its previous value.
-    fn change_lanes(&self, operand: TypedId) -> Change {
-        let scalar = lane_scalar(self.type_of(operand));
-        let mut lanes = LaneBuilder::default();
-        let now = lanes.operand(scalar, Access::Column, false);
-        let before = lanes.operand(scalar, Access::Column, true);
-        Change { lanes, regs: (now, before) }
-    }
-
-    fn change(
-        &mut self,
-        operand: TypedId,
-        kernel: (KernelIr, Vec<u8>),
-        value_type: ValueType,
-    ) -> NodeId {
+    /// The node of a form over an operand and its previous sample.
+    fn change(&mut self, operand: TypedId, form: Form, value_type: ValueType) -> NodeId {
         let bare = matches!(self.expr.node(operand).kind, TypedKind::Metric(_));
         let on_failure = match self.dialect {
             Dialect::Fixed => OnFailure::Forget,
@@ -343,6 +330,7 @@ impl Lowering<'_> {
             _ => OnFailure::Keep,
         };
         let operand = self.of(operand);
-        self.graph.change(operand, self.definition, on_failure, kernel, value_type, self.kernels)
+        let own = self.forms.kernel(form, self.graph, self.kernels);
+        self.graph.change(operand, self.definition, on_failure, own, value_type)
     }
 }

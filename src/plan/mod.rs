@@ -4,11 +4,11 @@
 //! of nodes into kernels, and this module assembles the program. Nothing here
 //! asks a source or knows how kernels become native code.
 
+mod forms;
 mod fuse;
 pub(crate) mod lane;
 mod lower;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::{Kernel, KernelIr};
@@ -21,6 +21,7 @@ use pmderive_runtime::program::{
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
+use lower::Lowering;
 
 /// A definition to plan.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +62,13 @@ pub fn plan(
     pool: &Pool,
 ) -> (Program, Operands) {
     let mut graph = Graph::default();
+    graph.reserve(definitions.iter().map(|one| one.expr.nodes.len()).sum());
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     for one in definitions {
-        roots.push(lower::lower(one.expr, one.definition, dialect, &roots, &mut graph, kernels));
+        roots.push(lowering.lower(one, &roots));
     }
-    let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable([*root])).collect();
+    let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable(*root)).collect();
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
@@ -114,7 +117,8 @@ fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
             Op::Change { history, baseline, .. } => Some((*history, *baseline)),
             _ => None,
         });
-        changes.unzip::<HistoryId, BaselineId, BTreeSet<_>, BTreeSet<_>>()
+        let (histories, baselines): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
+        (ascending(histories), ascending(baselines))
     };
     let (histories, baselines): (Vec<_>, Vec<_>) = trees.iter().map(changes).unzip();
     Needs {
@@ -122,6 +126,13 @@ fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
         histories: histories.into_iter().collect(),
         baselines: baselines.into_iter().collect(),
     }
+}
+
+/// Each once, ascending.
+fn ascending<T: Ord>(mut some: Vec<T>) -> Vec<T> {
+    some.sort_unstable();
+    some.dedup();
+    some
 }
 
 /// For each node of the definitions' expressions, its node in the program that
@@ -133,9 +144,9 @@ pub fn nodes_of(
 ) -> Vec<Vec<NodeId>> {
     let mut graph = Graph::default();
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     let nodes = definitions.iter().map(|one| {
-        let Planned { expr, definition } = one;
-        let nodes = lower::lower_nodes(expr, *definition, dialect, &roots, &mut graph, kernels);
+        let nodes = lowering.lower_nodes(one, &roots);
         roots.extend(nodes.last().copied());
         nodes
     });

@@ -221,6 +221,14 @@ impl<'r> Run<'r> {
         Ok(Outcome::Failed)
     }
 
+    /// Ends before the process does. What was compiled stays in memory, which the
+    /// system takes back faster than it can be freed piece by piece.
+    pub fn leave(self) {
+        let Selected { engine, session, .. } = self.selected;
+        std::mem::forget(session.program().cloned());
+        std::mem::forget(engine);
+    }
+
     /// Brings all samples to a sink.
     ///
     /// # Errors

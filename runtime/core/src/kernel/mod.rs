@@ -33,6 +33,7 @@ pub use rows::{Arenas, LANE_GROUP, Rows};
 #[derive(Debug)]
 pub struct Kernel {
     ir: KernelIr,
+    types: Box<[Scalar]>,
     prepared: interp::Prepared,
     native: OnceLock<NativeCode>,
 }
@@ -76,7 +77,13 @@ impl Kernel {
     /// What [`KernelIr::verify`] finds.
     pub fn new(ir: KernelIr) -> Result<Kernel, IrError> {
         let prepared = interp::Prepared::new(&ir)?;
-        Ok(Kernel { ir, prepared, native: OnceLock::new() })
+        let types = ir.register_types()?.into();
+        Ok(Kernel { ir, types, prepared, native: OnceLock::new() })
+    }
+
+    /// Type of each register of a map, in order; empty for a reduction.
+    pub fn register_types(&self) -> &[Scalar] {
+        &self.types
     }
 
     /// The portable form.

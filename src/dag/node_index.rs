@@ -1,0 +1,42 @@
+//! Finds nodes by what they are. The nodes themselves are in the graph only: a
+//! node is found by its hash, and those with the same hash form a chain.
+
+use std::hash::BuildHasher;
+
+use pmderive_runtime::program::{Node, NodeId};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// An index of all nodes of a graph.
+#[derive(Debug, Default)]
+pub struct NodeIndex {
+    /// The last node with each hash.
+    last: FxHashMap<u64, NodeId>,
+    /// For each node the one before it with the same hash.
+    before: Vec<Option<NodeId>>,
+}
+
+impl NodeIndex {
+    /// Makes room for so many nodes more.
+    pub fn reserve(&mut self, nodes: usize) {
+        self.last.reserve(nodes);
+        self.before.reserve(nodes);
+    }
+
+    /// The node that is equal, or as an error the position of a new one, which
+    /// is then found. `nodes` are all nodes so far.
+    pub fn find_or_add(&mut self, node: &Node, nodes: &[Node]) -> Result<NodeId, NodeId> {
+        let new = NodeId(nodes.len() as u32);
+        let hash = FxBuildHasher.hash_one(node);
+        let last = self.last.get(&hash).copied();
+        let mut known = last;
+        while let Some(id) = known {
+            if nodes[id.index()] == *node {
+                return Ok(id);
+            }
+            known = self.before[id.index()];
+        }
+        self.last.insert(hash, new);
+        self.before.push(last);
+        Err(new)
+    }
+}
