@@ -10,7 +10,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::engine::Backend;
 use pmderive_runtime::kernel::interp::Scratch;
-use pmderive_runtime::kernel::{Access, Arenas, LANE_GROUP, Rows};
+use pmderive_runtime::kernel::{Access, Arenas, LANE_GROUP, Rows, Segment};
 use synth::{Rig, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
@@ -114,7 +114,15 @@ fn kernels(c: &mut Criterion) {
             let operands = kernel.ir().operands.len() as u32;
             let offsets: Vec<u32> = (0..operands).map(|index| index * column).collect();
             let mut rows = Rows::new(kernel.ir());
-            rows.push(kernel.ir(), LANES, &offsets, operands * column, step.constants);
+            rows.push(
+                kernel.ir(),
+                Segment {
+                    lanes: LANES,
+                    operands: &offsets,
+                    output: operands * column,
+                    constants: step.constants,
+                },
+            );
             let mut history = vec![0; (operands * column) as usize];
             let mut work = vec![0; ((operands + 1) * column) as usize];
             for (operand, offset) in kernel.ir().operands.iter().zip(&offsets) {

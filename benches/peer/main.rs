@@ -9,11 +9,11 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::jit;
-use pmderive::text::SourceMap;
+use pmderive::internal::jit;
 use pmderive_runtime::kernel::{Access, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
