@@ -9,18 +9,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::fleet::aggregates::{Aggregates, Collector, Definitions, Schedule, ShardPartials};
-use pmderive::fleet::frame::{Column, Exported, Frame, Instances, Lanes, Schema};
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::slot::{Nanos, Slot};
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::aggregates::{
+    Aggregates, Collector, Definitions, Schedule, ShardPartials,
+};
+use pmderive::internal::fleet::frame::{Column, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::slot::{Nanos, Slot};
+use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive::runtime::program::Status;
-use pmderive::text::SourceMap;
 
 const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 const HOSTS: usize = 10_000;

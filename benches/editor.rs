@@ -10,7 +10,7 @@ use std::thread;
 use criterion::{Criterion, criterion_group, criterion_main};
 use lsp_server::{Connection, Message, Notification, Request};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::lsp::{Options, Source, serve};
+use pmderive::internal::lsp::{Options, Source, serve};
 use pmderive::runtime::archive::ArchiveContext;
 use pmderive::runtime::context::Context;
 use serde_json::{Value, json};

@@ -8,12 +8,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use pmderive::SourceId;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, SharedRegistry};
-use pmderive::jit;
+use pmderive::internal::jit;
 use pmderive::syntax::parse_expr;
-use pmderive::text::SourceId;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use synth::{LANGUAGE, Synth, compile, definitions, register};
 

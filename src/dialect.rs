@@ -7,8 +7,22 @@
 use pmderive_runtime::archive::{InterpolationRules, Neighbour, Overflow};
 use pmderive_runtime::model::{PcpVersion, PmStatus};
 
-/// The behaviour to follow.
+/// The implementation whose answers are given where implementations differ.
+///
+/// ```
+/// use pmderive::runtime::model::PmStatus;
+/// use pmderive::{Backend, Dialect, Engine};
+///
+/// let named = |text: &str| Dialect::NAMED.into_iter().find(|(name, _)| *name == text);
+/// let (_, dialect) = named("6.0").expect("a version");
+/// assert_eq!(dialect, Dialect::Pcp6_0);
+/// assert!(!dialect.is_version_7() && Dialect::default().is_version_7());
+/// assert_eq!(dialect.text(PmStatus::PMID), "Unknown or illegal metric identifier");
+/// let engine = Engine::new(dialect, Backend::Auto);
+/// # drop(engine);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Dialect {
     /// As libpcp 6.0 answers.

@@ -56,13 +56,16 @@
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
 //! command watches whole fleets), `lsp` (the command serves editors).
+//!
+//! At most 15 modules are shown here, and a test holds that. What is hidden is
+//! for the command and for tests, and no version promises it.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod bind;
-pub mod check;
+mod check;
 #[cfg(feature = "cli")]
-pub mod cli;
+mod cli;
 mod dag;
 #[cfg(feature = "cli")]
 mod deps;
@@ -74,30 +77,26 @@ mod document;
 pub mod engine;
 pub mod explain;
 #[cfg(feature = "fleet")]
-#[doc(hidden)]
-pub mod fleet;
+mod fleet;
 pub mod format;
 mod functions;
 #[cfg(feature = "jit")]
-#[doc(hidden)]
-pub mod jit;
+mod jit;
 mod layers;
 pub mod lint;
 #[cfg(feature = "lsp")]
-#[doc(hidden)]
-pub mod lsp;
+mod lsp;
 pub mod manual;
 pub mod metadata;
 mod plan;
-pub mod project;
+mod project;
 pub mod record;
-#[doc(hidden)]
-pub mod replay;
+mod replay;
 pub mod report;
 #[cfg(feature = "cli")]
 mod size;
 pub mod syntax;
-pub mod text;
+mod text;
 pub mod unit_test;
 
 pub use diag::{Diagnostic, Diagnostics};
@@ -107,11 +106,47 @@ pub use engine::{
     Space,
 };
 pub use pmderive_runtime as runtime;
-pub use pmderive_runtime::escape;
+use pmderive_runtime::escape;
+pub use text::{Escaping, SourceId, SourceMap, SourceText, Span};
+
+/// What the command, tests and benchmarks need of the rooms that have no door.
+/// No version promises any of it.
+#[doc(hidden)]
+pub mod internal {
+    /// Types and units of expressions.
+    pub mod check {
+        pub use crate::check::*;
+    }
+    /// The command.
+    #[cfg(feature = "cli")]
+    pub mod cli {
+        pub use crate::cli::*;
+    }
+    /// What `serve` runs.
+    #[cfg(feature = "fleet")]
+    pub mod fleet {
+        pub use crate::fleet::*;
+    }
+    /// Native code.
+    #[cfg(feature = "jit")]
+    pub mod jit {
+        pub use crate::jit::*;
+    }
+    /// The server of editors.
+    #[cfg(feature = "lsp")]
+    pub mod lsp {
+        pub use crate::lsp::*;
+    }
+    /// Answers to cases that were recorded from libpcp.
+    pub mod replay {
+        pub use crate::replay::*;
+    }
+}
 
 /// What fuzzers call: each takes arbitrary bytes and panics where a promise is
 /// broken.
 #[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
 pub mod fuzz {
     pub use crate::bind::equivalent_domains::fuzz_equivalent_domains;
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
@@ -133,7 +168,6 @@ pub mod fuzz {
 
     /// Of what the target `hosts` is made, which stands in `fuzz/hosts.rs`: its
     /// peers are those of tests, which no published crate has.
-    #[doc(hidden)]
     pub mod parts {
         pub use crate::engine::fuzz::{
             Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression,

@@ -1,9 +1,9 @@
-//! The process `pmderive`; everything it does is in [`pmderive::cli`].
+//! The process `pmderive`. The library does all its work, in `cli`.
 
 #![warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    pmderive::cli::main()
+    pmderive::internal::cli::main()
 }

@@ -14,10 +14,10 @@ mod plan;
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

@@ -6,10 +6,10 @@ mod synth;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Selection, Session, SharedRegistry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use pmderive::Escaping;
+use pmderive::SourceId;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Shown};
-use pmderive::jit;
+use pmderive::internal::jit;
 use pmderive::report::samples::{Digits, Form};
 use pmderive::syntax::parse_expr;
-use pmderive::text::{Escaping, SourceId};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::kernel::{Kernel, KernelIr};

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, SharedRegistry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostSpec};
 use pmderive_runtime::eval::{Buffers, Evaluation, Evaluator, Step};
 use pmderive_runtime::result::ResultBatch;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use pmderive::engine::Backend;
-use pmderive::jit;
+use pmderive::internal::jit;
 use pmderive_runtime::kernel::{Access, KernelIr};
 
 use crate::families::{FAMILIES, compiled};

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use pmderive::diag::Diagnostics;
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
-use pmderive::jit;
+use pmderive::internal::jit;
 use pmderive_runtime::context::Context;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::kernel::{Kernel, KernelIr};

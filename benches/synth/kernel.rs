@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::Scratch;
-use pmderive_runtime::kernel::{Access, Arenas, Kernel, LANE_GROUP, Rows};
+use pmderive_runtime::kernel::{Access, Arenas, Kernel, LANE_GROUP, Rows, Segment};
 use pmderive_runtime::program::Program;
 
 /// A kernel, its rows and its columns: the operands one after the other in both
@@ -28,7 +28,8 @@ impl KernelRig {
         let operands = ir.operands.len() as u32;
         let offsets: Vec<u32> = (0..operands).map(|index| index * column).collect();
         let mut rows = Rows::new(ir);
-        rows.push(ir, lanes, &offsets, operands * column, step.constants);
+        let (output, constants) = (operands * column, step.constants);
+        rows.push(ir, Segment { lanes, operands: &offsets, output, constants });
         let mut history = vec![0; (operands * column) as usize];
         let mut work = vec![0; ((operands + 1) * column) as usize];
         for (operand, offset) in ir.operands.iter().zip(&offsets) {

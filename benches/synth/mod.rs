@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::Version;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::eval::{Evaluator, Workspace};

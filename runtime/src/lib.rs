@@ -30,11 +30,17 @@ pub mod name_space;
 
 #[cfg(feature = "archive")]
 pub use pmderive_archive::{archive, archive_writer, record};
-#[cfg(feature = "live")]
-pub use pmderive_client::{pdu, proto, transport};
-pub use pmderive_core::{
-    escape, eval, kernel, memory, model, pattern, program, result, source, weak_table,
-};
+pub use pmderive_core::{eval, memory, model, program, result, source};
 #[cfg(feature = "local")]
 pub use pmderive_local as local;
-pub use pmderive_system::{message, new_file, pcp_conf, time};
+pub use pmderive_system::{pcp_conf, time};
+
+// Parts that the crates of this workspace share. The crate that has one
+// documents it.
+#[cfg(feature = "live")]
+#[doc(hidden)]
+pub use pmderive_client::{pdu, proto, transport};
+#[doc(hidden)]
+pub use pmderive_core::{escape, kernel, pattern, weak_table};
+#[doc(hidden)]
+pub use pmderive_system::{message, new_file};

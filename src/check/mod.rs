@@ -195,6 +195,9 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks one node, whose operands are checked already. Kinds with rules of
+    /// some length have a method of their own; here are the short ones, so that
+    /// one place shows what becomes of each kind.
     fn node(&mut self, node: &Node) -> Checked<TypedId> {
         let span = node.span;
         match &node.kind {

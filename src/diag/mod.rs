@@ -28,6 +28,7 @@ pub const EXPRESSION: &str = "<expression>";
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// Worth knowing; the metric works.
     Warning,
@@ -36,6 +37,18 @@ pub enum Severity {
 }
 
 /// One mistake: a headline, the place, what was inferred around it, and what to do.
+///
+/// ```
+/// use pmderive::diag::Severity;
+/// use pmderive::{Dialect, SharedRegistry};
+///
+/// let shared = SharedRegistry::new(Dialect::Fixed);
+/// let refused = shared.register("my.load", "sum(kernel.all.load").unwrap_err();
+/// let mistake = refused.diagnostics.iter().next().expect("a mistake");
+/// assert_eq!(mistake.severity, Severity::Error);
+/// let (line, column) = refused.sources.line_column(mistake.span.source, mistake.span.start);
+/// println!("{line}:{column}: {}", mistake.message);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Stable code.
@@ -205,7 +218,21 @@ impl Diagnostic {
     }
 }
 
-/// Everything that was found, in the order of finding.
+/// All that was found, in the order of finding. Functions that may find several
+/// mistakes add to one.
+///
+/// ```
+/// use pmderive::{Diagnostics, Dialect, Registry, SourceMap};
+///
+/// let mut registry = Registry::new(Dialect::Fixed);
+/// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+/// let source = sources.add("my.conf", "my.sum = a.b +\nmy.count = count(\n");
+/// registry.add_text(source, &sources, &mut diagnostics);
+/// assert!(diagnostics.errors() >= 2);
+/// for diagnostic in diagnostics.iter() {
+///     println!("{}", diagnostic.message);
+/// }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,

@@ -14,6 +14,7 @@ use super::threads::Threads;
 /// The way in which kernels run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Backend {
     /// Native code if it is worth it: kernels are compiled after the second
     /// evaluation.

@@ -21,6 +21,23 @@ use crate::text::{SourceId, SourceMap, SourceText};
 /// Definitions that any number of sessions share while they change. They
 /// correspond to the global derived metrics of `pmRegisterDerived(3)`, but any
 /// number of independent registries may exist.
+///
+/// ```
+/// use pmderive::{Dialect, SharedRegistry};
+///
+/// let shared = SharedRegistry::new(Dialect::Fixed);
+/// shared.register("my.reads", "rate(disk.all.read)")?;
+/// // A snapshot does not change when the definitions do.
+/// let before = shared.snapshot();
+/// shared.register("my.writes", "rate(disk.all.write)")?;
+/// assert!(before.registry.get("my.writes").is_none());
+/// assert!(shared.snapshot().registry.get("my.writes").is_some());
+/// // A refused definition changes nothing.
+/// let refused = shared.replace("my.reads", "rate(").unwrap_err();
+/// assert_eq!(refused.diagnostics.errors(), 1);
+/// assert!(shared.snapshot().registry.get("my.reads").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct SharedRegistry {
     language: Language,

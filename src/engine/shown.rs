@@ -26,6 +26,7 @@ pub struct Shown<'s> {
 
 /// The result for a metric in a sample.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum Finding<'s> {
     /// Values.
     Values(Values<'s>),

@@ -134,43 +134,8 @@ impl Words {
                 place: place(program, id, fused[id.index()]),
             });
         }
-        let inputs = names.into_iter().zip(&program.inputs).zip(&binding.pmids).zip(used);
-        let inputs = inputs.map(|(((name, input), pmid), used)| ExplainedInput {
-            name,
-            pmid: *pmid,
-            value_type: input.value_type,
-            is_set: input.is_set,
-            is_mentioned_only: !used,
-        });
-        let inputs: Vec<ExplainedInput> = inputs.collect();
-        let owner = |key: &HistoryKey| {
-            let owner = identities.iter().position(|identity| *identity == key.definition);
-            owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title)
-        };
-        let clock = |below: &[InputSlot]| {
-            let input = below.first().and_then(|slot| inputs.get(slot.index()));
-            input.map_or("the fetch", |input| &*input.name)
-        };
-        let mut kept: Vec<(String, String)> = Vec::new();
-        for (at, history) in program.histories.iter().enumerate() {
-            let of = |baseline: &&Baseline| baseline.history.index() == at;
-            let identities = program.baselines.iter().filter(of);
-            let identities = identities.map(|one| ordinal(&one.key, owner(&one.key)));
-            let identities: Vec<String> = identities.collect();
-            let words = history_words(history, &identities, clock(&history.inputs));
-            let gap =
-                if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
-            kept.push((format!("h{at}"), words + gap));
-        }
-        for (at, window) in program.windows.iter().enumerate() {
-            let words = format!(
-                "samples of the last {} seconds, with the time of {}; {}",
-                window.seconds,
-                clock(&window.inputs),
-                identity(&window.key, owner(&window.key)),
-            );
-            kept.push((format!("w{at}"), words));
-        }
+        let inputs = inputs(program, binding, names, &used);
+        let kept = kept(program, &inputs, outputs, identities);
         let roots = program.outputs.iter().map(|output| output.root);
         let places = roots.map(|root| format!("{} ({})", name(root), place(program, root, false)));
         let mut kernels: Vec<u32> =
@@ -362,4 +327,60 @@ fn constants(kernel: &KernelIr, bytes: &[u8], offset: u32) -> Vec<String> {
 pub fn shape(value_type: ValueType, is_set: bool) -> String {
     let shape = if is_set { "by instance" } else { "single" };
     format!("{value_type}, {shape}")
+}
+
+/// The inputs with their names. `used` says of each whether a node reads it.
+fn inputs(
+    program: &Program,
+    binding: &Binding,
+    names: Vec<Box<str>>,
+    used: &[bool],
+) -> Vec<ExplainedInput> {
+    let inputs = names.into_iter().zip(&program.inputs).zip(&binding.pmids).zip(used);
+    let inputs = inputs.map(|(((name, input), pmid), used)| ExplainedInput {
+        name,
+        pmid: *pmid,
+        value_type: input.value_type,
+        is_set: input.is_set,
+        is_mentioned_only: !used,
+    });
+    inputs.collect()
+}
+
+/// The previous samples that are kept: the histories, then the windows.
+/// `identities` are those of the outputs' definitions.
+fn kept(
+    program: &Program,
+    inputs: &[ExplainedInput],
+    outputs: &[&str],
+    identities: &[u64],
+) -> Vec<(String, String)> {
+    let owner = |key: &HistoryKey| {
+        let owner = identities.iter().position(|identity| *identity == key.definition);
+        owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title)
+    };
+    let clock = |below: &[InputSlot]| {
+        let input = below.first().and_then(|slot| inputs.get(slot.index()));
+        input.map_or("the fetch", |input| &*input.name)
+    };
+    let mut kept: Vec<(String, String)> = Vec::new();
+    for (at, history) in program.histories.iter().enumerate() {
+        let of = |baseline: &&Baseline| baseline.history.index() == at;
+        let identities = program.baselines.iter().filter(of);
+        let identities = identities.map(|one| ordinal(&one.key, owner(&one.key)));
+        let identities: Vec<String> = identities.collect();
+        let words = history_words(history, &identities, clock(&history.inputs));
+        let gap = if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
+        kept.push((format!("h{at}"), words + gap));
+    }
+    for (at, window) in program.windows.iter().enumerate() {
+        let words = format!(
+            "samples of the last {} seconds, with the time of {}; {}",
+            window.seconds,
+            clock(&window.inputs),
+            identity(&window.key, owner(&window.key)),
+        );
+        kept.push((format!("w{at}"), words));
+    }
+    kept
 }

@@ -104,6 +104,7 @@ pub struct ExplainedNode {
 
 /// The result of checking a node.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It has this metadata.
     Typed(Desc),

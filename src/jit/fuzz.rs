@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pmderive_runtime::kernel::interp::{Scratch, read};
 use pmderive_runtime::kernel::{
     Access, Arenas, BinaryOp, Body, Inst, Kernel, KernelIr, LANE_GROUP, Operand, ReduceOp, Reg,
-    Rows, Scalar, UnaryOp,
+    Rows, Scalar, Segment, UnaryOp,
 };
 
 use super::compile;
@@ -212,7 +212,7 @@ pub fn fuzz_kernel_diff(data: &[u8]) {
         };
         let operands: Vec<u32> = ir.operands.iter().map(|_| place()).collect();
         let output = place();
-        rows.push(&ir, count as u32, &operands, output, 0);
+        rows.push(&ir, Segment { lanes: count as u32, operands: &operands, output, constants: 0 });
         lanes.push((output as usize, if ir.is_single() { 1 } else { count }));
     }
     let work = arena(choices, columns);

@@ -32,6 +32,7 @@ pub struct Metric {
 
 /// The reason why something that was requested is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LeftOut {
     /// There is no such metric, and no metric below that name.
     Unknown(PmStatus),
@@ -52,6 +53,7 @@ pub enum LeftOut {
 
 /// An event that the user should know about.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Notice {
     /// A metric is left out from now on.
     LeftOut(Box<str>, LeftOut),

@@ -283,6 +283,10 @@ impl<'t> Finder<'t> {
                 }
                 _ => {}
             }
+            // What is allowed here depends on the innermost construct that is
+            // open, as in libpcp's grammar: a comma means one thing in
+            // rescale() and another among values. `continue` where the token
+            // ends an operand, fall through where another operand is due.
             self.close_operators();
             let innermost = self.open.last().copied().unwrap_or(Open::Start);
             match (token, innermost) {

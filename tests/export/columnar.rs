@@ -11,11 +11,11 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry, Shown, Space};
 use pmderive::report::table::{Destination, Format, Sampling, export};
-use pmderive::text::SourceMap;
 use pmderive_runtime::context::Context as Source;
 
 use crate::command::{pmderive, run};

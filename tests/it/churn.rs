@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registered, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Evaluation, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
-use pmderive::text::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::eval::{Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};

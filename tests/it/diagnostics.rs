@@ -10,12 +10,12 @@ mod pages;
 
 use std::path::Path;
 
+use pmderive::SourceMap;
 use pmderive::diag::json::to_json;
 use pmderive::diag::render::{Style, render};
 use pmderive::diag::{Code, Diagnostics};
 use pmderive::dialect::Dialect;
 use pmderive::engine::Registry;
-use pmderive::text::SourceMap;
 
 use fleet::{Asked, Found, compile};
 

@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pmderive::SourceMap;
 use pmderive::diag::{Diagnostics, pcp};
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use serde_json::Value;
 

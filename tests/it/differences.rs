@@ -16,12 +16,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
 use pmderive::syntax::ast::{Aggregate, Expr, Node, NodeKind, Temporal, UnaryOp};
 use pmderive::syntax::parse_expr;
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::program::{Reason, Status};
 use serde_json::Value;

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Value, Values, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

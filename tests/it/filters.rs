@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive_writer::ArchiveWriter;
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, Value, ValueType,

@@ -27,8 +27,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pmderive::fleet::plan::{Origin, Plan, load};
-use pmderive::fleet::server::InForce;
+use pmderive::internal::fleet::plan::{Origin, Plan, load};
+use pmderive::internal::fleet::server::InForce;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;
 use pmderive_testkit::sim::{self, Disk, Receiver, Script};
@@ -261,7 +261,7 @@ async fn simulate(case: &Case) -> Run {
     let Parts { receiver, .. } = parts;
     let empty = Receiver::new(0, Duration::ZERO, 0.0);
     let receiver = receiver.replace(empty);
-    let dropped = |numbers: &pmderive::fleet::sinks::numbers::Numbers| {
+    let dropped = |numbers: &pmderive::internal::fleet::sinks::numbers::Numbers| {
         numbers.dropped_overflow.get() + numbers.dropped_closed.get()
     };
     let history = History::new(&sim.log(), case.hosts, told, end);

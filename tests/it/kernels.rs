@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Scratch, read, write};
-use pmderive_runtime::kernel::{Access, Arenas, Kernel, KernelIr, LANE_GROUP, Rows, Scalar};
+use pmderive_runtime::kernel::{
+    Access, Arenas, Kernel, KernelIr, LANE_GROUP, Rows, Scalar, Segment,
+};
 use pmderive_testkit::kernels::{kernel, lane, shown};
 
 /// Data of one run, by the names of constants and operands.
@@ -64,7 +66,10 @@ fn outcome(kernel: &Kernel, ir: &KernelIr, run: &Run<'_>) -> (Vec<String>, bool)
     }
     let output = ir.operands.len() * COLUMN;
     let mut rows = Rows::new(ir);
-    rows.push(ir, count as u32, &places, output as u32, 0);
+    rows.push(
+        ir,
+        Segment { lanes: count as u32, operands: &places, output: output as u32, constants: 0 },
+    );
     let mut arenas = Arenas { work: &mut work, history: &history, constants: &constants };
     let flagged = kernel.run(&mut Scratch::default(), &mut arenas, &rows, 0, 1) != 0;
     let scalar: Scalar = ir.output();
@@ -89,7 +94,7 @@ fn kernels_give_what_their_files_say() {
             let interpreted = Kernel::new(ir.clone()).expect("a kernel that is verified");
             let native = Arc::new(Kernel::new(ir.clone()).expect("a kernel that is verified"));
             #[cfg(feature = "jit")]
-            pmderive::jit::compile(&[Arc::clone(&native)]).expect("native code");
+            pmderive::internal::jit::compile(&[Arc::clone(&native)]).expect("native code");
             for run in runs(&data) {
                 for (backend, kernel) in [("interpreted", &interpreted), ("native", &native)] {
                     let (lanes, flagged) = outcome(kernel, &ir, &run);

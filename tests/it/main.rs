@@ -37,6 +37,7 @@ mod filters;
 mod fleet_simulation;
 mod fmt;
 mod following;
+mod front_door;
 #[path = "../../fuzz/hosts.rs"]
 mod fuzz_hosts;
 mod fuzz_inputs;

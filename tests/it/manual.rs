@@ -275,7 +275,7 @@ fn commands_of_pages_are_understood() {
                 let words = finished(words).out;
                 let words: Vec<&str> = words.split_terminator('\0').collect();
                 let words = std::iter::once("pmderive").chain(words).map(Into::into).collect();
-                let understood = pmderive::cli::understands(words);
+                let understood = pmderive::internal::cli::understands(words);
                 assert_eq!(understood, Ok(()), "{}: {line}", path.display());
                 commands += 1;
             }

@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::program::Program;
 

@@ -2,13 +2,13 @@
 //! parsing. Those of evaluating are in `src/engine/fuzz.rs`, beside what they
 //! look into.
 
-use pmderive::check::units::combine;
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::fuzz::fuzz_parse;
+use pmderive::internal::check::units::combine;
 use pmderive::syntax::ast::BinaryOp;
 use pmderive::syntax::{parse_expr, print_expr};
-use pmderive::text::SourceMap;
 use pmderive_runtime::model::{Conversion, ExtraUnit, Units};
 use proptest::prelude::*;
 

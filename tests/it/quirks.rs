@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::{Diagnostics, Severity};
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Metric, Registered, Registry, Space};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::eval::{Evaluation, Value};

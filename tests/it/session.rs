@@ -6,10 +6,10 @@ mod reading;
 use std::path::Path;
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry, Session, SharedRegistry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
     InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, RawValueRef, Semantics,

@@ -9,10 +9,10 @@
 
 use std::collections::HashMap;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

@@ -12,11 +12,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use pmderive::fleet::frame::{Column, Event, Exported, Instances, Schema};
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::sinks::samples;
-use pmderive::fleet::slot::Nanos;
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::frame::{Column, Event, Exported, Instances, Schema};
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::samples;
+use pmderive::internal::fleet::slot::Nanos;
+use pmderive::internal::fleet::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
 
 /// A host with a few metrics of all kinds, which sink 0 wants.
@@ -66,7 +66,7 @@ impl Host {
     fn frame(&self, at: Nanos, rates: [f64; 4]) -> Arc<Event> {
         let single = samples::single();
         let texts = Column {
-            lanes: pmderive::fleet::frame::Lanes::Texts([b"text"[..].into()].into()),
+            lanes: pmderive::internal::fleet::frame::Lanes::Texts([b"text"[..].into()].into()),
             ..samples::column(&single, &[])
         };
         let columns = vec![

@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use pmderive::escape::is_unshown;
+use pmderive::runtime::escape::is_unshown;
 use pmderive_testkit::fake_pmcd::FakePmcd;
 use tempfile::TempDir;
 

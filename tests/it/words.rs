@@ -70,7 +70,7 @@ fn what_users_read_is_plain() {
 
 /// All texts, each once, in alphabetical order.
 fn texts() -> BTreeSet<String> {
-    let mut texts: BTreeSet<String> = pmderive::cli::help_texts().into_iter().collect();
+    let mut texts: BTreeSet<String> = pmderive::internal::cli::help_texts().into_iter().collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ROOTS {
         for path in files(&root.join(folder)) {

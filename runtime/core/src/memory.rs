@@ -255,7 +255,24 @@ impl MemoryMetadata {
     }
 }
 
-/// A source with metadata in memory and values from a feed.
+/// A source with metadata in memory and values from a feed. [`Feed`] shows one
+/// that answers fetches.
+///
+/// ```
+/// use pmderive_core::memory::{MemoryMetadata, MemorySource};
+/// use pmderive_core::model::*;
+/// use pmderive_core::source::MetadataSource;
+///
+/// let pmid = Pmid::new(400, 0, 0);
+/// let (value_type, semantics) = (ValueType::U32, Semantics::Counter);
+/// let desc = MetricDesc { pmid, value_type, indom: None, semantics, units: Units::NONE };
+/// let mut metadata = MemoryMetadata::default();
+/// metadata.add_metric("my.requests", desc);
+/// // Checking definitions needs no values, so `()` is feed enough.
+/// let mut source = MemorySource::new("an example", metadata, ());
+/// assert_eq!(source.lookup_names(&["my.requests"])?, [Ok(pmid)]);
+/// # Ok::<(), pmderive_core::source::SourceError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MemorySource<F> {
     name: Box<str>,

@@ -10,9 +10,9 @@ use crate::source::{FetchEvents, FetchSource, SourceError};
 impl Evaluator {
     /// Fetches from the source and evaluates.
     ///
+    /// # Errors
     /// The source failed, or the parts of its answer do not fit together.
     /// Nothing was evaluated.
-    /// was evaluated.
     pub fn fetch<'w>(
         &'w mut self,
         source: &mut dyn FetchSource,

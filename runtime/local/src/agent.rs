@@ -23,7 +23,7 @@ const MAX_VALUE_BYTES: usize = 0xff_ffff - 5;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use pmderive_local::{Agent, Metric, Value, Values};
+/// use pmderive_local::{Agent, Metric, AgentValue, Values};
 /// use pmderive_core::model::*;
 ///
 /// struct Answer;
@@ -43,7 +43,7 @@ const MAX_VALUE_BYTES: usize = 0xff_ffff - 5;
 ///         vec![Metric { name: "answer.value".into(), desc, help: "The answer.".into() }]
 ///     }
 ///     fn fetch(&mut self, _: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus> {
-///         values.put(-1, Value::U32(42));
+///         values.put(-1, AgentValue::U32(42));
 ///         Ok(())
 ///     }
 /// }
@@ -143,7 +143,7 @@ pub struct Metric {
 
 /// One value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum AgentValue<'a> {
     /// 32-bit signed integer.
     I32(i32),
     /// 32-bit unsigned integer.
@@ -162,18 +162,18 @@ pub enum Value<'a> {
     Aggregate(&'a [u8]),
 }
 
-impl Value<'_> {
+impl AgentValue<'_> {
     /// The type that a metric must have to take this value.
     pub fn value_type(&self) -> ValueType {
         match self {
-            Value::I32(_) => ValueType::I32,
-            Value::U32(_) => ValueType::U32,
-            Value::I64(_) => ValueType::I64,
-            Value::U64(_) => ValueType::U64,
-            Value::F32(_) => ValueType::F32,
-            Value::F64(_) => ValueType::F64,
-            Value::Text(_) => ValueType::String,
-            Value::Aggregate(_) => ValueType::Aggregate,
+            AgentValue::I32(_) => ValueType::I32,
+            AgentValue::U32(_) => ValueType::U32,
+            AgentValue::I64(_) => ValueType::I64,
+            AgentValue::U64(_) => ValueType::U64,
+            AgentValue::F32(_) => ValueType::F32,
+            AgentValue::F64(_) => ValueType::F64,
+            AgentValue::Text(_) => ValueType::String,
+            AgentValue::Aggregate(_) => ValueType::Aggregate,
         }
     }
 }
@@ -223,7 +223,7 @@ impl<'w, 'p> Values<'w, 'p> {
     /// A value of another type than the metric's makes the metric fail with
     /// [`PmStatus::TYPE`]. A value longer than a result can carry (16 MiB)
     /// makes it fail with [`PmStatus::TRUNC`].
-    pub fn put(&mut self, instance: InstId, value: Value<'_>) {
+    pub fn put(&mut self, instance: InstId, value: AgentValue<'_>) {
         if value.value_type() != self.desc.value_type {
             self.rejected = Some(PmStatus::TYPE);
             return;
@@ -232,15 +232,15 @@ impl<'w, 'p> Values<'w, 'p> {
             return;
         }
         let block = match value {
-            Value::I32(v) => return self.writer.in_place(instance, v.cast_unsigned()),
-            Value::U32(v) => return self.writer.in_place(instance, v),
-            Value::I64(v) => BlockValue::I64(v),
-            Value::U64(v) => BlockValue::U64(v),
-            Value::F32(v) => BlockValue::F32(v),
-            Value::F64(v) => BlockValue::F64(v),
-            Value::Text(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Text(v),
-            Value::Aggregate(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Aggregate(v),
-            Value::Text(_) | Value::Aggregate(_) => {
+            AgentValue::I32(v) => return self.writer.in_place(instance, v.cast_unsigned()),
+            AgentValue::U32(v) => return self.writer.in_place(instance, v),
+            AgentValue::I64(v) => BlockValue::I64(v),
+            AgentValue::U64(v) => BlockValue::U64(v),
+            AgentValue::F32(v) => BlockValue::F32(v),
+            AgentValue::F64(v) => BlockValue::F64(v),
+            AgentValue::Text(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Text(v),
+            AgentValue::Aggregate(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Aggregate(v),
+            AgentValue::Text(_) | AgentValue::Aggregate(_) => {
                 self.rejected = Some(PmStatus::TRUNC);
                 return;
             }

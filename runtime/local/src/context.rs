@@ -26,6 +26,17 @@ use super::process::ProcessAgent;
 
 /// Metrics of agents in this process, as a source for the engine. It
 /// corresponds to `PM_CONTEXT_LOCAL` of `pmNewContext(3)`.
+///
+/// ```
+/// use pmderive_core::source::MetadataSource;
+/// use pmderive_local::LocalContext;
+///
+/// let mut machine = LocalContext::new();
+/// let pmid = machine.lookup_names(&["hinv.ncpu"])?.remove(0)?;
+/// assert!(machine.traverse("hinv")?.iter().any(|name| name == "hinv.ncpu"));
+/// # let _ = pmid;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct LocalContext {
     agents: Vec<Attached>,
     names: BTreeMap<Box<str>, Pmid>,

@@ -4,9 +4,8 @@
 //! [`LocalContext`] is a source of metrics over a list of [`Agent`]s. The
 //! built-in [`LinuxAgent`] and [`ProcessAgent`] serve the metrics of
 //! pmdalinux(1) and pmdaproc(1), under the same names and identifiers.
-//! [`SampleAgent`] is for tests and demonstrations. An application adds agents
-//! of its own by implementing the trait. Nothing here knows pmcd's protocol or
-//! archives.
+//! An application adds agents of its own by implementing the trait. Nothing here
+//! knows pmcd's protocol or archives.
 //!
 //! ```
 //! use pmderive_local::LocalContext;
@@ -29,11 +28,12 @@ mod instances;
 mod labels;
 mod linux;
 mod process;
+#[cfg(any(test, feature = "fuzz"))]
 mod sample;
 mod table;
 mod text;
 
-pub use agent::{Agent, Metric, Value, Values};
+pub use agent::{Agent, AgentValue, Metric, Values};
 pub use context::LocalContext;
 pub use instances::Instances;
 pub use linux::LinuxAgent;
@@ -42,4 +42,5 @@ pub use linux::fuzz_linux_files;
 pub use process::ProcessAgent;
 #[cfg(any(test, feature = "fuzz"))]
 pub use process::fuzz_process_files;
+#[cfg(any(test, feature = "fuzz"))]
 pub use sample::SampleAgent;

@@ -1,4 +1,4 @@
-//! An agent for tests and demonstrations: a part of pmdasample(1)'s metrics,
+//! An agent for tests, which no product has: a part of pmdasample(1)'s metrics,
 //! with every type. All values are known beforehand.
 //!
 //! Values change with each fetch, not with the clock: each fetch counts as one
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pmderive_core::model::{self, InDom, InstId, InstanceDomain, PmStatus, Pmid};
 use pmderive_core::model::{Semantics, Semantics::*, Units, ValueType, ValueType::*};
 
-use super::agent::{Agent, Metric, Value, Values};
+use super::agent::{Agent, AgentValue, Metric, Values};
 use super::table::{Row, SINGLE, metrics, units::*};
 
 /// Number of pmdasample's domain.
@@ -173,15 +173,15 @@ impl Default for SampleAgent {
 fn put(out: &mut Values<'_, '_>, instance: InstId, number: i64) {
     let text;
     let value = match out.desc().value_type {
-        I32 => Value::I32(number as i32),
-        U32 => Value::U32(number as u32),
-        I64 => Value::I64(number),
-        U64 => Value::U64(number.cast_unsigned()),
-        F32 => Value::F32(number as f32),
-        F64 => Value::F64(number as f64),
+        I32 => AgentValue::I32(number as i32),
+        U32 => AgentValue::U32(number as u32),
+        I64 => AgentValue::I64(number),
+        U64 => AgentValue::U64(number.cast_unsigned()),
+        F32 => AgentValue::F32(number as f32),
+        F64 => AgentValue::F64(number as f64),
         _ => {
             text = number.to_string();
-            Value::Text(&text)
+            AgentValue::Text(&text)
         }
     };
     out.put(instance, value);
@@ -212,13 +212,13 @@ impl Agent for SampleAgent {
             Grows(step) => put(out, SINGLE, fetches.wrapping_mul(step)),
             Stored => match self.stored.get(&pmid) {
                 None => put(out, SINGLE, 13),
-                Some(model::Value::I32(number)) => out.put(SINGLE, Value::I32(*number)),
-                Some(model::Value::U32(number)) => out.put(SINGLE, Value::U32(*number)),
-                Some(model::Value::I64(number)) => out.put(SINGLE, Value::I64(*number)),
-                Some(model::Value::U64(number)) => out.put(SINGLE, Value::U64(*number)),
-                Some(model::Value::F32(number)) => out.put(SINGLE, Value::F32(*number)),
-                Some(model::Value::F64(number)) => out.put(SINGLE, Value::F64(*number)),
-                Some(model::Value::Text(text)) => out.put(SINGLE, Value::Text(text)),
+                Some(model::Value::I32(number)) => out.put(SINGLE, AgentValue::I32(*number)),
+                Some(model::Value::U32(number)) => out.put(SINGLE, AgentValue::U32(*number)),
+                Some(model::Value::I64(number)) => out.put(SINGLE, AgentValue::I64(*number)),
+                Some(model::Value::U64(number)) => out.put(SINGLE, AgentValue::U64(*number)),
+                Some(model::Value::F32(number)) => out.put(SINGLE, AgentValue::F32(*number)),
+                Some(model::Value::F64(number)) => out.put(SINGLE, AgentValue::F64(*number)),
+                Some(model::Value::Text(text)) => out.put(SINGLE, AgentValue::Text(text)),
                 Some(_) => return Err(PmStatus::TYPE),
             },
             Bins => bins().for_each(|bin| put(out, bin, bin.into())),
@@ -230,10 +230,12 @@ impl Agent for SampleAgent {
                 .for_each(|colour| put(out, colour, 100 * i64::from(colour + 1) + fetches % 100)),
             Lights => {
                 let light = ["red", "yellow", "green"][(fetches % 3) as usize];
-                out.put(SINGLE, Value::Text(light));
+                out.put(SINGLE, AgentValue::Text(light));
             }
-            Text(text) if out.desc().value_type == String => out.put(SINGLE, Value::Text(text)),
-            Text(text) => out.put(SINGLE, Value::Aggregate(text.as_bytes())),
+            Text(text) if out.desc().value_type == String => {
+                out.put(SINGLE, AgentValue::Text(text))
+            }
+            Text(text) => out.put(SINGLE, AgentValue::Aggregate(text.as_bytes())),
             Nothing => {}
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use pmderive_core::model::{InDom, InstId, MetricDesc, Pmid, Semantics, Units, ValueType};
 
-use super::agent::{Metric, Value, Values};
+use super::agent::{AgentValue, Metric, Values};
 
 /// The units that occur in the tables.
 pub(super) mod units {
@@ -104,22 +104,22 @@ pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: 
     let Some(number) = number else { return };
     let desc = values.desc();
     let value = match (desc.value_type, desc.semantics) {
-        (ValueType::U64, _) => Value::U64(number),
+        (ValueType::U64, _) => AgentValue::U64(number),
         (ValueType::I64, _) => match i64::try_from(number) {
-            Ok(number) => Value::I64(number),
+            Ok(number) => AgentValue::I64(number),
             Err(_) => return,
         },
         (ValueType::U32, Semantics::Counter) => {
             let [.., a, b, c, d] = number.to_be_bytes();
-            Value::U32(u32::from_be_bytes([a, b, c, d]))
+            AgentValue::U32(u32::from_be_bytes([a, b, c, d]))
         }
         (ValueType::I32, _) => match i32::try_from(number) {
-            Ok(number) => Value::I32(number),
+            Ok(number) => AgentValue::I32(number),
             Err(_) => return,
         },
         // A type that the tables do not use ends in PM_ERR_TYPE.
         _ => match u32::try_from(number) {
-            Ok(number) => Value::U32(number),
+            Ok(number) => AgentValue::U32(number),
             Err(_) => return,
         },
     };

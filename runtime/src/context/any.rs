@@ -18,6 +18,25 @@ use pmderive_system::time::TimeBounds;
 
 /// An open context (`pmNewContext(3)`). There is no current context: the owner
 /// passes it on, and dropping it closes it (`pmDestroyContext(3)`).
+///
+/// ```no_run
+/// use pmderive_runtime::context::Context;
+/// use pmderive_runtime::source::MetadataSource;
+///
+/// # #[cfg(all(feature = "archive", feature = "live"))]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut source = match std::env::args().nth(1) {
+///     Some(archive) => Context::archive(archive.as_ref())?,
+///     None => Context::host(&"pcp://web17".parse()?)?,
+/// };
+/// for name in source.traverse("disk")? {
+///     println!("{name}");
+/// }
+/// # Ok(())
+/// # }
+/// # #[cfg(not(all(feature = "archive", feature = "live")))]
+/// # fn main() {}
+/// ```
 pub enum Context {
     /// The pmcd of a host (`PM_CONTEXT_HOST`).
     #[cfg(feature = "live")]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pmderive_runtime::local::{Agent, Instances, LocalContext, Metric, Value, Values};
+use pmderive_runtime::local::{Agent, AgentValue, Instances, LocalContext, Metric, Values};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid,
     RawValueRef, Semantics, TextKind, TextSubject, Units, ValueType,
@@ -51,18 +51,18 @@ impl Agent for Tabled {
 
     fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus> {
         match (pmid.item(), values.desc().indom) {
-            (0, _) => values.put(-1, Value::U32(self.fetches)),
+            (0, _) => values.put(-1, AgentValue::U32(self.fetches)),
             (1, _) => {
-                values.put(0, Value::Text("r"));
-                values.put(1, Value::Text("g"));
+                values.put(0, AgentValue::Text("r"));
+                values.put(1, AgentValue::Text("g"));
             }
             // A value of the right type, then one of the wrong type.
             (2, _) => {
-                values.put(0, Value::F64(1.0));
-                values.put(1, Value::U64(2));
+                values.put(0, AgentValue::F64(1.0));
+                values.put(1, AgentValue::U64(2));
             }
             (3, _) => {
-                values.put(-1, Value::I64(5));
+                values.put(-1, AgentValue::I64(5));
                 return Err(PmStatus::AGAIN);
             }
             _ => {}

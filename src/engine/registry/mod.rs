@@ -56,7 +56,21 @@ impl Registered {
     }
 }
 
-/// Definitions in the order of registration.
+/// Definitions in the order of registration, as a value: a clone is cheap and
+/// does not change. [`SharedRegistry`](super::SharedRegistry) shares one while
+/// it changes.
+///
+/// ```
+/// use pmderive::{Diagnostics, Dialect, Registry, SourceMap};
+///
+/// let mut registry = Registry::new(Dialect::Fixed);
+/// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+/// let text = "my.reads = rate(disk.all.read)\nmy.writes = rate(disk.all.write)\n";
+/// let source = sources.add("my.conf", text);
+/// registry.add_text(source, &sources, &mut diagnostics);
+/// assert!(diagnostics.is_empty());
+/// assert!(registry.get("my.writes").is_some_and(|definition| definition.is_named));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Registry {
     language: Language,

@@ -88,7 +88,7 @@ use crate::syntax::ControlOption;
 /// # use pmderive::dialect::Dialect;
 /// # use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
 /// # use pmderive::diag::Diagnostics;
-/// # use pmderive::text::SourceMap;
+/// # use pmderive::SourceMap;
 /// # use pmderive_runtime::local::LocalContext;
 /// # let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
 /// # let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));

@@ -26,6 +26,7 @@ pub struct Readings<'s> {
 
 /// The result for one metric of a list.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Reading<'s> {
     /// The values of a derived metric, or the reason why it has none.
     Computed(Values<'s>),

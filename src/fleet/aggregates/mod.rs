@@ -84,9 +84,9 @@ pub struct Schedule {
 /// # use pmderive::diag::Diagnostics;
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
-/// # use pmderive::fleet::aggregates::{Aggregates, Definitions, Schedule};
-/// # use pmderive::fleet::slot::Slot;
-/// # use pmderive::text::SourceMap;
+/// # use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, Schedule};
+/// # use pmderive::internal::fleet::slot::Slot;
+/// # use pmderive::SourceMap;
 /// let language = Language { dialect: Dialect::Fixed, extensions: true };
 /// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
 /// let mut registry = Registry::new(language);

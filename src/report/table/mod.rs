@@ -90,6 +90,7 @@ pub use schema::{MetricFacts, Sampling, Schema};
 /// Forms of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Format {
     /// One line for each value.
     Csv,

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::fleet::aggregates::{
+use pmderive::internal::fleet::aggregates::{
     Aggregates, Collector, Definitions, Evaluation, Merged, Schedule, ShardPartials,
 };
-use pmderive::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::slot::{Nanos, Slot};
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::slot::{Nanos, Slot};
+use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive::runtime::program::{Reason, Status};
-use pmderive::text::SourceMap;
 
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 pub const INTERVAL: Duration = Duration::from_secs(10);

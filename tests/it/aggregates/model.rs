@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::target::Target;
 
 use super::fleet::Shown;
 

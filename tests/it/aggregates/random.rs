@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::fleet::aggregates::Aggregates;
-use pmderive::fleet::frame::{Column, Frame, Instances, Schema};
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::slot::Slot;
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::aggregates::Aggregates;
+use pmderive::internal::fleet::frame::{Column, Frame, Instances, Schema};
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::slot::Slot;
+use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pmderive::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
-use pmderive::fleet::frame::{Event, Lanes, StaleReason};
-use pmderive::fleet::slot::{Nanos, Slot};
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
+use pmderive::internal::fleet::frame::{Event, Lanes, StaleReason};
+use pmderive::internal::fleet::slot::{Nanos, Slot};
+use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{

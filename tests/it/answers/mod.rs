@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use pmderive::dialect::Dialect;
 use pmderive::engine::Backend;
-use pmderive::replay::replay;
+use pmderive::internal::replay::replay;
 use serde_json::{Map, Value};
 
 /// An answer, or a case.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, Session, Space};
-use pmderive::text::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
 use pmderive_runtime::eval::{Asked, Buffers, Evaluation, Evaluator, Step, Value, Workspace};
 use pmderive_runtime::model::{InstId, Timestamp};

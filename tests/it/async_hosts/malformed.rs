@@ -1,10 +1,10 @@
 //! Sources that answer with something else than they were asked for: an error
 //! that names the source, and values as before afterwards.
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
 use pmderive::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
-use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};

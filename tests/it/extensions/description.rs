@@ -1,10 +1,10 @@
 //! What the table for users says, and that nothing of it is there without the switch.
 
-use pmderive::check::describe;
-use pmderive::check::typed::Desc;
 use pmderive::diag::Code;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered};
+use pmderive::internal::check::describe;
+use pmderive::internal::check::typed::Desc;
 use pmderive::syntax::{FUNCTIONS, manual};
 
 use crate::extensions::shared::{EXTENDED, archive, read};

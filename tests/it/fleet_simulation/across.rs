@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pmderive::fleet::slot::hash_of;
+use pmderive::internal::fleet::slot::hash_of;
 
 use super::history::{History, due};
 use super::lines::{Column, Line};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pmderive::fleet::slot::{Due, Nanos, Slot, hash_of};
+use pmderive::internal::fleet::slot::{Due, Nanos, Slot, hash_of};
 use pmderive_testkit::sim::{Log, What};
 
 use super::world::BEGINNING;

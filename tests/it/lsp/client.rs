@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::lsp::{Opener, Options, Source, serve};
+use pmderive::internal::lsp::{Opener, Options, Source, serve};
 use pmderive::runtime::archive::ArchiveContext;
 use pmderive::runtime::context::Context;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pmderive::lsp::Opener;
+use pmderive::internal::lsp::Opener;
 use pmderive::runtime::source::SourceError;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 //! options that libpcp reads otherwise than its manual pages say. The answers
 //! are the same in all dialects, where none is named.
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::Registry;
 use pmderive::syntax::ControlOption;
-use pmderive::text::SourceMap;
 
 use super::DIALECTS;
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
-use pmderive::text::SourceMap;
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,

@@ -1,10 +1,10 @@
 //! The three ways to read a session: values where they lie, results as the
 //! PMAPI has them, and samples of what was chosen.
 
+use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Reading, Readings, Registered, Space};
-use pmderive::text::SourceMap;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus};
 use pmderive_runtime::program::Status;

@@ -1,6 +1,6 @@
 //! Metrics whose series could not be told apart are refused before anything starts.
 
-use pmderive::fleet::plan::{Origin, load};
+use pmderive::internal::fleet::plan::{Origin, load};
 
 /// What is said of definitions, with a sink of this kind.
 fn report(definitions: &str, sink: &str) -> String {

@@ -6,15 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive::fleet::frame::StaleReason;
-use pmderive::fleet::sinks::http::{Answer, Listen, ListenError, Listener, Pages};
-use pmderive::fleet::sinks::newest::Newest;
-use pmderive::fleet::sinks::numbers::{self, Numbers, Outcome};
-use pmderive::fleet::sinks::samples;
-use pmderive::fleet::sinks::text::Writer;
-use pmderive::fleet::sinks::tls::Identity;
-use pmderive::fleet::slot::Nanos;
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::frame::StaleReason;
+use pmderive::internal::fleet::sinks::http::{Answer, Listen, ListenError, Listener, Pages};
+use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::numbers::{self, Numbers, Outcome};
+use pmderive::internal::fleet::sinks::samples;
+use pmderive::internal::fleet::sinks::text::Writer;
+use pmderive::internal::fleet::sinks::tls::Identity;
+use pmderive::internal::fleet::slot::Nanos;
+use pmderive::internal::fleet::target::Target;
 
 use super::{Host, RATES, answer, ask, eventually, get};
 

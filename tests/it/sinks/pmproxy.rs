@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use pmderive::fleet::sinks::names::{kind_of, metric_name};
-use pmderive::fleet::sinks::text::Kind;
+use pmderive::internal::fleet::sinks::names::{kind_of, metric_name};
+use pmderive::internal::fleet::sinks::text::Kind;
 use pmderive_runtime::model::Semantics;
 use pmderive_testkit::real_pmcd::{RealPmcd, RealPmproxy};
 

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive::fleet::frame::{Event, Schema, StaleReason};
-use pmderive::fleet::labels::Labels;
-use pmderive::fleet::sinks::client::Url;
-use pmderive::fleet::sinks::http::Listener;
-use pmderive::fleet::sinks::newest::Newest;
-use pmderive::fleet::sinks::numbers::{self, Numbers};
-use pmderive::fleet::sinks::remote_write::RemoteWrite;
-use pmderive::fleet::sinks::ring::Ring;
-use pmderive::fleet::sinks::text::{Format, Writer};
-use pmderive::fleet::sinks::{samples, scrape};
-use pmderive::fleet::slot::Nanos;
-use pmderive::fleet::target::Target;
-use pmderive::fleet::world::Machine;
+use pmderive::internal::fleet::frame::{Event, Schema, StaleReason};
+use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::client::Url;
+use pmderive::internal::fleet::sinks::http::Listener;
+use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::numbers::{self, Numbers};
+use pmderive::internal::fleet::sinks::remote_write::RemoteWrite;
+use pmderive::internal::fleet::sinks::ring::Ring;
+use pmderive::internal::fleet::sinks::text::{Format, Writer};
+use pmderive::internal::fleet::sinks::{samples, scrape};
+use pmderive::internal::fleet::slot::Nanos;
+use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::world::Machine;
 use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 

@@ -6,16 +6,16 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pmderive::fleet::frame::Event;
-use pmderive::fleet::sinks::client::{Credentials, Url};
-use pmderive::fleet::sinks::delivery::Backoff;
-use pmderive::fleet::sinks::http::{Listen, Listener, Pages};
-use pmderive::fleet::sinks::numbers::{Numbers, Outcome};
-use pmderive::fleet::sinks::remote_write::{RemoteWrite, Running};
-use pmderive::fleet::sinks::ring::Ring;
-use pmderive::fleet::sinks::tls::Identity;
-use pmderive::fleet::slot::Nanos;
-use pmderive::fleet::world::Machine;
+use pmderive::internal::fleet::frame::Event;
+use pmderive::internal::fleet::sinks::client::{Credentials, Url};
+use pmderive::internal::fleet::sinks::delivery::Backoff;
+use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
+use pmderive::internal::fleet::sinks::numbers::{Numbers, Outcome};
+use pmderive::internal::fleet::sinks::remote_write::{RemoteWrite, Running};
+use pmderive::internal::fleet::sinks::ring::Ring;
+use pmderive::internal::fleet::sinks::tls::Identity;
+use pmderive::internal::fleet::slot::Nanos;
+use pmderive::internal::fleet::world::Machine;
 
 use tokio::time::Instant;
 

@@ -61,6 +61,26 @@ impl ArchivePart<'_> {
 /// The context has an origin: the time of the last fetch, at first the start of the
 /// archive. Instance domains are those in force at the origin. Records on the other
 /// side of the origin are skipped.
+///
+/// ```no_run
+/// use pmderive_archive::archive::ArchiveContext;
+/// use pmderive_core::result::ResultBatch;
+/// use pmderive_core::source::{FetchList, FetchSource, MetadataSource};
+///
+/// let mut archive = ArchiveContext::open("/var/log/pcp/pmlogger/web17/20260704".as_ref())?;
+/// let load = archive.lookup_names(&["kernel.all.load"])?.remove(0)?;
+/// let list = FetchList::new(vec![load], vec![]);
+/// let mut batch = ResultBatch::default();
+/// loop {
+///     batch.clear();
+///     match archive.fetch(&list, &mut batch) {
+///         Ok(_) => println!("{:?}", batch.timestamp()),
+///         Err(error) if error.is_end_of_archive() => break,
+///         Err(error) => return Err(error.into()),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ArchiveContext {
     pub(super) name: String,
     /// The label of the first archive.

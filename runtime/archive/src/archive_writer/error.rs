@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pmderive_core::escape;
 use pmderive_core::model::{InDom, InstId, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
+use pmderive_core::source::Fault;
 
 use crate::archive::Version;
 
@@ -198,6 +199,17 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Who is at fault: the environment where the system refuses or a file is
+    /// full, otherwise the caller, whose calls no archive can express.
+    pub fn fault(&self) -> Fault {
+        match self {
+            WriteError::Io { .. } | WriteError::Unusable { .. } | WriteError::Full { .. } => {
+                Fault::Environment
+            }
+            _ => Fault::User,
+        }
+    }
+
     /// The status that libpcp would return.
     pub fn status(&self) -> PmStatus {
         use rustix::io::Errno;

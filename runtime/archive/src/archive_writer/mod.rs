@@ -61,6 +61,39 @@ use pmderive_core::result::{FetchResult, ResultBatch};
 
 /// Writes an archive.
 ///
+/// ```
+/// use pmderive_archive::archive::{ArchiveContext, Version};
+/// use pmderive_archive::archive_writer::{ArchiveWriter, WriterOptions};
+/// use pmderive_core::model::*;
+/// use pmderive_core::result::{FetchResult, InstanceValue, MetricValues, RawValue};
+/// use pmderive_core::source::MetadataSource;
+///
+/// let folder = tempfile::tempdir()?;
+/// let base = folder.path().join("requests");
+/// let start = Timestamp::new(1_783_123_200, 0);
+/// let options = WriterOptions {
+///     version: Version::V3,
+///     start,
+///     host: "web17".into(),
+///     timezone: "UTC".into(),
+///     zoneinfo: "".into(),
+///     pid: 1,
+///     volume_bytes: None,
+/// };
+/// let pmid = Pmid::new(400, 0, 0);
+/// let (value_type, semantics) = (ValueType::U64, Semantics::Counter);
+/// let desc = MetricDesc { pmid, value_type, indom: None, semantics, units: Units::NONE };
+///
+/// let mut writer = ArchiveWriter::create(&base, options)?;
+/// writer.describe(&desc, &["my.requests"])?;
+/// let value = InstanceValue { instance: -1, value: RawValue::encode(&Value::U64(7)) };
+/// let sets = vec![MetricValues { pmid, outcome: Ok(vec![value]) }];
+/// writer.record(&FetchResult { timestamp: start, sets, ..FetchResult::default() })?;
+/// writer.finish()?;
+/// assert_eq!(ArchiveContext::open(&base)?.traverse("")?, ["my.requests"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// Describe each metric before you record it, and give the instances of a domain before
 /// you record values of them. Calls that take a time must come in order of time. After
 /// an error the archive is readable, holds nothing of the refused call, and writing can

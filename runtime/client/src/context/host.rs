@@ -18,6 +18,19 @@ use super::spec::HostSpec;
 use crate::transport::{Socket, Transport, ready};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of pmNewContext(3)).
+///
+/// ```no_run
+/// use pmderive_client::context::HostContext;
+/// use pmderive_core::result::ResultBatch;
+/// use pmderive_core::source::{FetchList, FetchSource, MetadataSource};
+///
+/// let mut host = HostContext::open(&"pcp://web17".parse()?)?;
+/// let load = host.lookup_names(&["kernel.all.load"])?.remove(0)?;
+/// let mut batch = ResultBatch::default();
+/// host.fetch(&FetchList::new(vec![load], vec![]), &mut batch)?;
+/// println!("{:?}", batch.timestamp());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct HostContext<T: Transport = Socket> {
     host: AsyncHostContext<T>,
 }

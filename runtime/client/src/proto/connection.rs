@@ -22,6 +22,8 @@ use crate::pdu::{ErrorPdu, Features, Header, Pdu, PduType, PmnsNames, Profile, R
 
 /// What has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Exhaustive on purpose: who drives this must handle each of them, and the
+// compiler says where one is missing.
 pub enum Event {
     /// The handshake is complete, and requests may be made.
     Ready,

@@ -1,6 +1,7 @@
 //! The errors that end a connection to pmcd.
 
 use pmderive_core::model::PmStatus;
+use pmderive_core::source::Fault;
 
 use super::sasl::AuthenticationError;
 use super::tls::CertificateProblem;
@@ -113,4 +114,36 @@ pub enum ProtocolError {
     /// A request was made before the handshake was complete, or after an error.
     #[error("the connection is not ready for requests")]
     NotReady,
+}
+
+impl ProtocolError {
+    /// Who is at fault. Where pmcd refuses this client it is the user, whose
+    /// certificates, credentials or host it does not accept.
+    pub fn fault(&self) -> Fault {
+        match self {
+            ProtocolError::Refused(PmStatus::CONNLIMIT)
+            | ProtocolError::ProxyClosed { .. }
+            | ProtocolError::Closed { .. }
+            | ProtocolError::ClosedInHandshake { .. } => Fault::Environment,
+            ProtocolError::NotPmcd { .. }
+            | ProtocolError::NotPmproxy { .. }
+            | ProtocolError::Refused(_)
+            | ProtocolError::Rejected(_)
+            | ProtocolError::Unsupported(_)
+            | ProtocolError::Certificate(_)
+            | ProtocolError::CertificateRequired
+            | ProtocolError::ClientCertificate(_)
+            | ProtocolError::Authentication(_) => Fault::User,
+            ProtocolError::Decode(_)
+            | ProtocolError::Version { .. }
+            | ProtocolError::ProfileOrFetch(_)
+            | ProtocolError::TlsRefused(_)
+            | ProtocolError::Tls(_)
+            | ProtocolError::UnexpectedReply { .. }
+            | ProtocolError::UnexpectedStatus { .. }
+            | ProtocolError::TooManyNotices { .. }
+            | ProtocolError::Unsolicited { .. } => Fault::Peer,
+            ProtocolError::NotReady => Fault::Ours,
+        }
+    }
 }

@@ -79,6 +79,8 @@ impl FetchRequest {
 
 /// The reply to a request.
 #[derive(Debug, PartialEq)]
+// Exhaustive on purpose: who drives this must handle each of them, and the
+// compiler says where one is missing.
 pub enum Reply<'a> {
     /// One identifier per name; [`Pmid::NULL`] for a name that was not found.
     Ids(Vec<Pmid>),

@@ -24,7 +24,7 @@ pub use ir::{
 };
 pub use native::NativeCode;
 
-pub use rows::{Arenas, LANE_GROUP, Rows};
+pub use rows::{Arenas, LANE_GROUP, Rows, Segment};
 
 /// A kernel in its portable form, with its native form once there is one.
 ///

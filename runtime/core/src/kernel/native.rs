@@ -77,7 +77,7 @@ impl fmt::Debug for NativeCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Access, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar};
+    use crate::kernel::{Access, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar, Segment};
 
     /// What a compiler would make of "add one to each lane": written by hand,
     /// so that the call can be checked by Miri, which runs no machine code.
@@ -111,8 +111,8 @@ mod tests {
     fn native_code_is_called_with_the_rows_and_arenas() {
         let kernel = kernel();
         let mut rows = Rows::new(kernel.ir());
-        rows.push(kernel.ir(), 2, &[0], 16, 0);
-        rows.push(kernel.ir(), 1, &[4], 32, 0);
+        rows.push(kernel.ir(), Segment { lanes: 2, operands: &[0], output: 16, constants: 0 });
+        rows.push(kernel.ir(), Segment { lanes: 1, operands: &[4], output: 32, constants: 0 });
         let owner = Arc::new(());
         // SAFETY: `add_one` keeps to the rows of this kernel, and stays.
         kernel.set_native(unsafe { NativeCode::new(add_one, owner.clone()) });
@@ -133,7 +133,7 @@ mod tests {
     fn rows_that_reach_beyond_an_arena_are_not_run() {
         let kernel = kernel();
         let mut rows = Rows::new(kernel.ir());
-        rows.push(kernel.ir(), 2, &[0], 1000, 0);
+        rows.push(kernel.ir(), Segment { lanes: 2, operands: &[0], output: 1000, constants: 0 });
         // SAFETY: as above; it is not reached.
         kernel.set_native(unsafe { NativeCode::new(add_one, Arc::new(())) });
         let mut arenas = Arenas { work: &mut [0; 64], history: &[], constants: &[] };

@@ -29,6 +29,19 @@ pub struct Arenas<'a> {
     pub constants: &'a [u8],
 }
 
+/// One use of a kernel: the columns of one metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'s> {
+    /// Number of lanes of its columns.
+    pub lanes: u32,
+    /// Offset of each operand in its arena, in bytes.
+    pub operands: &'s [u32],
+    /// Offset of the output in the workspace arena, in bytes.
+    pub output: u32,
+    /// Offset of the constants in the program's constants, in bytes.
+    pub constants: u32,
+}
+
 /// Rows of one kernel, with the least arena sizes that hold everything they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
@@ -61,15 +74,9 @@ impl Rows {
         self.words.reserve_exact((segments * self.row_words).saturating_sub(self.words.len()));
     }
 
-    /// Adds a segment of `lanes` lanes of the kernel that these rows were made for.
-    pub fn push(
-        &mut self,
-        ir: &KernelIr,
-        lanes: u32,
-        operands: &[u32],
-        output: u32,
-        constants: u32,
-    ) {
+    /// Adds a segment of the kernel that these rows were made for.
+    pub fn push(&mut self, ir: &KernelIr, segment: Segment<'_>) {
+        let Segment { lanes, operands, output, constants } = segment;
         debug_assert_eq!(operands.len(), ir.operands.len());
         let padded = (lanes as usize).next_multiple_of(LANE_GROUP);
         let end = |offset: u32, lanes: usize, bytes: usize| offset as usize + lanes * bytes;

@@ -12,6 +12,7 @@ pub const fn is_c_space(byte: u8) -> bool {
 
 /// The reason why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NumberError {
     /// The text begins with something else.
     Missing,

@@ -75,6 +75,19 @@ index! {
 
 /// The computation of a selection of derived metrics. Its tables refer to each
 /// other by position. Programs of one [`Pool`] share their equal parts.
+///
+/// A compiler makes programs, and [`Evaluator`](crate::eval::Evaluator)
+/// evaluates them. A program names no metric: its [`Binding`] does.
+///
+/// ```
+/// use pmderive_core::model::ValueType;
+/// use pmderive_core::program::{Input, Program};
+///
+/// // What is fetched and not computed with.
+/// let input = Input { value_type: ValueType::U32, is_set: false, domain: None };
+/// let program = Program { inputs: [input].into(), ..Program::default() };
+/// assert_eq!((program.inputs.len(), program.outputs.len()), (1, 0));
+/// ```
 #[derive(Debug, Default)]
 pub struct Program {
     /// Metrics to fetch.

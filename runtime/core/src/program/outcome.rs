@@ -7,6 +7,7 @@ use crate::model::PmStatus;
 
 /// The reason why a metric has no values although nothing failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reason {
     /// A difference needs two samples, and this is the first.
     FirstSample,

@@ -1,5 +1,6 @@
 //! The error of a source as a whole, and its status for callers of libpcp.
 
+use super::Fault;
 use crate::model::PmStatus;
 
 /// A source failed as a whole.
@@ -131,6 +132,30 @@ impl SourceError {
         }
     }
 
+    /// Who is at fault.
+    ///
+    /// A status that the source answers with is the user's fault where it says
+    /// that a name or identifier is unknown, and the peer's otherwise.
+    pub fn fault(&self) -> Fault {
+        match self {
+            SourceError::Connect { .. }
+            | SourceError::Io { .. }
+            | SourceError::TooSoon { .. }
+            | SourceError::Timeout { .. }
+            | SourceError::TooManyKinds { .. }
+            | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. } => Fault::Environment,
+            SourceError::Specification { .. }
+            | SourceError::Status {
+                status: PmStatus::NAME | PmStatus::PMID | PmStatus::INDOM | PmStatus::EOL,
+                ..
+            } => Fault::User,
+            SourceError::Handshake { .. }
+            | SourceError::Malformed { .. }
+            | SourceError::Damaged { .. }
+            | SourceError::Status { .. } => Fault::Peer,
+        }
+    }
+
     /// True if the same attempt may succeed later without any action by the
     /// user.
     pub fn is_transient(&self) -> bool {
@@ -147,5 +172,30 @@ impl SourceError {
     /// True at the end of an archive.
     pub fn is_end_of_archive(&self) -> bool {
         matches!(self, SourceError::Status { status: PmStatus::EOL, .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults() {
+        let target = || "web17".to_owned();
+        let status = |status| SourceError::Status { target: target(), status };
+        assert_eq!(status(PmStatus::NAME).fault(), Fault::User);
+        assert_eq!(status(PmStatus::IPC).fault(), Fault::Peer);
+        let handshake = |status| SourceError::Handshake {
+            target: target(),
+            status,
+            message: String::new(),
+            help: String::new(),
+        };
+        assert_eq!(handshake(PmStatus::CONNLIMIT).fault(), Fault::Environment);
+        assert_eq!(handshake(PmStatus::PERMISSION).fault(), Fault::Peer);
+        let source = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(SourceError::Io { target: target(), source }.fault(), Fault::Environment);
+        let text = SourceError::Specification { target: target(), message: String::new() };
+        assert_eq!(text.fault(), Fault::User);
     }
 }

@@ -7,6 +7,7 @@
 
 mod child;
 mod error;
+mod fault;
 mod list;
 mod question;
 mod simpler;
@@ -22,6 +23,7 @@ use crate::result::{FetchResult, MetricValues, ResultBatch};
 
 pub use child::Child;
 pub use error::SourceError;
+pub use fault::Fault;
 pub use list::FetchList;
 pub use question::{Answer, Fact, Freshness, Question};
 pub use question::{of_kind, of_one_kind};

@@ -125,6 +125,7 @@ pub type Answer = Result<Fact, PmStatus>;
 
 /// A fact about a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fact {
     /// Identifier of a metric.
     Pmid(Pmid),

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use pmderive_core::model::{InstId, PmStatus, Semantics::*, ValueType::*};
 
 use super::table::{Area, Row, indom::CPU, metrics, put_number, row, units::*};
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -97,7 +97,7 @@ impl Area for CpuInfo {
         match TABLE[row].value {
             Content::Text(key) => {
                 for (processor, value) in each_processor(contents, key) {
-                    values.put(processor, Value::Text(&text::text(value)));
+                    values.put(processor, AgentValue::Text(&text::text(value)));
                 }
             }
             Content::Number(key) => {
@@ -110,7 +110,7 @@ impl Area for CpuInfo {
                 for (processor, value) in each_processor(contents, key) {
                     let number = text::words(value).next().and_then(text::number::<f32>);
                     if let Some(number) = number.filter(|number| number.is_finite()) {
-                        values.put(processor, Value::F32(number));
+                        values.put(processor, AgentValue::F32(number));
                     }
                 }
             }

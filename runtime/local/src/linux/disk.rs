@@ -14,7 +14,7 @@ use super::table::{
     metrics, put_number, row, sum,
     units::*,
 };
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -281,7 +281,7 @@ impl Area for Disks {
             Content::Scheduler => {
                 self.each_attribute("queue/scheduler", files, |number, contents| {
                     if let Some(name) = scheduler(contents) {
-                        values.put(number, Value::Text(&text::text(name)));
+                        values.put(number, AgentValue::Text(&text::text(name)));
                     }
                 });
             }

@@ -12,7 +12,7 @@ use rustix::fs::StatVfs;
 use super::table::{
     Area, Devices, Row, SINGLE, indom::FILESYS, metrics, put_number, row, units::*,
 };
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -165,10 +165,12 @@ impl Area for Filesystems {
                     let Some(used) = used(stat) else { continue };
                     let all = used as f64 + stat.f_bavail as f64;
                     if all > 0.0 {
-                        values.put(number, Value::F64(used as f64 * 100.0 / all));
+                        values.put(number, AgentValue::F64(used as f64 * 100.0 / all));
                     }
                 }
-                Content::MountDir => values.put(number, Value::Text(&text::text(&mount.directory))),
+                Content::MountDir => {
+                    values.put(number, AgentValue::Text(&text::text(&mount.directory)))
+                }
                 Content::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
                 Content::Number => {}
             }

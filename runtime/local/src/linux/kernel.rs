@@ -13,7 +13,7 @@ use super::table::{
     metrics, put_number, row,
     units::*,
 };
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -180,7 +180,7 @@ impl Area for Kernel {
             Content::Load => {
                 let Some(load) = self.load(files) else { return Ok(()) };
                 for (minutes, share) in [(1, load.one), (5, load.five), (15, load.fifteen)] {
-                    values.put(minutes, Value::F32(share));
+                    values.put(minutes, AgentValue::F32(share));
                 }
             }
             Content::Tasks(of) => {
@@ -188,12 +188,12 @@ impl Area for Kernel {
             }
             Content::Uptime(of) => {
                 if let Some(uptime) = self.uptime(files) {
-                    values.put(SINGLE, Value::F64(of(uptime)));
+                    values.put(SINGLE, AgentValue::F64(of(uptime)));
                 }
             }
             Content::Uname(of) => {
                 let uname = rustix::system::uname();
-                values.put(SINGLE, Value::Text(&text::text(of(&uname).to_bytes())));
+                values.put(SINGLE, AgentValue::Text(&text::text(of(&uname).to_bytes())));
             }
             Content::PageSize => {
                 put_number(values, SINGLE, u64::try_from(rustix::param::page_size()).ok());
@@ -201,7 +201,7 @@ impl Area for Kernel {
             Content::StallShare(of) => {
                 for (span, share) in self.pressure(of, files).shares {
                     if let Some(share) = share {
-                        values.put(span, Value::F32(share));
+                        values.put(span, AgentValue::F32(share));
                     }
                 }
             }

@@ -8,7 +8,7 @@ use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*}
 use super::table::{
     Area, Devices, Row, SINGLE, indom::INTERFACE, metrics, put_number, row, sum, units::*,
 };
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -201,7 +201,7 @@ impl Area for Interfaces {
                     let interface = self.interfaces.name(*number);
                     let speed = Attributes { interface, files }.word("speed").and_then(megabits);
                     if let Some(megabits) = speed {
-                        values.put(*number, Value::F32(megabits as f32 / 8.0));
+                        values.put(*number, AgentValue::F32(megabits as f32 / 8.0));
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 use super::table::{Area, Devices, Row, indom::SWAP, metrics, put_number, row, units::*};
-use crate::agent::{Metric, Value, Values};
+use crate::agent::{AgentValue, Metric, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -84,7 +84,7 @@ impl Area for Swap {
                 Content::Size(of) => put_number(values, *number, of(area)),
                 Content::Priority => {
                     if let Some(priority) = area.priority {
-                        values.put(*number, Value::I32(priority));
+                        values.put(*number, AgentValue::I32(priority));
                     }
                 }
             }

@@ -22,7 +22,7 @@ use pmderive_core::model::{LabelFlags, LabelLevel, LabelMap, LabelSet, PmStatus,
 use self::files::{Kind, ProcessFiles};
 use self::table::{Content, DOMAIN, PROCESSES, TABLE};
 use self::values::Accounts;
-use super::agent::{Agent, Metric, Value, Values};
+use super::agent::{Agent, AgentValue, Metric, Values};
 use super::files::Files;
 use super::table::{SINGLE, metrics, put_number};
 use super::text;
@@ -138,7 +138,7 @@ impl Agent for ProcessAgent {
             }
             Content::Pid => {
                 for pid in self.processes.pids() {
-                    out.put(*pid, Value::U32(pid.cast_unsigned()));
+                    out.put(*pid, AgentValue::U32(pid.cast_unsigned()));
                 }
             }
             source => self.fetch_each(source, out),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use pmderive_core::model::InstId;
 
 use super::table::{Content, Form};
-use crate::agent::{Value, Values};
+use crate::agent::{AgentValue, Values};
 use crate::files::{Files, ReadMark};
 use crate::table::put_number;
 use crate::text;
@@ -122,7 +122,7 @@ pub(super) fn put(
         Content::Name => put_text(name_of(contents), pid, out),
         Content::Terminal => {
             let number = stat_word(contents, 7).and_then(text::number);
-            out.put(pid, Value::Text(&terminal(number.unwrap_or(0))));
+            out.put(pid, AgentValue::Text(&terminal(number.unwrap_or(0))));
         }
         Content::Policy => {
             let number = stat_word(contents, 41).and_then(text::number::<usize>);
@@ -183,7 +183,7 @@ pub(super) fn put(
         Content::AutoGroupNice => {
             let nice = text::words(contents).nth(2).map_or(in_no_group(contents), text::number);
             if let Some(nice) = nice {
-                out.put(pid, Value::I32(nice));
+                out.put(pid, AgentValue::I32(nice));
             }
         }
         // These values do not come from a file of one process.
@@ -217,7 +217,7 @@ fn put_word(word: &[u8], form: Form, pid: InstId, out: &mut Values<'_, '_>) {
         Form::Number => put_number(out, pid, number()),
         Form::Signed => {
             if let Some(number) = text::number(word) {
-                out.put(pid, Value::I32(number));
+                out.put(pid, AgentValue::I32(number));
             }
         }
         Form::Text => put_text(Some(word), pid, out),
@@ -239,7 +239,7 @@ fn put_word(word: &[u8], form: Form, pid: InstId, out: &mut Values<'_, '_>) {
 fn put_text(value: Option<&[u8]>, pid: InstId, out: &mut Values<'_, '_>) {
     let Some(value) = value else { return };
     let value = &value[..value.len().min(MAX_TEXT_BYTES)];
-    out.put(pid, Value::Text(&text::text(value)));
+    out.put(pid, AgentValue::Text(&text::text(value)));
 }
 
 fn blanks_for_nul(bytes: &[u8]) -> Vec<u8> {

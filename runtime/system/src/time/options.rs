@@ -59,6 +59,8 @@ pub struct ReportingChoices {
 
 /// An option that cannot be applied.
 #[derive(Debug, thiserror::Error)]
+// Exhaustive on purpose: who drives this must handle each of them, and the
+// compiler says where one is missing.
 pub enum ReportingError {
     /// The source did not give its zone.
     #[error("Cannot set context timezone: {}", .0.status())]

@@ -33,6 +33,56 @@ use settle::SetPlace;
 
 /// Evaluates a program for one context. It owns the previous samples and knows
 /// the layout in force.
+///
+/// [`Evaluator::evaluate`] does no input or output; over a source that blocks,
+/// [`Evaluator::fetch`] does both.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use pmderive_core::eval::{Evaluator, Workspace};
+/// use pmderive_core::memory::{Feed, MemoryMetadata, MemorySource};
+/// use pmderive_core::model::*;
+/// use pmderive_core::program::{Binding, Input, Program};
+/// use pmderive_core::result::{ResultBatch, ResultWriter};
+/// use pmderive_core::source::*;
+///
+/// struct Seven;
+///
+/// impl Feed for Seven {
+///     fn fetch(
+///         &mut self,
+///         list: &FetchList,
+///         _: &mut MemoryMetadata,
+///         batch: &mut ResultBatch,
+///     ) -> Result<FetchEvents, SourceError> {
+///         let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(60, 0));
+///         for pmid in list.pmids() {
+///             writer.set(*pmid);
+///             writer.in_place(-1, 7u32);
+///         }
+///         Ok(FetchEvents::default())
+///     }
+/// }
+///
+/// let pmid = Pmid::new(400, 0, 0);
+/// let (value_type, semantics) = (ValueType::U32, Semantics::Instant);
+/// let desc = MetricDesc { pmid, value_type, indom: None, semantics, units: Units::NONE };
+/// let mut metadata = MemoryMetadata::default();
+/// metadata.add_metric("seven", desc);
+/// let mut source = MemorySource::new("an example", metadata, Seven);
+///
+/// // A compiler makes programs; this one only fetches.
+/// let input = Input { value_type, is_set: false, domain: None };
+/// let program = Program { inputs: [input].into(), ..Program::default() };
+/// let binding = Binding::new(&[desc], Vec::new(), Vec::new());
+/// let mut evaluator = Evaluator::new(Arc::new(program), binding);
+/// assert_eq!(evaluator.requests().pmids(), [pmid]);
+/// let mut workspace = Workspace::default();
+/// let (evaluation, _) = evaluator.fetch(&mut source, &mut workspace)?;
+/// assert_eq!(evaluation.timestamp(), Timestamp::new(60, 0));
+/// # Ok::<(), SourceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Evaluator {
     program: Arc<Program>,

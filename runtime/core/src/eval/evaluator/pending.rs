@@ -16,6 +16,8 @@ use crate::source::{Answer, FetchEvents, Freshness, Question, SourceError, of_ki
 
 /// The result of a step.
 #[derive(Debug)]
+// Exhaustive on purpose: who drives this must handle each of them, and the
+// compiler says where one is missing.
 pub enum Step<'w> {
     /// The evaluation is complete.
     Done(Evaluation<'w>),

@@ -12,7 +12,7 @@ use super::plan::{Call, FillBits, Place, Plan};
 use super::shape::SetId;
 use super::{State, TooLarge};
 use crate::eval::lanes::{Finder, Run, align};
-use crate::kernel::{Access, Operand, Rows};
+use crate::kernel::{Access, Operand, Rows, Segment};
 use crate::program::HistoryId;
 
 /// The layout of a section.
@@ -247,7 +247,8 @@ impl Placed {
                 if !has_pieces {
                     offsets.clear();
                     offsets.extend(places.iter().map(|place| self.offset(*place)));
-                    rows.push(ir, lanes, &offsets, self.offset(row.output), row.constants);
+                    let (output, constants) = (self.offset(row.output), row.constants);
+                    rows.push(ir, Segment { lanes, operands: &offsets, output, constants });
                     continue;
                 }
                 let mut lane = 0;
@@ -257,7 +258,8 @@ impl Placed {
                     offsets.clear();
                     offsets.extend(operands.map(|(place, own)| self.lane(*place, own, lane)));
                     let output = self.offset(row.output) + lane * ir.output().bytes() as u32;
-                    rows.push(ir, piece, &offsets, output, row.constants);
+                    let constants = row.constants;
+                    rows.push(ir, Segment { lanes: piece, operands: &offsets, output, constants });
                     row_of.push(number);
                     lane += piece;
                 }

@@ -1,0 +1,26 @@
+//! Who is at fault when something fails.
+
+/// The one whose action or repair ends a failure. Errors tell it by a method
+/// `fault`.
+///
+/// ```
+/// use pmderive_core::source::{Fault, SourceError};
+///
+/// let error = SourceError::Timeout { target: "web17".to_owned(), seconds: 5.0 };
+/// assert_eq!(error.fault(), Fault::Environment);
+/// assert!(error.is_transient());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The other side, or who wrote the file: it violates a format or refuses
+    /// what it should do.
+    Peer,
+    /// The caller or the caller's user: a name, an option, a value or the
+    /// order of calls is wrong.
+    User,
+    /// What lies between: network, disk, permissions, limits.
+    Environment,
+    /// This software.
+    Ours,
+}
