@@ -53,9 +53,13 @@ pub fn repair<'t>(
             continue;
         }
         index += 1;
-        let Token::Invalid(why) = at.token else {
-            out.push(at);
-            continue;
+        let why = match at.token {
+            Token::Invalid(why) if why != Invalid::Refused => why,
+            // What was refused as a whole has been reported.
+            _ => {
+                out.push(at);
+                continue;
+            }
         };
         let before = out.last().map(|at| at.token);
         let token = match why {
@@ -231,6 +235,7 @@ fn advice(character: char) -> Option<&'static str> {
         ';' => "nothing ends an expression but its line",
         '\\' => "a backslash joins lines only as the very last character of a line",
         '$' | '@' | '~' | '`' => "metrics are named as they are, without a mark",
+        '\u{ff08}' | '\u{ff09}' => "parentheses are `(` and `)`",
         '\u{2013}' | '\u{2014}' | '\u{2212}' => "the minus sign is `-`",
         '\u{d7}' => "the multiplication sign is `*`",
         '\u{f7}' => "the division sign is `/`",
@@ -274,6 +279,16 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     last
 }
 
+/// A number without the letters that say its type in C.
+fn without_suffix(spelling: &str) -> Option<&str> {
+    const SUFFIXES: [&str; 12] =
+        ["u", "l", "ul", "lu", "ll", "ull", "f", "lf", "u32", "u64", "i64", "f64"];
+    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &spelling[..spelling.len() - word.len()];
+    let is_suffix = SUFFIXES.iter().any(|suffix| suffix.eq_ignore_ascii_case(word));
+    (is_suffix && number.len() <= 40 && number.parse::<f64>().is_ok()).then_some(number)
+}
+
 /// Reports a number with something stuck to it, and says what to take it for.
 fn stuck_number<'t>(
     spelling: &'t str,
@@ -315,6 +330,10 @@ fn stuck_number<'t>(
             }
             _ => (diagnostic(message), refused),
         };
+    }
+    if let Some(number) = without_suffix(spelling) {
+        let message = "numbers have no suffix".to_owned();
+        return (diagnostic(message).fix(span, number), refused);
     }
     let joined = spelling.replace('_', "");
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {
