@@ -225,7 +225,10 @@ impl Call {
                     error
                         .label(repair.span(units.0, units.1), "units come last")
                         .help("the expression comes first")
-                        .fix(repair.span(both.0, both.1), format!("{value_text}, {units_text}")),
+                        .fix(
+                            repair.span(self.function, self.close),
+                            format!("rescale({value_text}, {units_text})"),
+                        ),
                 );
                 return repair.blot_out(self.function, self.close);
             }

@@ -137,6 +137,12 @@ fn utmost(texts: &[&str], sign: &str) -> String {
 /// A pattern that stands without slashes, or between other marks, with slashes.
 pub(super) fn pattern_meant(text: &str) -> Option<String> {
     let inside = text.trim_matches(|mark| matches!(mark, '|' | '#' | '~' | '@' | '%'));
+    // A pattern matches anywhere in a name, unless it says where.
+    let inside = match inside.strip_suffix(".*") {
+        Some(start) if !start.starts_with('^') => format!("^{start}"),
+        Some(start) => start.to_owned(),
+        None => inside.to_owned(),
+    };
     let is_pattern = !inside.is_empty()
         && inside.len() <= 60
         && inside.chars().all(|c| c.is_ascii_alphanumeric() || "_-.*+?^$[]".contains(c));

@@ -107,9 +107,11 @@ fn advised(
         && DECLARING.contains(&word)
         && is_name(rest.trim_start_matches(is_space))
     {
-        let start = range.end - rest.trim_start_matches(is_space).len();
+        let name = rest.trim_start_matches(is_space);
+        let start = range.end - name.len();
         let word = span(origin, &(range.start..start));
-        return diagnostic.help("a definition begins with its name").fix(word, "");
+        let help = format!("a definition begins with its name: write `{} =`", name.trim());
+        return diagnostic.help(help).fix(word, "");
     }
     if let Some(meant) = spelt(name) {
         return diagnostic.help(format!("did you mean `{meant}`?")).guess(whole, meant);

@@ -72,6 +72,10 @@ pub fn repair<'t>(
                 index += 1;
                 continue;
             }
+            Invalid::UnterminatedString if text_expected(before, language) => {
+                diagnostics.push(text_without_end(text, at, origin, &mut out));
+                continue;
+            }
             Invalid::Character('#') => {
                 let end = offset(text.len());
                 let span = origin.span(at.start, end);
@@ -93,6 +97,39 @@ pub fn repair<'t>(
         out.push(TokenAt { token, ..at });
     }
     out
+}
+
+/// A text without its end, which is the last token: the parentheses behind it are
+/// hardly a part of it.
+fn text_without_end<'t>(
+    text: &'t str,
+    at: TokenAt<'t>,
+    origin: &Origin,
+    out: &mut Vec<TokenAt<'t>>,
+) -> Diagnostic {
+    let all = text.get(at.start as usize + 1..at.end as usize).unwrap_or_default();
+    let open = out.iter().filter(|at| at.token == Token::LeftParen).count();
+    let closed = out.iter().filter(|at| at.token == Token::RightParen).count();
+    let mut inside = all;
+    let mut ends = Vec::new();
+    while closed + ends.len() < open
+        && let Some(shorter) = inside.trim_end().strip_suffix(')')
+    {
+        ends.push(at.start + 1 + offset(shorter.len()));
+        inside = shorter;
+    }
+    let end = at.start + 1 + offset(inside.len());
+    out.push(TokenAt { token: Token::Str(inside), start: at.start, end });
+    out.extend(ends.iter().rev().map(|start| TokenAt {
+        token: Token::RightParen,
+        start: *start,
+        end: start + 1,
+    }));
+    let diagnostic = unterminated(origin.span(at.start, at.start + 1), "text", "\"");
+    match ends.is_empty() {
+        true => diagnostic,
+        false => diagnostic.fix(origin.span(end, end), "\""),
+    }
 }
 
 /// The token that was meant in place of an invalid one.

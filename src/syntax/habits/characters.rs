@@ -9,6 +9,7 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::super::ast::Aggregate;
+use super::super::explain::wants_operand;
 use super::super::lexical::{is_metric_name, text_expected};
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt};
@@ -43,6 +44,7 @@ impl<'t> Characters<'_, 't> {
             Token::Invalid(Invalid::Character('{')) => self.matchers(index, out),
             Token::Invalid(Invalid::Character('$')) => self.variable(index),
             Token::Invalid(Invalid::Character('%')) => self.percent(index, out),
+            Token::Invalid(Invalid::Character('~')) => self.complement(index, out),
             Token::Invalid(Invalid::Character(';')) => self.semicolon(index, out),
             Token::Invalid(Invalid::Character('#')) => self.instance_of_pmie(index, out),
             Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote) => {
@@ -194,6 +196,16 @@ impl<'t> Characters<'_, 't> {
             .help(format!("for values in percent write `{number}`, for a ratio `{share}`"))
             .guess(self.span(index, index), "");
         Some(Found { diagnostic, last: index, token: None })
+    }
+
+    /// `~x`
+    fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let is_sign = out.last().is_none_or(|at| wants_operand(at.token))
+            && self.at(index + 1).is_some_and(begins_operand);
+        let diagnostic = self
+            .error(index, index, "`~` is no operator")
+            .help("there are no operators on bits; `!` gives 1 for 0, and 0 for all others");
+        is_sign.then_some(Found { diagnostic, last: index, token: None })
     }
 
     /// `;` at the end, or between arguments.

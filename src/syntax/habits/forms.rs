@@ -18,6 +18,8 @@ pub(super) enum Part<'p> {
     Word(&'p str),
     /// `%1`: a name, a number, a text, a call, or something in parentheses.
     Operand(char),
+    /// `#1`: a number.
+    Number(char),
     /// `@1`: the name of a metric.
     Name(char),
     /// `~1`: any one word.
@@ -40,6 +42,7 @@ impl Part<'_> {
         match self {
             Part::Word(_) | Part::End => None,
             Part::Operand(place)
+            | Part::Number(place)
             | Part::Name(place)
             | Part::AnyWord(place)
             | Part::Glued(place)
@@ -57,6 +60,7 @@ pub(super) fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
         let place = |place: char| place.is_ascii_digit();
         match (characters.next(), characters.next().filter(|c| place(*c))) {
             (Some('%'), Some(place)) => Part::Operand(place),
+            (Some('#'), Some(place)) => Part::Number(place),
             (Some('@'), Some(place)) => Part::Name(place),
             (Some('~'), Some(place)) => Part::AnyWord(place),
             (Some('='), Some(place)) => Part::Glued(place),
@@ -164,6 +168,7 @@ impl Looked<'_, '_> {
                 Part::End => return None,
                 Part::Word(wanted) => self.word(index, wanted)?,
                 Part::Operand(_) => self.operand(index)?,
+                Part::Number(_) => Some(index).filter(|index| self.is_number(*index))?,
                 Part::Name(_) => Some(index).filter(|index| self.is_name(*index))?,
                 Part::AnyWord(_) => Some(index).filter(|index| self.is_any_word(*index))?,
                 Part::Glued(_) => {
@@ -215,6 +220,14 @@ impl Looked<'_, '_> {
     fn is_name(&self, index: usize) -> bool {
         let is_called = self.tokens.get(index + 1).is_some_and(|at| at.token == Token::LeftParen);
         matches!(self.tokens.get(index).map(|at| at.token), Some(Token::Name(_))) && !is_called
+    }
+
+    fn is_number(&self, index: usize) -> bool {
+        let token = self.tokens.get(index).map(|at| at.token);
+        matches!(
+            token,
+            Some(Token::Integer(_) | Token::Double(_) | Token::Invalid(Invalid::TooLarge))
+        )
     }
 
     fn is_any_word(&self, index: usize) -> bool {

@@ -5,7 +5,6 @@
 
 use super::clauses::{Clause, certain, clause};
 
-const BITS: &str = "there are no operators on bits";
 const BRACKETS: &str = "an instance stands in brackets";
 const MISSING: &str = "a value for what is missing is a choice";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
@@ -26,7 +25,7 @@ pub(super) const MARKS: &[Clause] = &[
     clause("@1 where ~3 == \"2", "$1[$2]", WHERE, BRACKETS),
     clause("@1 where ~3 like \"2", "matchinst(/$L/, $1)", WHERE, PATTERN),
     clause("@1 like \"2", "matchinst(/$L/, $1)", "there is no `LIKE`", PATTERN),
-    clause("%1 @ %2", "$1", "values are those of one moment", "leave `@` and the time out"),
+    clause("%1 @ #2", "$1", "values are those of one moment", "leave `@` and the time out"),
     clause(
         "%1 -- ~2 ~3 $4 .",
         "$1",
@@ -52,14 +51,8 @@ pub(super) const MARKS: &[Clause] = &[
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ++ %2", "$1 + $2", "`++` is no operator", "a sum has one `+`"),
-    clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing; write the sum"),
-    clause(
-        "%1 -- .",
-        "$1 - 1",
-        "`--` is no operator",
-        "a definition changes nothing; write the difference",
-    ),
-    clause("~ %1", "", "`~` is no operator", BITS),
+    clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing"),
+    clause("%1 -- .", "$1 - 1", "`--` is no operator", "a definition changes nothing"),
     certain("` @1 `", "$1", "names have no backquotes", UNMARKED),
     clause("%1 -eq %2", "$1 == $2", SHELL, "equality is written `==`"),
     clause("%1 -ne %2", "$1 != $2", SHELL, "inequality is written `!=`"),

@@ -100,7 +100,7 @@ impl Clauses<'_, '_> {
             // An aggregate takes a name only.
             *place == '2' && clause.write == "$1$2" && last - first != 2
         };
-        let texts = self.texts(clause.form, places);
+        let texts = self.texts(clause, places);
         let texts: Vec<(char, &str)> =
             texts.iter().map(|(place, text)| (*place, text.as_str())).collect();
         let text = match places.iter().any(is_refused_call) || clause.write.is_empty() {
@@ -119,10 +119,20 @@ impl Clauses<'_, '_> {
         }
     }
 
+    /// True for tokens in one pair of parentheses.
+    fn is_one_group(&self, first: usize, last: usize) -> bool {
+        if self.tokens[first].token != Token::LeftParen || last < first + 2 {
+            return false;
+        }
+        let delimiters = Delimiters::new(&self.tokens[first..=last]);
+        delimiters.pair(0).and_then(|pair| pair.close) == Some(last - first)
+    }
+
     /// What stands in each place, and more that follows from it: in `L` the
     /// pattern for what SQL compares with in `2`, in `R` the hundredth part of `1`, in
     /// `B` a text without braces.
-    fn texts(&self, form: &str, places: &[(char, usize, usize)]) -> Vec<(char, String)> {
+    fn texts(&self, clause: &Clause, places: &[(char, usize, usize)]) -> Vec<(char, String)> {
+        let (form, template) = (clause.form, clause.write);
         let mut texts = Vec::with_capacity(places.len() + 2);
         for (place, first, last) in places {
             let text = self.slice(*first, *last);
@@ -130,6 +140,11 @@ impl Clauses<'_, '_> {
                 forms::parts(form).any(|part| matches!(part, Part::Quoted(one) if one == *place));
             let text = match is_quoted {
                 true => text.get(1..text.len() - 1).unwrap_or_default(),
+                false => text,
+            };
+            // What the template puts into parentheses needs none of its own.
+            let text = match uses_alone(template, *place) && self.is_one_group(*first, *last) {
+                true => &text[1..text.len() - 1],
                 false => text,
             };
             if is_quoted {
@@ -147,6 +162,11 @@ impl Clauses<'_, '_> {
         }
         texts
     }
+}
+
+/// True for a template with this place alone in parentheses.
+fn uses_alone(template: &str, place: char) -> bool {
+    template.contains(&format!("(${place})"))
 }
 
 /// A template filled in; of what stands in braces there is one for each of a list.
