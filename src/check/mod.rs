@@ -7,7 +7,7 @@
 
 pub(crate) mod call;
 mod derive;
-mod names;
+pub(crate) mod names;
 mod operators;
 mod pcp;
 pub(crate) mod ternary;
@@ -491,20 +491,26 @@ impl Checker<'_> {
             Err(_) => {
                 let (from, to) = (units_name(&desc.units), units_name(&units));
                 let at = self.span(operand);
-                self.report(
-                    Diagnostic::error(
-                        Code::IncompatibleUnits,
-                        units_span,
-                        format!("cannot convert {from} to {to}"),
-                    )
+                let message = format!("cannot convert {from} to {to}");
+                let error = Diagnostic::error(Code::IncompatibleUnits, units_span, message)
                     .label(at, describe(&desc))
                     .label(units_span, format!("{to} wanted"))
-                    .derived(self.derivation(operand, "operand", Property::Units))
-                    .help("rescale() changes the scale, never the dimension"),
-                )
+                    .derived(self.derivation(operand, "operand", Property::Units));
+                self.report(match (self.metric_name(operand), rate_of(&desc)) {
+                    (Some(name), Some(rate)) if Conversion::between(rate, units).is_ok() => error
+                        .help("the change of a counter per second is its `rate()`")
+                        .guess(at, format!("rate({name})")),
+                    _ => error.help("rescale() changes the scale, never the dimension"),
+                })
             }
         }
     }
+}
+
+/// Units of the rate of a counter.
+fn rate_of(desc: &Desc) -> Option<Units> {
+    let is_counter = desc.semantics == Semantics::Counter && desc.units.dim_time == 0;
+    is_counter.then(|| units::per_second(&desc.units))
 }
 
 /// Metadata of a constant without keywords.

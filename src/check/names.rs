@@ -14,7 +14,10 @@ use crate::text::Span;
 
 /// Words that are values in other languages, in small letters, and what to
 /// write in their place.
-const VALUES: [(&str, &str); 10] = [
+const VALUES: [(&str, &str); 13] = [
+    ("novalue", "novalue()"),
+    ("inf", ""),
+    ("infinity", ""),
     ("true", "1"),
     ("false", "0"),
     ("yes", "1"),
@@ -26,6 +29,25 @@ const VALUES: [(&str, &str); 10] = [
     ("nan", "novalue()"),
     ("na", "novalue()"),
 ];
+
+/// Says what a word is that is a value in other languages, if it is one.
+pub(crate) fn value_elsewhere(
+    name: &str,
+    span: Span,
+    diagnostic: Diagnostic,
+) -> Option<Diagnostic> {
+    let small = name.to_ascii_lowercase();
+    let (word, meant) = VALUES.iter().find(|(word, _)| *word == small)?;
+    let diagnostic = diagnostic.label(span, "no value has a name of its own");
+    Some(match *meant {
+        "" => diagnostic.help("there is no infinity; name a number"),
+        "novalue()" if *word == "novalue" => {
+            diagnostic.help("what is no value is a call").guess(span, "novalue()")
+        }
+        "novalue()" => diagnostic.help("`novalue()` is no value, as one branch of `?:`"),
+        _ => diagnostic.help("values are numbers").guess(span, *meant),
+    })
+}
 
 /// A difference that is a metric's name with a hyphen in it: `mem.util-free`.
 pub(super) struct Hyphenated {
@@ -129,6 +151,31 @@ impl Checker<'_> {
         }
     }
 
+    /// The name that an expression consists of.
+    pub(super) fn metric_name(&self, id: ExprId) -> Option<&str> {
+        match &self.expr.node(id).kind {
+            NodeKind::Metric(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// True for what stands at a place if it is compared with a metric whose values
+    /// are texts, which takes the extensions.
+    fn is_beside_text(&self, span: Span) -> bool {
+        let is_text = |id: ExprId| match self.metric_name(id).map(|name| self.names.get(name)) {
+            Some(Name::Metric(desc)) => desc.value_type == ValueType::String,
+            _ => false,
+        };
+        let is_here = |id: ExprId| self.expr.node(id).span == span;
+        self.extensions
+            && self.expr.nodes().any(|(_, node)| match node.kind {
+                NodeKind::Binary { op: BinaryOp::Eq | BinaryOp::Ne, left, right, .. } => {
+                    is_here(left) && is_text(right) || is_here(right) && is_text(left)
+                }
+                _ => false,
+            })
+    }
+
     fn unknown(&mut self, name: &str, status: PmStatus, span: Span) -> Checked<TypedId> {
         let near = (self.suggest)(name);
         // A point at the end leaves a group to be named.
@@ -145,14 +192,19 @@ impl Checker<'_> {
         }
         let message = format!("unknown metric `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
-        let small = name.to_ascii_lowercase();
-        let value = VALUES.iter().find(|(word, _)| *word == small).filter(|_| near.is_none());
-        if let Some((_, meant)) = value {
-            let diagnostic = diagnostic.label(span, "no value has a name of its own");
-            return self.report(match meant.starts_with("novalue") {
-                true => diagnostic.help("`novalue()` is no value, as one branch of `?:`"),
-                false => diagnostic.help("values are numbers").guess(span, *meant),
-            });
+        if near.is_none() && self.is_beside_text(span) {
+            let text = format!("\"{name}\"");
+            return self.report(
+                diagnostic
+                    .label(span, "is compared with a text")
+                    .help("texts stand in double quotes")
+                    .guess(span, text),
+            );
+        }
+        if near.is_none()
+            && let Some(told) = value_elsewhere(name, span, diagnostic.clone())
+        {
+            return self.report(told);
         }
         let fact = match (&near, name_mistake(name)) {
             (Some(near), _) if near.eq_ignore_ascii_case(name) => {

@@ -151,6 +151,8 @@ codes! {
     ExpensivePattern = 319;
     /// A comment that allows nothing.
     UnusedAllow = 320;
+    /// A pattern that looks like the shell's.
+    ShellPattern = 321;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
     /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.

@@ -84,6 +84,7 @@ pages! {
     ShadowingName = "0318",
     ExpensivePattern = "0319",
     UnusedAllow = "0320",
+    ShellPattern = "0321",
     BadTestFile = "0400",
     BadServeFile = "0401",
     BadConfigFile = "0402",

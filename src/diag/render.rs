@@ -181,7 +181,7 @@ fn headline(diagnostic: &Diagnostic, style: Style) -> String {
 }
 
 /// Longest edit that is shown beside an advice, in bytes.
-const MAX_SHOWN_FIX: usize = 100;
+const MAX_SHOWN_FIX: usize = 128;
 
 /// What to do: the advice, with the edit where that says more, else the edit in
 /// words.

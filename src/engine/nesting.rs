@@ -188,7 +188,12 @@ fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
         way.push(&left_out);
     }
     way.push(name(0));
-    let mut diagnostic = diagnostic.help(way.join(" -> "));
+    let mut diagnostic = diagnostic.help(match cycle.len() {
+        1 => {
+            "a value is of one moment; `delta()` and `rate()` look back to the sample before".into()
+        }
+        _ => way.join(" -> "),
+    });
     diagnostic.metric = Some(Box::from(&**name(0)));
     diagnostic
 }

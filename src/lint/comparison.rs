@@ -144,6 +144,10 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         diagnostic = diagnostic
             .help(format!("write `{signed}` to compare signed numbers"))
             .guess(subject.span(constant), signed);
+    } else if let Some(range) = chained(subject, value, comparison) {
+        diagnostic = diagnostic
+            .help("a range is two comparisons")
+            .guess(subject.span(left).to(subject.span(right)), range);
     } else if limit == 0.0 && subject.has_difference(value) {
         diagnostic = diagnostic.help(
             "an unsigned difference wraps instead of going below zero; \
@@ -151,6 +155,29 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         );
     }
     diagnostics.push(diagnostic);
+}
+
+/// What `1 < x < 5` means, whose first comparison is `first`.
+fn chained(subject: &Subject<'_>, first: ExprId, whole: Comparison) -> Option<String> {
+    let NodeKind::Binary { op, left, right, .. } = subject.kind(first) else { return None };
+    let between =
+        Span { start: subject.span(first).end, end: whole.op_span.start, ..whole.op_span };
+    let is_chain = first == whole.left
+        && !op.is_arithmetic()
+        && !op.is_boolean()
+        && subject.sources.slice(between).trim().is_empty();
+    let text = |id: ExprId| subject.text(id);
+    is_chain.then(|| {
+        format!(
+            "({} {} {} && {} {} {})",
+            text(*left),
+            op.symbol(),
+            text(*right),
+            text(*right),
+            whole.op.symbol(),
+            text(whole.right)
+        )
+    })
 }
 
 fn mirrored(op: BinaryOp) -> BinaryOp {

@@ -8,11 +8,12 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::FxHashMap;
 
 use super::Subject;
+use super::elsewhere::Selector;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
 use crate::syntax::ast::{ExprId, Node, NodeKind};
-use crate::syntax::{WINDOWS, choices, nearest, window};
+use crate::syntax::{choices, nearest};
 use crate::text::{SourceMap, Span};
 
 /// Most instances that a message lists.
@@ -104,8 +105,16 @@ impl<'s> Selected<'s> {
     fn no_instance(&self, wanted: &str, span: Span) -> Diagnostic {
         let message = format!("the instance domain {} has no instance `{wanted}`", self.indom);
         let diagnostic = Diagnostic::warning(Code::NoSuchInstance, span, message)
-            .label(span, "none of this name");
-        if let Some(told) = self.habit(wanted, span, &diagnostic) {
+            .label(span, "no instance has this name");
+        let selector = Selector {
+            wanted,
+            span,
+            whole: self.node.span,
+            metric: self.subject.text(self.operand),
+            is_instance: &|name| self.domain.lookup(name).is_some(),
+            otherwise: &self.listed(),
+        };
+        if let Some(told) = selector.told(&diagnostic) {
             return told;
         }
         match nearest(wanted, self.names()) {
@@ -115,50 +124,6 @@ impl<'s> Selected<'s> {
             }
             _ => diagnostic.help(self.listed()),
         }
-    }
-
-    /// What to say of what looks like something else than a name.
-    fn habit(&self, wanted: &str, span: Span, diagnostic: &Diagnostic) -> Option<Diagnostic> {
-        let because =
-            |fact: &str| Diagnostic { labels: Vec::new(), ..diagnostic.clone() }.label(span, fact);
-        let quoted = ['"', '\'']
-            .into_iter()
-            .find_map(|quote| wanted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
-        if let Some(inside) = quoted.filter(|inside| self.domain.lookup(inside).is_some()) {
-            let told = because("the quotes would belong to the name");
-            return Some(
-                told.help("names stand in brackets as they are").fix(span, format!("[{inside}]")),
-            );
-        }
-        if wanted.starts_with('$') && window(wanted).is_none() {
-            let told = because("definitions have no variables");
-            return Some(told.help(self.listed()));
-        }
-        if window(wanted).is_some() {
-            let told = because("a window of time elsewhere; here an instance's name");
-            return Some(told.help(WINDOWS).guess(span, ""));
-        }
-        let metric = self.subject.text(self.operand);
-        let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
-        let is_list = all.len() > 1 && all.iter().all(|name| self.domain.lookup(name).is_some());
-        let is_wild = wanted.contains(['*', '?']);
-        let pattern = match (is_list, is_wild) {
-            (true, _) => {
-                let words = all.iter().map(|name| escaped(name.split(' ').next().unwrap_or(name)));
-                format!("^({})$", words.collect::<Vec<String>>().join("|"))
-            }
-            (_, true) => {
-                format!("^{}$", escaped(wanted).replace("\\\\*", ".*").replace("\\\\?", "."))
-            }
-            _ => return None,
-        };
-        let pattern = pattern.strip_suffix(".*$").unwrap_or(&pattern);
-        let call = format!("matchinst(/{pattern}/, {metric})");
-        let told = because("brackets choose one instance by its whole name");
-        if call.len() > MAX_REPEATED || wanted.contains('/') {
-            return Some(told.help("several are chosen with `matchinst()`"));
-        }
-        Some(told.help(format!("did you mean `{call}`?")).guess(self.node.span, call))
     }
 
     fn no_match(&self, pattern: &str, negated: bool, span: Span) -> Option<Diagnostic> {
@@ -190,22 +155,6 @@ impl<'s> Selected<'s> {
         }
         Some(diagnostic.label(span, "so no values are left").help(self.listed()))
     }
-}
-
-/// Longest call that is suggested, in bytes.
-const MAX_REPEATED: usize = 160;
-
-/// A text as a pattern that matches it, as it is written between slashes.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for character in text.chars() {
-        // One backslash is taken away before the pattern is read.
-        if !character.is_alphanumeric() && !"-_:@%, ".contains(character) {
-            out.push_str("\\\\");
-        }
-        out.push(character);
-    }
-    out
 }
 
 /// A pattern as written, with brackets in place of Perl's classes; nothing if

@@ -10,6 +10,7 @@ mod allow;
 mod arithmetic;
 mod comparison;
 mod definitions;
+mod elsewhere;
 mod factors;
 mod instances;
 mod patterns;
@@ -27,6 +28,7 @@ use crate::text::{SourceMap, Span};
 
 pub use allow::apply_allowances;
 pub use definitions::lint_definitions;
+pub use elsewhere::notation_of_others;
 pub use instances::missing_instances;
 
 /// Most warnings about one expression.

@@ -1,4 +1,4 @@
-//! Lints about patterns that cost more than they have to.
+//! Lints about patterns that cost more than they have to, or mean something else.
 
 use super::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -36,6 +36,16 @@ fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
                 .help("one of the two repetitions is enough"),
         );
     }
+    if let Some(shell) = of_shell(pattern) {
+        let before = &pattern[pattern.len() - 2..pattern.len() - 1];
+        let message = format!("`*` repeats the `{before}` before it");
+        return Some(
+            Diagnostic::warning(Code::ShellPattern, span, message)
+                .label(span, "matches anywhere in a name, and needs no `*` at its end")
+                .help(format!("did you mean `/{shell}/`?"))
+                .guess(span, format!("/{shell}/")),
+        );
+    }
     // A pattern matches anywhere in a name.
     let mark = written.starts_with('!').into();
     let inside = written.get(mark..)?.trim_start_matches([' ', '/']);
@@ -51,6 +61,14 @@ fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
             .label(span, "matches anywhere in a name as it is")
             .fix(span, format!("/{bare}/"))
     })
+}
+
+/// The pattern that `vd*` means, which is a word with a `*` behind it.
+fn of_shell(pattern: &str) -> Option<String> {
+    let word = pattern.strip_suffix('*')?;
+    let word = word.strip_prefix('^').unwrap_or(word);
+    let is_word = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_word.then(|| format!("^{word}"))
 }
 
 fn has_back_reference(pattern: &str) -> bool {
@@ -111,6 +129,7 @@ mod tests {
         assert_eq!(fixed(".*sd"), text("/sd/"));
         assert_eq!(fixed("(a)-\\1"), Some(None));
         assert_eq!(fixed("(a*b)+"), Some(None));
+        assert_eq!(fixed("vd*"), text("/^vd/"));
         for cheap in ["sd", "^sd.*x", ".*", "a\\.*", "(ab)*", "[(*)]*", "a*(b)", "(a*)b"] {
             assert_eq!(fixed(cheap), None, "{cheap}");
         }

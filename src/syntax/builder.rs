@@ -164,9 +164,10 @@ impl<'b> Builder<'b> {
             let message = "this pattern is no POSIX extended regular expression";
             let diagnostic =
                 Diagnostic::error(Code::BadPattern, place, message).label(place, error.to_string());
-            self.diagnostics.push(match advice_on_pattern(error) {
-                Some(advice) => diagnostic.help(advice),
-                None => diagnostic,
+            self.diagnostics.push(match (look_ahead(&value), advice_on_pattern(error)) {
+                (Some(advice), _) => diagnostic.help(advice),
+                (None, Some(advice)) => diagnostic.help(advice),
+                (None, None) => diagnostic,
             });
             return None;
         }
@@ -504,6 +505,20 @@ impl<'b> Builder<'b> {
         }
         Ok(self.error_node(span))
     }
+}
+
+/// What to do about the groups with a question mark that Perl has.
+fn look_ahead(pattern: &str) -> Option<String> {
+    let (before, rest) = pattern.split_once("(?")?;
+    let inside =
+        rest.strip_prefix('!').and_then(|rest| rest.split_once(')')).map(|(inside, _)| inside);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.*+".contains(c);
+    Some(match inside.filter(|inside| inside.chars().all(is_plain) && before.len() < 2) {
+        Some(inside) => format!(
+            "there is no look-ahead; `matchinst(!/^{inside}/, x)` takes the instances that do not match"
+        ),
+        None => "there is no look-ahead, and groups have no `?`".to_owned(),
+    })
 }
 
 /// What to do about a pattern that is none.

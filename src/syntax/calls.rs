@@ -7,7 +7,7 @@
 
 use crate::diag::{Code, Diagnostic};
 
-use super::calls_meant::{any_case, is_flag, keyword_of};
+use super::calls_meant::{any_case, is_flag, keyword_of, pattern_meant};
 use super::extension_calls;
 use super::lexical::is_metric_name;
 use super::repair::Repair;
@@ -116,7 +116,13 @@ impl Call {
         let name = &self.name;
         let what = if function == Token::Anon { "a type's name" } else { "the name of a metric" };
         let mut diagnostic = match self.arguments.as_slice() {
-            [] => self.missing(repair, format!("`{name}()` is missing {what}")),
+            [] if function == Token::Anon => {
+                self.missing(repair, format!("`{name}()` is missing {what}"))
+            }
+            [] => self
+                .missing(repair, format!("`{name}()` is missing {what}"))
+                .help(format!("write `{name}(NAME)` with the name of a metric")),
+            [Some(_), None] => self.comma_at_end(repair),
             [Some((first, last))] if first == last => match repair.tokens[*first].token {
                 Token::Name(_) | Token::Invalid(_) => return Verdict::Sound,
                 Token::Str(text) => {
@@ -161,6 +167,15 @@ impl Call {
         Verdict::Refused
     }
 
+    /// A comma stands before the last parenthesis.
+    fn comma_at_end(&self, repair: &Repair<'_, '_>) -> Diagnostic {
+        let comma = self.close - 1;
+        let place = repair.span(comma, comma);
+        self.error(repair, Some((comma, comma)), "nothing follows this `,`".to_owned())
+            .help("remove it")
+            .fix(place, "")
+    }
+
     /// An argument is missing where the last parenthesis closes.
     fn missing(&self, repair: &Repair<'_, '_>, message: String) -> Diagnostic {
         let at = repair.span(self.close, self.close);
@@ -173,7 +188,10 @@ impl Call {
         let name = &self.name;
         let diagnostic = match self.arguments.as_slice() {
             [Some(_)] => return Verdict::Sound,
-            [] => self.missing(repair, format!("`{name}()` is missing its expression")),
+            [] => self
+                .missing(repair, format!("`{name}()` is missing its expression"))
+                .help(format!("write `{name}(NAME)` with the name of a metric")),
+            [Some(_), None] => self.comma_at_end(repair),
             _ => {
                 let message = format!("`{name}()` takes one expression");
                 let comma = self.arguments[0].map_or(self.open + 1, |(_, last)| last + 1);
@@ -197,6 +215,28 @@ impl Call {
     fn rescale<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
         let example = "as in `rescale(mem.util.free, \"Mbyte\")`";
         let refused = match self.arguments.as_slice() {
+            [Some(units), Some(value)] if self.is_swapped(repair, *units, *value) => {
+                let (units_text, value_text) =
+                    (repair.slice(units.0, units.1), repair.slice(value.0, value.1));
+                let message = "the arguments of `rescale()` are swapped".to_owned();
+                let both = (units.0, value.1);
+                let error = self.error(repair, Some(both), message);
+                repair.report(
+                    error
+                        .label(repair.span(units.0, units.1), "units come last")
+                        .help("the expression comes first")
+                        .fix(
+                            repair.span(self.function, self.close),
+                            format!("rescale({value_text}, {units_text})"),
+                        ),
+                );
+                return repair.blot_out(self.function, self.close);
+            }
+            [Some(_), Some(_), None] => {
+                let error = self.comma_at_end(repair);
+                repair.report(error);
+                return repair.blot_out(self.function, self.close);
+            }
             [Some(_), Some((first, last))] if first == last => match repair.tokens[*first].token {
                 Token::Str(_) | Token::Invalid(_) => None,
                 _ => Some((*first, *last)),
@@ -239,6 +279,19 @@ impl Call {
         }
         repair.report(diagnostic);
         repair.blot_out(self.function, self.close)
+    }
+
+    /// True for `"Mbyte", m`.
+    fn is_swapped(
+        &self,
+        repair: &Repair<'_, '_>,
+        units: (usize, usize),
+        value: (usize, usize),
+    ) -> bool {
+        let is_text = |(first, last): (usize, usize)| {
+            first == last && matches!(repair.tokens[first].token, Token::Str(_))
+        };
+        is_text(units) && !is_text(value) && repair.slice(value.0, value.1).len() <= 80
     }
 
     /// `matchinst(/PATTERN/, EXPR)`
@@ -293,7 +346,13 @@ impl Call {
                             text => error.fix(repair.span(first, last), format!("/{text}/")),
                         }
                     }
-                    _ => error,
+                    _ => match pattern_meant(repair.slice(first, last)) {
+                        Some(pattern) => {
+                            repair.retract(first, last);
+                            error.fix(repair.span(first, last), pattern)
+                        }
+                        None => error,
+                    },
                 };
                 repair.report(fixed);
                 return Verdict::Refused;
@@ -332,14 +391,8 @@ impl Call {
             return Verdict::Refused;
         }
         if number.is_none() {
-            let negative =
-                argument.is_some_and(|(first, _)| repair.tokens[first].token == Token::Minus);
-            let message = "`mkconst()` begins with a number".to_owned();
-            let help = match negative {
-                true => "numbers have no sign; negate the result: `-mkconst(1, type=32)`",
-                false => example,
-            };
-            repair.report(self.error(repair, argument, message).help(help));
+            let error = self.not_of_number(repair, argument, example);
+            repair.report(error);
             return Verdict::Refused;
         }
         if self.arguments.len() == 1 {
@@ -348,6 +401,34 @@ impl Call {
             return Verdict::Refused;
         }
         self.keywords(repair, &self.arguments[1..])
+    }
+
+    /// Something else than a number stands first in `mkconst()`.
+    fn not_of_number(
+        &self,
+        repair: &Repair<'_, '_>,
+        argument: Argument,
+        example: &str,
+    ) -> Diagnostic {
+        let message = "`mkconst()` begins with a number".to_owned();
+        let error = self.error(repair, argument, message);
+        let Some((first, _)) = argument else { return error.help(example) };
+        match repair.tokens[first].token {
+            Token::Minus if first < self.close - 1 => {
+                let rest = repair.slice(first + 1, self.close);
+                let help = "numbers have no sign; negate the result";
+                match rest.len() <= 80 {
+                    true => error
+                        .help(help)
+                        .fix(repair.span(self.function, self.close), format!("-mkconst({rest}")),
+                    false => error.help(format!("{help}: `-mkconst(1, type=32)`")),
+                }
+            }
+            Token::Name(name) if name.len() <= 80 => error.help(format!(
+                "a metric has its type and units; others have `rescale({name}, \"UNITS\")`"
+            )),
+            _ => error.help(example),
+        }
     }
 
     /// `novalue(keywords)`, which only a branch of a ternary can be.

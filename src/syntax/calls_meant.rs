@@ -1,11 +1,11 @@
-//! What was meant by calls whose arguments are wrong: the same with the user's own
+//! Says what was meant by calls whose arguments are wrong, with the user's own
 //! arguments in their places.
 //!
 //! [`super::calls`] finds the mistakes; this module says what to write.
 
 use crate::diag::Diagnostic;
 
-use super::ast::Aggregate;
+use super::ast::{Aggregate, Callee};
 use super::calls::{Argument, Call};
 use super::keywords;
 use super::repair::Repair;
@@ -77,13 +77,18 @@ impl Call {
         error: Diagnostic,
     ) -> Diagnostic {
         let texts = self.texts(repair).unwrap_or_default();
-        let meant = match (function, texts.as_slice()) {
-            (Token::Aggregate(Aggregate::Sum), [_, _, ..]) => format!("({})", texts.join(" + ")),
-            (Token::Aggregate(Aggregate::Avg), [_, _, ..]) => {
+        let (Token::Aggregate(aggregate) | Token::Function(_, Callee::Aggregate(aggregate))) =
+            function
+        else {
+            return error;
+        };
+        let meant = match (aggregate, texts.as_slice()) {
+            (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),
+            (Aggregate::Avg, [_, _, ..]) => {
                 format!("({}) / {}", texts.join(" + "), texts.len())
             }
-            (Token::Aggregate(Aggregate::Max), [a, b]) => format!("({a} > {b} ? {a} : {b})"),
-            (Token::Aggregate(Aggregate::Min), [a, b]) => format!("({a} < {b} ? {a} : {b})"),
+            (Aggregate::Max, [_, _, ..]) if texts.len() <= 3 => utmost(&texts, ">"),
+            (Aggregate::Min, [_, _, ..]) if texts.len() <= 3 => utmost(&texts, "<"),
             _ => return error,
         };
         let call = repair.span(self.function, self.close);
@@ -114,6 +119,34 @@ impl Call {
                 .fix(repair.span(*first, *end), fixed),
         )
     }
+}
+
+/// The greatest or least of some values, by choices between two.
+fn utmost(texts: &[&str], sign: &str) -> String {
+    match texts {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first, second] => format!("({first} {sign} {second} ? {first} : {second})"),
+        [first, rest @ ..] => {
+            let rest = utmost(rest, sign);
+            format!("({first} {sign} {rest} ? {first} : {rest})")
+        }
+    }
+}
+
+/// A pattern that stands without slashes, or between other marks, with slashes.
+pub(super) fn pattern_meant(text: &str) -> Option<String> {
+    let inside = text.trim_matches(|mark| matches!(mark, '|' | '#' | '~' | '@' | '%'));
+    // A pattern matches anywhere in a name, unless it says where.
+    let inside = match inside.strip_suffix(".*") {
+        Some(start) if !start.starts_with('^') => format!("^{start}"),
+        Some(start) => start.to_owned(),
+        None => inside.to_owned(),
+    };
+    let is_pattern = !inside.is_empty()
+        && inside.len() <= 60
+        && inside.chars().all(|c| c.is_ascii_alphanumeric() || "_-.*+?^$[]".contains(c));
+    is_pattern.then(|| format!("/{inside}/"))
 }
 
 /// True for letters directly behind a pattern.

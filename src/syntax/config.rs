@@ -18,6 +18,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::config_names::{check_name, colon_for_assign, ends_too_early, is_indented};
 use super::control::{Setting, parse_options};
+use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
 use super::origin::{Origin, offset};
@@ -206,6 +207,15 @@ impl DefinitionReader {
                 form: &mut form,
             };
             self.line(&line, reading);
+            if form == LineForm::Mistake
+                && diagnostics.len() > first
+                && let Some(habit) = line_habits::find(&line.text, self.language)
+            {
+                diagnostics.truncate(first + 1);
+                if let Some(one) = diagnostics.since_mut(first).first_mut() {
+                    habit.tell(one, &line.origin);
+                }
+            }
             if was_unfinished && is_indented(&line.text) && form == LineForm::Mistake {
                 self.is_unfinished = true;
                 for one in diagnostics.since_mut(first) {

@@ -11,6 +11,29 @@ use super::config::span;
 use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::Origin;
 
+/// Words that a definition begins with elsewhere.
+const DECLARING: [&str; 25] = [
+    "auto", "const", "counter", "def", "define", "derive", "double", "export", "float", "gauge",
+    "int", "let", "local", "long", "metric", "mut", "my", "our", "record", "set", "static", "u32",
+    "u64", "val", "var",
+];
+
+/// Letters beyond English ones, and how they are written without them.
+const LETTERS: [(&str, &str); 12] = [
+    ("\u{e4}", "ae"),
+    ("\u{f6}", "oe"),
+    ("\u{fc}", "ue"),
+    ("\u{df}", "ss"),
+    ("\u{e9}", "e"),
+    ("\u{e8}", "e"),
+    ("\u{ea}", "e"),
+    ("\u{e0}", "a"),
+    ("\u{e1}", "a"),
+    ("\u{f3}", "o"),
+    ("\u{f1}", "n"),
+    ("\u{e7}", "c"),
+];
+
 /// What is wrong with a metric's name, if anything is.
 pub(super) fn check_name(
     name: &str,
@@ -81,12 +104,17 @@ fn advised(
         return diagnostic.help("a definition is written with `=` alone").fix(mark, "");
     }
     if let Some((word, rest)) = name.split_once(is_space)
-        && ["export", "let", "set", "var", "def", "define", "derive", "metric"].contains(&word)
+        && DECLARING.contains(&word)
         && is_name(rest.trim_start_matches(is_space))
     {
-        let start = range.end - rest.trim_start_matches(is_space).len();
+        let name = rest.trim_start_matches(is_space);
+        let start = range.end - name.len();
         let word = span(origin, &(range.start..start));
-        return diagnostic.help("a definition begins with its name").fix(word, "");
+        let help = format!("a definition begins with its name: write `{} =`", name.trim());
+        return diagnostic.help(help).fix(word, "");
+    }
+    if let Some(meant) = spelt(name) {
+        return diagnostic.help(format!("did you mean `{meant}`?")).guess(whole, meant);
     }
     let joined = name.replace('-', "_");
     if joined != name && is_name(&joined) {
@@ -98,6 +126,19 @@ fn advised(
         return diagnostic.help(help).guess(whole, joined);
     }
     diagnostic
+}
+
+/// A name like this one: with points for the colons of PromQL, English letters for
+/// others, and a letter before a digit.
+fn spelt(name: &str) -> Option<String> {
+    let mut meant = name.replace(':', ".");
+    for (letter, spelling) in LETTERS {
+        meant = meant.replace(letter, spelling);
+    }
+    if meant.starts_with(|first: char| first.is_ascii_digit() || first == '_') {
+        meant = format!("m{meant}");
+    }
+    (meant != name && name.len() <= 60 && name_mistake(&meant).is_none()).then_some(meant)
 }
 
 /// A name that breaks a rule.

@@ -133,15 +133,20 @@ impl<'b> Explainer<'b> {
                     .fix(span, ""),
                 "an operand is expected after this",
             ),
-            token if operand_due && (token.is_binary_operator() || token == Token::Question) => {
-                behind(
-                    error(format!("{found} has nothing to its left")),
-                    "an operand is expected after this",
-                )
-            }
+            token if operand_due && token.is_binary_operator() => behind(
+                error(format!("{found} has nothing to its left"))
+                    .help("one operator stands between two operands; remove it")
+                    .guess(span, ""),
+                "an operand is expected after this",
+            ),
+            Token::Question if operand_due => behind(
+                error(format!("{found} has nothing to its left")).help(CHOICE),
+                "an operand is expected after this",
+            ),
             Token::RightParen if operand_due => match before.map(|before| before.token) {
                 Some(Token::LeftParen) => {
                     error("there is nothing between the parentheses".to_owned())
+                        .help("write an expression between them, or remove them")
                 }
                 _ => behind(
                     error("an operand is expected before `)`".to_owned()),
@@ -191,13 +196,40 @@ impl<'b> Explainer<'b> {
                 let error = error(format!("an operator is expected before {found}"));
                 match before.map(|before| before.token) {
                     Some(Token::Name(name)) if FUNCTIONS.contains(&name) => {
-                        behind(error, "taken for the name of a metric")
-                            .help(format!("a call is written `{name}(...)`"))
+                        let error = behind(error, "taken for the name of a metric");
+                        match (before, at.token) {
+                            (Some(before), Token::Name(metric)) if metric.len() <= MAX_QUOTED => {
+                                let call = format!("{name}({metric})");
+                                error
+                                    .help("a call has parentheses")
+                                    .guess(origin.span(before.start, at.end), call)
+                            }
+                            _ => error.help(format!("a call is written `{name}(...)`")),
+                        }
                     }
-                    _ => behind(error, "the operand ends here")
-                        .help("operands are joined by an operator, such as `+` or `&&`"),
+                    _ => self.no_operator(behind(error, "the operand ends here"), before, at),
                 }
             }
+        }
+    }
+
+    /// Says how two operands are joined, which these tokens end and begin.
+    fn no_operator(
+        &self,
+        error: Diagnostic,
+        before: Option<TokenAt<'_>>,
+        at: TokenAt<'_>,
+    ) -> Diagnostic {
+        let slice = |at: TokenAt<'_>| self.text.get(at.start as usize..at.end as usize);
+        let is_operand = |at: TokenAt<'_>| {
+            matches!(at.token, Token::Name(_) | Token::Integer(_) | Token::Double(_))
+        };
+        let operands = before.filter(|before| is_operand(*before) && is_operand(at));
+        match operands.and_then(|before| Some((slice(before)?, slice(at)?))) {
+            Some((left, right)) if left.len() + right.len() <= 2 * MAX_QUOTED => error.help(
+                format!("to compute with both, write an operator between them: `{left} + {right}`"),
+            ),
+            _ => error.help("write an operator between the two, or leave one of them out"),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::functions::{NumberKind, Shape};
 
 use super::ast::Callee;
 use super::calls::{Call, MISSING_COMMA, Verdict};
+use super::habits::window;
 use super::repair::Repair;
 use super::token::{Invalid, Token};
 
@@ -32,6 +33,12 @@ pub(super) fn check(
     };
     match diagnostic {
         Some(diagnostic) => {
+            // The interval that is told with its quotes is no number with units.
+            if shape == Shape::IntervalLast
+                && let [_, Some((first, last))] = call.arguments.as_slice()
+            {
+                repair.retract(*first, *last);
+            }
             repair.report(diagnostic);
             Verdict::Refused
         }
@@ -81,6 +88,12 @@ impl Extended<'_> {
         }
         let message = format!("`{name}()` takes {count}");
         let given = call.arguments.len();
+        if let Callee::Aggregate(_) = self.callee
+            && given > 1
+        {
+            let function = repair.tokens[call.function].token;
+            return call.of_several(repair, function, call.error(repair, call.whole(), message));
+        }
         match call.arguments.get(wanted) {
             Some(Some((first, _))) if wanted > 0 => {
                 let extra = Some((*first, call.close - 1));
@@ -162,6 +175,9 @@ impl Extended<'_> {
         let message = format!("the interval of `{name}()` is a text in double quotes");
         let error = call.error(repair, Some((first, last)), message).help(self.example());
         let text = repair.slice(first, last);
+        if let Some(interval) = window(text) {
+            return Some(error.fix(repair.span(first, last), format!("\"{interval}\"")));
+        }
         Some(match text.len() <= 80 && !text.contains('"') {
             true => error.fix(repair.span(first, last), format!("\"{text}\"")),
             false => error,

@@ -59,7 +59,11 @@ pub fn spelling<T: PartialEq>(table: &[(&'static str, T)], wanted: T) -> Option<
 }
 
 /// What types are called elsewhere, in small letters.
-const OTHER_TYPES: [(&str, &str); 22] = [
+const OTHER_TYPES: [(&str, &str); 26] = [
+    ("int32_t", "32"),
+    ("uint32_t", "u32"),
+    ("int64_t", "64"),
+    ("uint64_t", "u64"),
     ("int", "32"),
     ("integer", "32"),
     ("int32", "32"),

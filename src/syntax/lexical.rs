@@ -53,9 +53,13 @@ pub fn repair<'t>(
             continue;
         }
         index += 1;
-        let Token::Invalid(why) = at.token else {
-            out.push(at);
-            continue;
+        let why = match at.token {
+            Token::Invalid(why) if why != Invalid::Refused => why,
+            // What was refused as a whole has been reported.
+            _ => {
+                out.push(at);
+                continue;
+            }
         };
         let before = out.last().map(|at| at.token);
         let token = match why {
@@ -66,6 +70,10 @@ pub fn repair<'t>(
                 let token = replacement(text, at, why, before, language);
                 out.push(TokenAt { token, start: at.start, end });
                 index += 1;
+                continue;
+            }
+            Invalid::UnterminatedString if text_expected(before, language) => {
+                diagnostics.push(text_without_end(text, at, origin, &mut out));
                 continue;
             }
             Invalid::Character('#') => {
@@ -89,6 +97,39 @@ pub fn repair<'t>(
         out.push(TokenAt { token, ..at });
     }
     out
+}
+
+/// A text without its end, which is the last token: the parentheses behind it are
+/// hardly a part of it.
+fn text_without_end<'t>(
+    text: &'t str,
+    at: TokenAt<'t>,
+    origin: &Origin,
+    out: &mut Vec<TokenAt<'t>>,
+) -> Diagnostic {
+    let all = text.get(at.start as usize + 1..at.end as usize).unwrap_or_default();
+    let open = out.iter().filter(|at| at.token == Token::LeftParen).count();
+    let closed = out.iter().filter(|at| at.token == Token::RightParen).count();
+    let mut inside = all;
+    let mut ends = Vec::new();
+    while closed + ends.len() < open
+        && let Some(shorter) = inside.trim_end().strip_suffix(')')
+    {
+        ends.push(at.start + 1 + offset(shorter.len()));
+        inside = shorter;
+    }
+    let end = at.start + 1 + offset(inside.len());
+    out.push(TokenAt { token: Token::Str(inside), start: at.start, end });
+    out.extend(ends.iter().rev().map(|start| TokenAt {
+        token: Token::RightParen,
+        start: *start,
+        end: start + 1,
+    }));
+    let diagnostic = unterminated(origin.span(at.start, at.start + 1), "text", "\"");
+    match ends.is_empty() {
+        true => diagnostic,
+        false => diagnostic.fix(origin.span(end, end), "\""),
+    }
 }
 
 /// The token that was meant in place of an invalid one.
@@ -231,6 +272,7 @@ fn advice(character: char) -> Option<&'static str> {
         ';' => "nothing ends an expression but its line",
         '\\' => "a backslash joins lines only as the very last character of a line",
         '$' | '@' | '~' | '`' => "metrics are named as they are, without a mark",
+        '\u{ff08}' | '\u{ff09}' => "parentheses are `(` and `)`",
         '\u{2013}' | '\u{2014}' | '\u{2212}' => "the minus sign is `-`",
         '\u{d7}' => "the multiplication sign is `*`",
         '\u{f7}' => "the division sign is `/`",
@@ -274,6 +316,16 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     last
 }
 
+/// A number without the letters that say its type in C.
+fn without_suffix(spelling: &str) -> Option<&str> {
+    const SUFFIXES: [&str; 12] =
+        ["u", "l", "ul", "lu", "ll", "ull", "f", "lf", "u32", "u64", "i64", "f64"];
+    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &spelling[..spelling.len() - word.len()];
+    let is_suffix = SUFFIXES.iter().any(|suffix| suffix.eq_ignore_ascii_case(word));
+    (is_suffix && number.len() <= 40 && number.parse::<f64>().is_ok()).then_some(number)
+}
+
 /// Reports a number with something stuck to it, and says what to take it for.
 fn stuck_number<'t>(
     spelling: &'t str,
@@ -315,6 +367,10 @@ fn stuck_number<'t>(
             }
             _ => (diagnostic(message), refused),
         };
+    }
+    if let Some(number) = without_suffix(spelling) {
+        let message = "numbers have no suffix".to_owned();
+        return (diagnostic(message).fix(span, number), refused);
     }
     let joined = spelling.replace('_', "");
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {

@@ -34,6 +34,7 @@ mod habits;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
+mod line_habits;
 mod lines;
 mod load;
 mod names;

@@ -50,6 +50,8 @@ pub fn repair<'t>(
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
     let first_diagnostic = diagnostics.len();
+    let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
+    let tokens = marked.as_deref().unwrap_or(tokens);
     let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
     let delimiters = Delimiters::new(&tokens);
     let out = Vec::with_capacity(tokens.len() + 1);
@@ -280,6 +282,7 @@ impl<'t> Repair<'_, 't> {
         let (meant, token, last) = match touching.map(|at| at.token) {
             Some(Token::Less) => ("<=", Token::LessEqual, index + 1),
             Some(Token::Greater) => (">=", Token::GreaterEqual, index + 1),
+            Some(Token::Bang) => ("!=", Token::NotEqual, index + 1),
             _ => ("==", Token::Equal, index),
         };
         let span = self.span(index, last);
@@ -412,6 +415,14 @@ impl<'t> Repair<'_, 't> {
 
     fn misplaced_instance(&mut self, index: usize, why: &str) -> usize {
         let span = self.span(index, index);
+        if let (Token::Instance(inside), 1) = (self.tokens[index].token, self.tokens.len()) {
+            let error = Diagnostic::error(Code::UnexpectedToken, span, "there are no lists");
+            self.report(match inside.contains([',', ']']) {
+                true => error.help("write a definition for each, on a line of its own"),
+                false => error.help("leave the brackets out").guess(span, inside.trim()),
+            });
+            return self.blot_out(index, index);
+        }
         self.report(
             Diagnostic::error(Code::UnexpectedToken, span, "an instance of nothing is selected")
                 .label(span, why)

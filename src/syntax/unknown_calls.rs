@@ -3,6 +3,7 @@
 
 use crate::diag::{Code, Diagnostic};
 use crate::functions;
+use crate::text::Span;
 
 use super::by;
 use super::calls;
@@ -11,7 +12,6 @@ use super::habits;
 use super::lexer;
 use super::repair::Repair;
 use super::suggest::nearest;
-use super::token::Token;
 
 /// Words that a call may begin with.
 pub(crate) const FUNCTIONS: [&str; 15] = [
@@ -48,7 +48,7 @@ const SYNONYMS: [(&str, &str); 11] = [
     ("ema", "ewma"),
 ];
 
-const LIST_OF_FUNCTIONS: &str = "`pmRegisterDerived(3)` lists the functions";
+const LIST_OF_FUNCTIONS: &str = "`pmderive help functions` has all functions";
 
 impl<'t> Repair<'_, 't> {
     /// A function that other languages have.
@@ -58,7 +58,7 @@ impl<'t> Repair<'_, 't> {
         let whole = whole?;
         let texts: Vec<&str> =
             whole.iter().map(|(first, last)| self.slice(*first, *last)).collect();
-        let advice = habits::calls::advise(name, &texts, self.language.extensions)?;
+        let advice = habits::calls::advise(name, &texts, self.language)?;
         for unused in advice.unused {
             let (first, last) = whole[unused];
             self.retract(first, last);
@@ -73,6 +73,14 @@ impl<'t> Repair<'_, 't> {
             None => diagnostic,
         });
         Some(self.blot_out(index, call.close))
+    }
+
+    /// A metric with a factor in parentheses behind it, as the product of the two.
+    fn product(&self, index: usize, name: &str) -> Option<(Span, String)> {
+        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close)?;
+        let factor = self.slice(index + 1, close);
+        let is_product = name.contains('.') && close > index + 2 && factor.len() <= 80;
+        is_product.then(|| (self.span(index, close), format!("{name} * {factor}")))
     }
 
     /// A name with a parenthesis behind it.
@@ -127,12 +135,13 @@ impl<'t> Repair<'_, 't> {
             Some(meant) => {
                 diagnostic = diagnostic.meant(span, Some(meant), "");
             }
-            None if matches!(self.at(index + 2), Some(Token::RightParen)) => {
-                diagnostic = diagnostic.help(LIST_OF_FUNCTIONS);
-            }
             None => {
-                let help = format!("{LIST_OF_FUNCTIONS}; to multiply, write `*` before `(`");
-                diagnostic = diagnostic.help(help);
+                diagnostic = match self.product(index, name) {
+                    Some((place, text)) => {
+                        diagnostic.help("to multiply, write `*`").guess(place, text)
+                    }
+                    None => diagnostic.help(LIST_OF_FUNCTIONS),
+                };
             }
         }
         self.report(diagnostic);

@@ -23,7 +23,9 @@ use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity, page};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
+use crate::lint::{
+    apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
+};
 use crate::report::findings::Report;
 use crate::text::{SourceId, SourceMap};
 
@@ -273,6 +275,7 @@ fn check(
             if has_source {
                 report_cycles(registry, &mut diagnostics);
             }
+            notation_of_others(&selection, sources, &mut diagnostics);
             None
         }
     };

@@ -4,10 +4,10 @@
 //! `$3` in what is to be written are the arguments, each without a window of
 //! time, and `$w` is that window.
 
-use crate::functions;
+use crate::dialect::Language;
 
 use super::super::token::Token;
-use super::{MAX_REPEATED, filled, uses, window};
+use super::{MAX_REPEATED, Understood, filled, understood, uses, window};
 
 /// A function of another language.
 pub(in crate::syntax) struct ForeignCall {
@@ -40,9 +40,13 @@ const fn certain(
     ForeignCall { name, arguments, write, note, is_certain: true }
 }
 
+const BOUND: &str = "a bound is a choice";
 const CHOICE: &str = "a choice is written with `?` and `:`";
 const LATEST: &str = "the change per second since the sample before";
 const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of instances";
+const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
+const NO_WINDOW: &str =
+    "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
 const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them tells";
 
@@ -57,18 +61,24 @@ const FOREIGN: &[ForeignCall] = &[
     call("avg_over_time", (1, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("max_over_time", (1, 2), "max_over($1, \"$w\")", "the greatest of a window of time"),
     call("min_over_time", (1, 2), "min_over($1, \"$w\")", "the least of a window of time"),
+    call("clamp_max", (2, 2), "($1 < $2 ? $1 : $2)", BOUND),
+    call("clamp_min", (2, 2), "($1 > $2 ? $1 : $2)", BOUND),
+    call("absent_over_time", (1, 1), "!defined($1)", "whether the source has a metric"),
+    call("last_over_time", (1, 1), "$1", "a metric is its latest value"),
+    call("quantile_over_time", (2, 2), "", NO_WINDOW),
+    call("sum_over_time", (1, 1), "", NO_WINDOW),
+    call("count_over_time", (1, 1), "", NO_WINDOW),
+    call("stddev_over_time", (1, 1), "", NO_WINDOW),
     call(
-        "clamp_max",
-        (2, 2),
-        "",
-        "`clamp(x, low, high)` bounds a value on both sides, with --extensions",
+        "changes",
+        (1, 1),
+        "delta($1) != 0",
+        "nothing counts changes; this tells of one since the sample before",
     ),
-    call(
-        "clamp_min",
-        (2, 2),
-        "",
-        "`clamp(x, low, high)` bounds a value on both sides, with --extensions",
-    ),
+    call("resets", (1, 1), "", "nothing counts resets; `rate()` has no value across one"),
+    call("count_values", (1, 2), "", "nothing counts equal values; `count(NAME)` counts instances"),
+    call("group", (1, 1), "", "there are no groups of instances"),
+    call("timestamp", (1, 1), "", "the time of a sample is no value"),
     call("histogram_quantile", (2, 2), "quantile($1, $2)", NO_BUCKETS),
     call("stddev", (1, 1), "stdev($1)", "of the values of instances"),
     call("vector", (1, 1), "$1", "a number is a value as it is"),
@@ -78,7 +88,27 @@ const FOREIGN: &[ForeignCall] = &[
     call("sort_desc", (1, 1), "$1", "instances have the order of their domain"),
     call("time", (0, 0), "", "the time of a sample is no value"),
     call("predict_linear", (2, 2), "", "nothing here looks into the future"),
+    // InfluxDB, Graphite
+    call("non_negative_derivative", (1, 2), "rate($1)", LATEST),
+    call("nonNegativeDerivative", (1, 2), "rate($1)", LATEST),
+    call("non_negative_difference", (1, 1), "delta($1)", "the change since the sample before"),
+    call("perSecond", (1, 1), "rate($1)", LATEST),
+    call("movingAverage", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("moving_average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("asPercent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
+    call("percent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
+    call("scale", (2, 2), "$1 * $2", "a product"),
+    call("alias", (2, 2), "$1", "the definition's name is left of its `=`"),
+    call("rising", (1, 1), "$1", NO_EDGES),
+    call("falling", (1, 1), "!($1)", NO_EDGES),
     // SQL and spreadsheets
+    call("nullif", (2, 2), "($1 == $2 ? novalue() : $1)", CHOICE),
+    call("greatest", (2, 2), "($1 > $2 ? $1 : $2)", CHOICE),
+    call("least", (2, 2), "($1 < $2 ? $1 : $2)", CHOICE),
+    call("len", (1, 1), "count($1)", "how many instances a metric has"),
+    call("length", (1, 1), "count($1)", "how many instances a metric has"),
+    call("now", (0, 0), "", "the time of a sample is no value"),
+    certain("div", (2, 2), "$1 / $2", "a quotient"),
     certain("if", (3, 3), "($1 ? $2 : $3)", CHOICE),
     certain("iif", (3, 3), "($1 ? $2 : $3)", CHOICE),
     certain("ifelse", (3, 3), "($1 ? $2 : $3)", CHOICE),
@@ -126,7 +156,7 @@ pub(in crate::syntax) struct Advice {
 pub(in crate::syntax) fn advise(
     name: &str,
     arguments: &[&str],
-    extensions: bool,
+    language: Language,
 ) -> Option<Advice> {
     let is_meant = |one: &&ForeignCall| {
         let (least, most) = one.arguments;
@@ -157,22 +187,12 @@ pub(in crate::syntax) fn advise(
     let Some(write) = write.filter(|write| write.len() <= MAX_REPEATED) else {
         return Some(advice(foreign.note, None));
     };
-    if needs_extensions(foreign, &bare) && !extensions {
+    let needs_extensions = understood(&write, language) == Understood::WithExtensions;
+    if needs_extensions && !language.extensions {
         let note = format!("{}: `{write}`, with --extensions", foreign.note);
         return Some(advice(&note, None));
     }
     Some(advice(foreign.note, Some((write, foreign.is_certain))))
-}
-
-/// True for what libpcp's functions alone do not say.
-fn needs_extensions(foreign: &ForeignCall, arguments: &[&str]) -> bool {
-    let own = |name: &str| foreign.write.contains(&format!("{name}("));
-    let is_aggregate =
-        ["sum($", "avg($", "max($", "min($"].iter().any(|one| foreign.write.contains(one));
-    let is_of_name = arguments.first().is_some_and(|text| {
-        text.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
-    });
-    functions::names().any(own) || is_aggregate && !is_of_name
 }
 
 /// The window of time at the end of an argument, in PCP's form.
@@ -197,11 +217,14 @@ pub(in crate::syntax) fn is_window(token: Token<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
+    use crate::functions;
 
     #[test]
     fn calls_are_written_anew_with_their_own_arguments() {
         let write = |name: &str, arguments: &[&str], extensions| {
-            let advice = advise(name, arguments, extensions)?;
+            let language = Language { dialect: Dialect::Fixed, extensions };
+            let advice = advise(name, arguments, language)?;
             advice.write.map(|(text, _)| text)
         };
         for (name, arguments, expected) in [
@@ -217,7 +240,7 @@ mod tests {
             assert_eq!(write(name, arguments, true).as_deref(), expected, "{name}");
         }
         assert_eq!(write("median", &["a"], false), None);
-        let advice = advise("median", &["a"], false).expect("a function of others");
+        let advice = advise("median", &["a"], Dialect::Fixed.into()).expect("a function of others");
         assert!(advice.note.ends_with("`quantile(0.5, a)`, with --extensions"), "{}", advice.note);
     }
 
@@ -225,7 +248,6 @@ mod tests {
     fn no_function_of_ours_is_foreign() {
         for one in FOREIGN {
             assert!(functions::named(one.name).is_none(), "{}", one.name);
-            assert_eq!(one.name, one.name.to_ascii_lowercase());
         }
     }
 }

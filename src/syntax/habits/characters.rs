@@ -1,6 +1,6 @@
-//! Habits that are written with characters of which no token of ours is made, or
-//! with several tokens that touch: label matchers, percentages, variables,
-//! comments, numbers in groups or with units, quotation marks of print.
+//! Finds habits in single characters, or in several tokens that touch: label
+//! matchers, percentages, variables, comments, numbers in groups or with units,
+//! quotation marks of print.
 //!
 //! Looks at neighbours, never at the structure of the expression.
 
@@ -9,6 +9,7 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::super::ast::Aggregate;
+use super::super::explain::wants_operand;
 use super::super::lexical::{is_metric_name, text_expected};
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt};
@@ -43,11 +44,13 @@ impl<'t> Characters<'_, 't> {
             Token::Invalid(Invalid::Character('{')) => self.matchers(index, out),
             Token::Invalid(Invalid::Character('$')) => self.variable(index),
             Token::Invalid(Invalid::Character('%')) => self.percent(index, out),
+            Token::Invalid(Invalid::Character('~')) => self.complement(index, out),
             Token::Invalid(Invalid::Character(';')) => self.semicolon(index, out),
             Token::Invalid(Invalid::Character('#')) => self.instance_of_pmie(index, out),
             Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote) => {
                 self.print_quotes(index, out)
             }
+            Token::Invalid(Invalid::Character('\u{ff08}')) => self.wide_parentheses(index),
             Token::Slash if self.touches(index, Token::Slash) => Some(self.two_slashes(index)),
             Token::Slash if self.touches(index, Token::Star) => Some(self.comment(index)),
             Token::Minus if self.touches(index, Token::Greater) => Some(self.action(index, out)),
@@ -179,6 +182,13 @@ impl<'t> Characters<'_, 't> {
             let token = Some(Token::Star);
             return Some(Found { diagnostic: diagnostic.help(help), last: index, token });
         }
+        if matches!(before.token, Token::Name(_) | Token::RightParen) {
+            let diagnostic = self
+                .error(index, index, "`%` is no operator")
+                .help("a percentage is a plain number; leave `%` out")
+                .fix(self.span(index, index), "");
+            return Some(Found { diagnostic, last: index, token: None });
+        }
         let (Token::Integer(number) | Token::Double(number)) = before.token else { return None };
         let share = number.parse::<f64>().ok()? / 100.0;
         let diagnostic = self
@@ -186,6 +196,16 @@ impl<'t> Characters<'_, 't> {
             .help(format!("for values in percent write `{number}`, for a ratio `{share}`"))
             .guess(self.span(index, index), "");
         Some(Found { diagnostic, last: index, token: None })
+    }
+
+    /// `~x`
+    fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let is_sign = out.last().is_none_or(|at| wants_operand(at.token))
+            && self.at(index + 1).is_some_and(begins_operand);
+        let diagnostic = self
+            .error(index, index, "`~` is no operator")
+            .help("there are no operators on bits; `!` gives 1 for 0, and 0 for all others");
+        is_sign.then_some(Found { diagnostic, last: index, token: None })
     }
 
     /// `;` at the end, or between arguments.
@@ -224,6 +244,20 @@ impl<'t> Characters<'_, 't> {
             .help("an instance stands in brackets")
             .fix(place, format!("[{inside}]"));
         Some(Found { diagnostic, last: index + 1, token: Some(Token::Instance(inside)) })
+    }
+
+    /// Parentheses as wide as Chinese characters.
+    fn wide_parentheses(&self, index: usize) -> Option<Found<'t>> {
+        let is_close =
+            |at: &TokenAt<'_>| at.token == Token::Invalid(Invalid::Character('\u{ff09}'));
+        let last = self.tokens.iter().rposition(is_close).filter(|last| *last > index)?;
+        let text = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let plain = text.replace('\u{ff08}', "(").replace('\u{ff09}', ")").replace('\u{ff0c}', ",");
+        let diagnostic = self
+            .error(index, last, "these parentheses are wider than those of expressions")
+            .help("parentheses are `(` and `)`")
+            .fix(self.span(index, last), plain);
+        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 
     /// Quotation marks of print.
@@ -373,21 +407,31 @@ impl<'t> Characters<'_, 't> {
         if self.is_glued(index + 1) {
             return None;
         }
-        let after = self.at(index + 2);
+        let units = of_number(word, self.language.dialect)?;
+        let per = match (self.at(index + 2), self.at(index + 3)) {
+            (Some(Token::Slash), Some(Token::Name(time))) => {
+                of_number(time, self.language.dialect).filter(|_| self.at(index + 4).is_none())
+            }
+            _ => None,
+        };
+        let last = if per.is_some() { index + 3 } else { index + 1 };
+        let units = match per {
+            Some(time) => format!("{units} / {time}"),
+            None => units.to_owned(),
+        };
+        let after = self.at(last + 1);
         let is_end = after.is_none_or(|token| {
             token.is_binary_operator()
                 || matches!(token, Token::RightParen | Token::Question | Token::Colon)
         });
         // The interval of a window, whose quotes are missing.
         let is_argument = out.last().is_some_and(|at| at.token == Token::Comma);
-        let units = of_number(word, self.language.dialect)?;
         if !is_end || is_argument || word.len() < 2 {
             return None;
         }
         let number = self.slice(self.tokens[index].start, self.tokens[index].end);
-        let whole = self.span(index, index + 1);
-        let diagnostic = number_with_units(whole, number, units);
-        Some(Found { diagnostic, last: index + 1, token: Some(Token::Integer("0")) })
+        let diagnostic = number_with_units(self.span(index, last), number, &units);
+        Some(Found { diagnostic, last, token: Some(Token::Integer("0")) })
     }
 }
 

@@ -1,15 +1,14 @@
-//! The table of clauses that other languages have: what they look like, and what to
-//! write in their places. [`super::words`] finds them.
+//! Clauses of other languages that are known by words: what they look like, and what
+//! to write in their places. [`super::forms`] finds them.
 
 /// A clause of another language.
 pub(super) struct Clause {
-    /// Its words, case aside, and places: `%1` is an operand, `$1` all up to the
-    /// next word or the end, `(1)` something in parentheses.
+    /// Its words, case aside, and places; see [`Part`](super::forms::Part).
     pub form: &'static str,
     /// What to write in its place; nothing where there is nothing of the kind.
-    /// What stands in brackets is written for each in the list `$2`.
+    /// What stands in braces is written for each in the list `$2`.
     pub write: &'static str,
-    /// What is wrong.
+    /// What is wrong; `$0` is the word or mark.
     pub message: &'static str,
     /// What to do.
     pub help: &'static str,
@@ -17,7 +16,14 @@ pub(super) struct Clause {
     pub is_certain: bool,
 }
 
-const fn clause(
+impl Clause {
+    /// True for a clause that is no operand.
+    pub const fn leaves_nothing(&self) -> bool {
+        self.write.len() == 1 && self.write.as_bytes()[0] == b'-'
+    }
+}
+
+pub(super) const fn clause(
     form: &'static str,
     write: &'static str,
     message: &'static str,
@@ -26,7 +32,7 @@ const fn clause(
     Clause { form, write, message, help, is_certain: false }
 }
 
-const fn certain(
+pub(super) const fn certain(
     form: &'static str,
     write: &'static str,
     message: &'static str,
@@ -44,6 +50,11 @@ const MATCHED: &str = "values meet by their instances; leave it out";
 const NO_OFFSET: &str = "values are those of one moment";
 const DELTA: &str = "the change since the sample before is `delta()`";
 const NO_GROUPS: &str = "an aggregate takes all instances of a metric";
+const UNEQUAL: &str = "inequality is written `!=`";
+const MISSING: &str = "a value for what is missing is a choice";
+const GROUPS: &str = "an aggregate takes all instances; over a fleet it is `sum(NAME) by (LABEL)`";
+const PMIE: &str = "`$0` is pmie's";
+const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
 const WITHOUT: &str = "there are no groups of instances; leave the labels out";
 
 /// Of rows that begin with the same word, the longer ones come first.
@@ -67,24 +78,24 @@ pub(super) const CLAUSES: &[Clause] = &[
         "there is no `BETWEEN`",
         "a range is two comparisons",
     ),
-    clause("%1 in (2)", "([$1 == $2])", "there is no `IN`", "compare with each of them"),
-    clause(
-        "%1 like %2",
-        "",
-        "there is no `LIKE`",
-        "with --extensions `matchvalue(/PATTERN/, x)` looks for a pattern in texts",
-    ),
+    clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them"),
     clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
     clause("select $1", "$1", "a definition is no query", "write what is computed alone"),
     clause("%1 offset %2", "$1", NO_OFFSET, DELTA),
-    clause("on (0) group_left (0)", "", NO_VECTORS, MATCHED),
-    clause("on (0) group_left", "", NO_VECTORS, MATCHED),
-    clause("on (0) group_right (0)", "", NO_VECTORS, MATCHED),
-    clause("on (0) group_right", "", NO_VECTORS, MATCHED),
-    clause("on (0)", "", NO_VECTORS, MATCHED),
-    clause("ignoring (0) group_left (0)", "", NO_VECTORS, MATCHED),
-    clause("ignoring (0) group_left", "", NO_VECTORS, MATCHED),
-    clause("ignoring (0)", "", NO_VECTORS, MATCHED),
+    clause("on (0) group_left (0)", "-", NO_VECTORS, MATCHED),
+    clause("on (0) group_left", "-", NO_VECTORS, MATCHED),
+    clause("on (0) group_right (0)", "-", NO_VECTORS, MATCHED),
+    clause("on (0) group_right", "-", NO_VECTORS, MATCHED),
+    clause("on (0)", "-", NO_VECTORS, MATCHED),
+    clause("ignoring (0) group_left (0)", "-", NO_VECTORS, MATCHED),
+    clause("ignoring (0) group_left", "-", NO_VECTORS, MATCHED),
+    clause("ignoring (0)", "-", NO_VECTORS, MATCHED),
+    clause(
+        "@1 unless @2",
+        "(defined($2) ? novalue() : $1)",
+        "there is no `unless`",
+        "a value that may be missing is a choice",
+    ),
     clause(
         "%1 unless %2",
         "",
@@ -106,28 +117,40 @@ pub(super) const CLAUSES: &[Clause] = &[
         "there is no `xor`",
         "of two comparisons just one is true where they are unequal: `(a) != (b)`",
     ),
+    clause("%1 is not %2", "$1 != $2", "there is no `is`", UNEQUAL),
+    certain("%1 is %2", "$1 == $2", "there is no `is`", "equality is written `==`"),
+    certain(
+        "count ( distinct @1 )",
+        "count($1)",
+        "values are not made distinct",
+        "`count()` counts the instances of a metric",
+    ),
+    clause("@1 fill ( $2 )", "(defined($1) ? $1 : $2)", "there is no `fill`", MISSING),
+    clause("%1 as ~2", "$1", "a definition's name is left of its `=`", "leave `AS` out"),
+    clause("%1 group by $2", "$1", "there is no `GROUP BY`", GROUPS),
     clause(
-        "sum_inst %1",
-        "sum($1)",
-        "`sum_inst` is pmie's",
-        "`sum()` adds all instances of a metric",
+        "%1 having $2",
+        "",
+        "there is no `HAVING`",
+        "a choice is written `CONDITION ? VALUE : OTHER`",
     ),
     clause(
-        "avg_inst %1",
-        "avg($1)",
-        "`avg_inst` is pmie's",
-        "`avg()` is the mean of all instances of a metric",
+        "%1 order by $2",
+        "$1",
+        "there is no `ORDER BY`",
+        "instances have the order of their domain",
     ),
-    clause(
-        "max_inst %1",
-        "max($1)",
-        "`max_inst` is pmie's",
-        "`max()` is the greatest of all instances of a metric",
-    ),
-    clause(
-        "min_inst %1",
-        "min($1)",
-        "`min_inst` is pmie's",
-        "`min()` is the least of all instances of a metric",
-    ),
+    clause("%1 limit %2", "topk($2, $1)", "there is no `LIMIT`", "the greatest of the instances"),
+    certain("lambda : $1", "$1", "there is no `lambda`", "a definition is its expression alone"),
+    clause("lambda ~2 : $1", "$1", "there is no `lambda`", "a definition is its expression alone"),
+    certain("^ return $1", "$1", "there is no `return`", "a definition is its expression alone"),
+    clause("sum_inst %1", "sum($1)", PMIE, "`sum()` adds all instances of a metric"),
+    clause("avg_inst %1", "avg($1)", PMIE, "`avg()` is the mean of all instances of a metric"),
+    clause("max_inst %1", "max($1)", PMIE, "`max()` is the greatest of all instances of a metric"),
+    clause("min_inst %1", "min($1)", PMIE, "`min()` is the least of all instances of a metric"),
+    clause("some_inst $1", "max($1)", PMIE, "a comparison is 1 or 0, so the greatest tells"),
+    clause("all_inst $1", "min($1)", PMIE, "a comparison is 1 or 0, so the least tells"),
+    clause("count_inst $1", "sum($1)", PMIE, "a comparison is 1 or 0, so their sum counts"),
+    clause("rising $1", "$1", PMIE, NO_EDGES),
+    clause("falling $1", "!($1)", PMIE, NO_EDGES),
 ];

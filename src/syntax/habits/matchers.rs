@@ -60,9 +60,40 @@ pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
     Some(found)
 }
 
+/// The pattern for what SQL compares with by `LIKE`.
+pub(super) fn like(text: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-%".contains(c);
+    if text.is_empty() || !text.chars().all(is_plain) {
+        return None;
+    }
+    let (start, text) = match text.strip_prefix('%') {
+        Some(rest) => ("", rest),
+        None => ("^", text),
+    };
+    let (text, end) = match text.strip_suffix('%') {
+        Some(rest) => (rest, ""),
+        None => (text, "$"),
+    };
+    let inside = text.replace('%', ".*").replace('_', ".");
+    (!inside.is_empty()).then(|| format!("{start}{inside}{end}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn like_of_sql() {
+        for (text, pattern) in [
+            ("vd%", Some("^vd")),
+            ("%a", Some("a$")),
+            ("%a_b%", Some("a.b")),
+            ("v.d", None),
+            ("%", None),
+        ] {
+            assert_eq!(like(text).as_deref(), pattern, "{text}");
+        }
+    }
 
     #[test]
     fn matchers_are_read_and_written_as_calls() {

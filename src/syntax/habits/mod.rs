@@ -1,16 +1,22 @@
-//! What people write who come from other languages: PromQL and Grafana, SQL,
-//! spreadsheets, C and Python, pmie and pmrep.
+//! Recognises notation of other languages: PromQL and Grafana, SQL, spreadsheets, C
+//! and Python, shells, pmie and pmrep.
 //!
 //! Only texts that are refused come here. What other languages call something
-//! stands in tables: [`clauses`] and [`words`] have clauses and operators,
-//! [`calls`] functions, [`units`] units of numbers. [`characters`] knows what is
-//! written with characters that begin no token of ours, [`matchers`] what stands
-//! between braces, [`operands`] what stands around metrics. Each habit is reported
-//! once, with what to write instead, in the user's own names.
+//! stands in tables: [`clauses`] and [`marks`] have clauses and operators, which
+//! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
+//! [`characters`] knows what is written with characters that begin no token of ours,
+//! [`matchers`] what stands between braces, [`operands`] what stands around metrics.
+//! Each habit is reported once, with what to write instead, in the user's own names.
+
+use crate::dialect::Language;
+
+use super::{lexer, pcp_error};
 
 pub(super) mod calls;
 pub(super) mod characters;
 mod clauses;
+mod forms;
+mod marks;
 mod matchers;
 mod operands;
 mod units;
@@ -44,4 +50,33 @@ fn filled(template: &str, places: &[(char, &str)]) -> Option<String> {
 /// True if a template has this place.
 fn uses(template: &str, place: char) -> bool {
     template.chars().zip(template.chars().skip(1)).any(|pair| pair == ('$', place))
+}
+
+/// With what a text is understood.
+#[derive(Clone, Copy, PartialEq)]
+enum Understood {
+    Plainly,
+    WithExtensions,
+    Never,
+}
+
+/// Whether what is to be written is an expression, in the dialect of a language.
+fn understood(text: &str, language: Language) -> Understood {
+    let is_in =
+        |language: Language| pcp_error::find(text, &lexer::lex(text, language), language).is_ok();
+    let plain = Language { extensions: false, ..language };
+    match (is_in(plain), is_in(Language { extensions: true, ..language })) {
+        (true, _) => Understood::Plainly,
+        (false, true) => Understood::WithExtensions,
+        (false, false) => Understood::Never,
+    }
+}
+
+/// True for an expression, in a language.
+pub(super) fn is_understood(text: &str, language: Language) -> bool {
+    match understood(text, language) {
+        Understood::Plainly => true,
+        Understood::WithExtensions => language.extensions,
+        Understood::Never => false,
+    }
 }

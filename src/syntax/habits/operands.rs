@@ -3,6 +3,7 @@
 
 use crate::diag::{Code, Diagnostic};
 
+use super::super::habits;
 use super::super::lexical;
 use super::super::repair::Repair;
 use super::super::token::Token;
@@ -71,12 +72,16 @@ impl<'t> Repair<'_, 't> {
             && TYPES.contains(&name)
         {
             let span = self.span(index, index + 2);
-            let with_blank = self.origin.span(self.tokens[index].start, after.start);
-            self.report(
+            let error =
                 Diagnostic::error(Code::UnexpectedToken, span, "types are not converted by hand")
-                    .help("`/` always gives a double, and other types follow from the operands")
-                    .fix(with_blank, ""),
-            );
+                    .help("`/` always gives a double, and other types follow from the operands");
+            let start = self.tokens[index].start;
+            self.report(match after.token {
+                Token::Name(operand) if self.at(index + 4) != Some(Token::LeftParen) => {
+                    error.fix(self.origin.span(start, after.end), operand)
+                }
+                _ => error.fix(self.origin.span(start, after.start), ""),
+            });
             return index + 3;
         }
         self.push(Token::LeftParen, index, index);
@@ -85,6 +90,18 @@ impl<'t> Repair<'_, 't> {
 
     /// A text where an operand is due, which only another operand beside `==` makes right.
     pub(in crate::syntax) fn text(&mut self, index: usize, text: &'t str) -> usize {
+        if self.tokens.len() == 1
+            && !lexical::is_metric_name(text)
+            && habits::is_understood(text, self.language)
+        {
+            let span = self.span(index, index);
+            self.report(
+                Diagnostic::error(Code::UnexpectedToken, span, "an expression has no quotes")
+                    .help("leave them out")
+                    .fix(span, text),
+            );
+            return self.blot_out(index, index);
+        }
         let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
         let before = self.before();
         let is_argument = matches!(before, Some(Token::Comma | Token::Assign));

@@ -1,54 +1,47 @@
-//! Words that are operators or clauses in other languages: `and`, `if ... then`,
-//! `offset`, `IS NULL`.
+//! Words and marks that are operators or clauses in other languages: `and`,
+//! `if ... then`, `offset`, `IS NULL`, `a ?? b`.
 //!
-//! A clause is a row of a table: its words with the places between them, and what
-//! to write. A clause that is found is reported and stands for one operand from
-//! then on, so that nothing in it is reported twice.
+//! [`super::forms`] finds clauses. One that is found is reported and stands for one
+//! operand from then on, so that nothing in it is reported twice.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Language;
 
 use super::super::delimiters::Delimiters;
+use super::super::origin::Origin;
 use super::super::repair::Repair;
-use super::super::token::{Invalid, Token, TokenAt};
+use super::super::token::{Token, TokenAt};
 use super::characters::begins_operand;
 use super::clauses::{CLAUSES, Clause};
-use super::filled;
+use super::forms::{self, Found, Part};
+use super::marks::MARKS;
+use super::matchers::like;
+use super::{Understood, filled, understood};
 
 /// Operators that are words elsewhere.
 const OPERATORS: [(&str, &str, Token<'static>); 2] =
     [("and", "&&", Token::AndAnd), ("or", "||", Token::OrOr)];
 
-/// Most tokens that are looked at for one clause.
+/// Most tokens that are looked at for operators beside one.
 const MAX_RUN: usize = 1_000;
 
-/// A part of a clause.
-#[derive(Clone, Copy)]
-enum Part<'p> {
-    Word(&'p str),
-    Operand(char),
-    Run(char),
-    Group(char),
-}
-
-fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
-    form.split(' ').map(|word| {
-        let mut characters = word.chars();
-        match (characters.next(), characters.next()) {
-            (Some('%'), Some(place)) => Part::Operand(place),
-            (Some('$'), Some(place)) => Part::Run(place),
-            (Some('('), Some(place)) => Part::Group(place),
-            _ => Part::Word(word),
-        }
-    })
-}
-
-/// Where a clause was found, as indices of tokens.
-struct Found {
-    clause: &'static Clause,
-    first: usize,
-    last: usize,
-    word: usize,
-    places: Vec<(char, usize, usize)>,
+/// Reports what is written with marks that are none of ours, before anything is
+/// said of single characters; gives the tokens without.
+pub(in crate::syntax) fn marks<'t>(
+    text: &str,
+    tokens: &[TokenAt<'t>],
+    origin: &Origin,
+    language: Language,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<TokenAt<'t>>> {
+    if tokens.len() > super::MAX_TOKENS {
+        return None;
+    }
+    let delimiters = Delimiters::new(tokens);
+    let found = forms::find(text, tokens, &delimiters, MARKS, |_| true);
+    let clauses = Clauses { text, tokens, origin, language };
+    diagnostics.extend(found.iter().map(|one| clauses.diagnostic(one)));
+    (!found.is_empty()).then(|| forms::replaced(tokens, &found))
 }
 
 /// Reports the clauses of other languages and lets each stand as one operand,
@@ -57,83 +50,129 @@ pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
     if repair.tokens.len() > super::MAX_TOKENS {
         return;
     }
-    let mut found: Vec<Found> = Vec::new();
-    for index in 0..repair.tokens.len() {
-        let Token::Name(word) = repair.tokens[index].token else { continue };
-        let after = found.last().map_or(0, |one| one.last + 1);
-        let looked = Looked { tokens: &repair.tokens, delimiters: &repair.delimiters, after };
-        let is_of_word = |one: &&Clause| {
-            let first = parts(one.form).find_map(|part| match part {
-                Part::Word(word) => Some(word),
-                _ => None,
-            });
-            first.is_some_and(|first| first.eq_ignore_ascii_case(word))
-        };
-        // With extensions there are groups, of hosts.
-        let is_here = |one: &&Clause| !(repair.language.extensions && one.form.contains(" by "));
-        let mut rows = CLAUSES.iter().filter(is_of_word).filter(is_here);
-        found.extend(rows.find_map(|row| looked.matched(row, index)));
-    }
+    // With extensions there are groups, of hosts.
+    let is_here = |one: &Clause| !(repair.language.extensions && one.form.starts_with("%1 by "));
+    let found = forms::find(repair.text, &repair.tokens, &repair.delimiters, CLAUSES, is_here);
     if found.is_empty() {
         return;
     }
-    let mut tokens = Vec::with_capacity(repair.tokens.len());
-    let mut next = 0;
     for one in &found {
-        tokens.extend_from_slice(&repair.tokens[next..one.first]);
-        if !leaves_nothing(one.clause) {
-            let (start, end) = (repair.tokens[one.first].start, repair.tokens[one.last].end);
-            tokens.push(TokenAt { token: Token::Invalid(Invalid::Refused), start, end });
+        let Repair { text, tokens, origin, language, .. } = repair;
+        let clauses = Clauses { text, tokens, origin, language: *language };
+        let diagnostic = clauses.diagnostic(one);
+        // What is not taken over needs no report of its own.
+        for (place, first, last) in &one.places {
+            if !super::uses(one.clause.write, *place) {
+                repair.retract(*first, *last);
+            }
         }
-        next = one.last + 1;
-        report(repair, one);
+        repair.report(diagnostic);
     }
-    tokens.extend_from_slice(&repair.tokens[next..]);
+    let tokens = forms::replaced(&repair.tokens, &found);
     repair.set_tokens(tokens);
 }
 
-/// True for a clause that is no operand.
-fn leaves_nothing(clause: &Clause) -> bool {
-    clause.form.starts_with("on ") || clause.form.starts_with("ignoring ")
+/// What clauses were found in.
+struct Clauses<'c, 't> {
+    text: &'c str,
+    tokens: &'c [TokenAt<'t>],
+    origin: &'c Origin,
+    language: Language,
 }
 
-fn report(repair: &mut Repair<'_, '_>, found: &Found) {
-    let Found { clause, first, last, word, places } = found;
-    let at = repair.span(*word, *word);
-    let whole = repair.span(*first, *last);
-    let mut diagnostic = Diagnostic::error(Code::UnexpectedToken, at, clause.message);
-    let texts: Vec<(char, &str)> =
-        places.iter().map(|(place, first, last)| (*place, repair.slice(*first, *last))).collect();
-    let is_refused_call = |(place, first, last): &(char, usize, usize)| {
-        // An aggregate takes a name only.
-        *place == '2' && clause.write == "$1$2" && last - first != 2
-    };
-    diagnostic = diagnostic.help(clause.help);
-    if leaves_nothing(clause) {
-        diagnostic = diagnostic.guess(whole, "");
-    } else if !clause.write.is_empty()
-        && !places.iter().any(is_refused_call)
-        && let Some(text) = written(clause.write, &texts)
-    {
-        diagnostic = match clause.is_certain {
-            true => diagnostic.fix(whole, text),
-            false => diagnostic.guess(whole, text),
-        };
+impl Clauses<'_, '_> {
+    fn slice(&self, first: usize, last: usize) -> &str {
+        &self.text[self.tokens[first].start as usize..self.tokens[last].end as usize]
     }
-    // What is not taken over needs no report of its own.
-    for (place, first, last) in places {
-        if !super::uses(clause.write, *place) {
-            repair.retract(*first, *last);
+
+    fn diagnostic(&self, found: &Found) -> Diagnostic {
+        let Found { clause, first, last, word, places } = found;
+        let span = |first: usize, last: usize| {
+            self.origin.span(self.tokens[first].start, self.tokens[last].end)
+        };
+        let whole = span(*first, *last);
+        let message = clause.message.replace("$0", self.slice(word.0, word.1));
+        let diagnostic = Diagnostic::error(Code::UnexpectedToken, span(word.0, word.1), message);
+        if clause.leaves_nothing() {
+            return diagnostic.help(clause.help).guess(whole, "");
+        }
+        let is_refused_call = |(place, first, last): &(char, usize, usize)| {
+            // An aggregate takes a name only.
+            *place == '2' && clause.write == "$1$2" && last - first != 2
+        };
+        let texts = self.texts(clause, places);
+        let texts: Vec<(char, &str)> =
+            texts.iter().map(|(place, text)| (*place, text.as_str())).collect();
+        let text = match places.iter().any(is_refused_call) || clause.write.is_empty() {
+            true => None,
+            false => written(clause.write, &texts),
+        };
+        let Some(text) = text else { return diagnostic.help(clause.help) };
+        match understood(&text, self.language) {
+            Understood::WithExtensions if !self.language.extensions => {
+                diagnostic.help(format!("{}: `{text}`, with --extensions", clause.help))
+            }
+            Understood::Plainly | Understood::WithExtensions if clause.is_certain => {
+                diagnostic.help(clause.help).fix(whole, text)
+            }
+            _ => diagnostic.help(clause.help).guess(whole, text),
         }
     }
-    repair.report(diagnostic);
+
+    /// True for tokens in one pair of parentheses.
+    fn is_one_group(&self, first: usize, last: usize) -> bool {
+        if self.tokens[first].token != Token::LeftParen || last < first + 2 {
+            return false;
+        }
+        let delimiters = Delimiters::new(&self.tokens[first..=last]);
+        delimiters.pair(0).and_then(|pair| pair.close) == Some(last - first)
+    }
+
+    /// What stands in each place, and more that follows from it: in `L` the
+    /// pattern for what SQL compares with in `2`, in `R` the hundredth part of `1`, in
+    /// `B` a text without braces.
+    fn texts(&self, clause: &Clause, places: &[(char, usize, usize)]) -> Vec<(char, String)> {
+        let (form, template) = (clause.form, clause.write);
+        let mut texts = Vec::with_capacity(places.len() + 2);
+        for (place, first, last) in places {
+            let text = self.slice(*first, *last);
+            let is_quoted =
+                forms::parts(form).any(|part| matches!(part, Part::Quoted(one) if one == *place));
+            let text = match is_quoted {
+                true => text.get(1..text.len() - 1).unwrap_or_default(),
+                false => text,
+            };
+            // What the template puts into parentheses needs none of its own.
+            let text = match uses_alone(template, *place) && self.is_one_group(*first, *last) {
+                true => &text[1..text.len() - 1],
+                false => text,
+            };
+            if is_quoted {
+                texts.push(('B', text.replace(['{', '}'], "")));
+            }
+            if *place == '2' {
+                texts.extend(like(text).map(|pattern| ('L', pattern)));
+            }
+            if *place == '1'
+                && let Ok(number) = text.parse::<f64>()
+            {
+                texts.push(('R', (number / 100.0).to_string()));
+            }
+            texts.push((*place, text.to_owned()));
+        }
+        texts
+    }
 }
 
-/// A template filled in; of what stands in brackets there is one for each of a
-/// list.
+/// True for a template with this place alone in parentheses.
+fn uses_alone(template: &str, place: char) -> bool {
+    template.contains(&format!("(${place})"))
+}
+
+/// A template filled in; of what stands in braces there is one for each of a list.
 fn written(template: &str, texts: &[(char, &str)]) -> Option<String> {
-    let parts = template.split_once('[').and_then(|(before, rest)| {
-        let (each, after) = rest.split_once(']')?;
+    let parts = template.split_once('{').and_then(|(before, rest)| {
+        let (each, after) = rest.split_once('}')?;
         Some((before, each, after))
     });
     let Some((before, each, after)) = parts else { return filled(template, texts) };
@@ -152,180 +191,6 @@ fn written(template: &str, texts: &[(char, &str)]) -> Option<String> {
     let all: Option<Vec<String>> = list.split(',').map(of_one).collect();
     let all = all?.join(" || ");
     (all.len() <= super::MAX_REPEATED).then(|| format!("{before}{all}{after}"))
-}
-
-/// What a clause is looked for in.
-struct Looked<'l, 't> {
-    tokens: &'l [TokenAt<'t>],
-    delimiters: &'l Delimiters,
-    /// Before this token nothing is looked at.
-    after: usize,
-}
-
-impl Looked<'_, '_> {
-    /// The clause whose first word is the token at `word`.
-    fn matched(&self, clause: &'static Clause, word: usize) -> Option<Found> {
-        let form: Vec<Part<'_>> = parts(clause.form).collect();
-        let head = form.iter().position(|part| matches!(part, Part::Word(_)))?;
-        let mut places = Vec::new();
-        let first = match form[..head] {
-            [] => word,
-            [Part::Operand(place)] => {
-                let first = self.operand_before(word)?;
-                places.push((place, first, word - 1));
-                first
-            }
-            [Part::Run(place)] => {
-                let first = self.run_before(word)?;
-                places.push((place, first, word - 1));
-                first
-            }
-            _ => return None,
-        };
-        let mut index = word + 1;
-        for (at, part) in form.iter().enumerate().skip(head + 1) {
-            index = match *part {
-                Part::Word(wanted) => {
-                    if !self.is_word(index, wanted) {
-                        return None;
-                    }
-                    index + 1
-                }
-                Part::Operand(place) => {
-                    let last = self.operand(index)?;
-                    places.push((place, index, last));
-                    last + 1
-                }
-                Part::Group(place) => {
-                    let pair = self.delimiters.pair(index).filter(|pair| pair.open == index)?;
-                    let close = pair.close?;
-                    places.push((place, index, close));
-                    close + 1
-                }
-                Part::Run(place) => {
-                    if index == word + 1 && self.is_call_with_several(word) {
-                        return None;
-                    }
-                    let end = match form.get(at + 1) {
-                        Some(Part::Word(next)) => Some(*next),
-                        _ => None,
-                    };
-                    let last = self.run(index, end, self.word_at(word)?)?;
-                    places.push((place, index, last));
-                    last + 1
-                }
-            };
-        }
-        Some(Found { clause, first, last: index - 1, word, places })
-    }
-
-    /// True for `word(a, b)`, which is a call of something.
-    fn is_call_with_several(&self, word: usize) -> bool {
-        let pair = self.delimiters.pair(word + 1).filter(|pair| pair.open == word + 1);
-        pair.is_some_and(|pair| !pair.commas.is_empty())
-    }
-
-    fn word_at(&self, index: usize) -> Option<&str> {
-        match self.tokens.get(index)?.token {
-            Token::Name(word) => Some(word),
-            _ => None,
-        }
-    }
-
-    fn is_word(&self, index: usize, wanted: &str) -> bool {
-        self.word_at(index).is_some_and(|word| word.eq_ignore_ascii_case(wanted))
-    }
-
-    /// Last token of the operand that begins at a token.
-    fn operand(&self, index: usize) -> Option<usize> {
-        let token = self.tokens.get(index)?.token;
-        let close = |open: usize| {
-            self.delimiters.pair(open).filter(|pair| pair.open == open).and_then(|pair| pair.close)
-        };
-        let is_paren =
-            |index: usize| self.tokens.get(index).is_some_and(|at| at.token == Token::LeftParen);
-        let last = match token {
-            Token::LeftParen => close(index)?,
-            token if token.is_function() => close(index + 1)?,
-            Token::Name(_) if is_paren(index + 1) => close(index + 1)?,
-            Token::Name(_)
-            | Token::Integer(_)
-            | Token::Double(_)
-            | Token::Str(_)
-            | Token::Invalid(Invalid::Refused) => index,
-            _ => return None,
-        };
-        let next = self.tokens.get(last + 1).map(|at| at.token);
-        Some(last + usize::from(matches!(next, Some(Token::Instance(_)))))
-    }
-
-    /// First token of the operand that ends before a token.
-    fn operand_before(&self, end: usize) -> Option<usize> {
-        let mut last = end.checked_sub(1).filter(|last| *last >= self.after)?;
-        if matches!(self.tokens[last].token, Token::Instance(_)) {
-            last = last.checked_sub(1)?;
-        }
-        let first = match self.tokens[last].token {
-            Token::RightParen => {
-                let open = self.delimiters.pair(last)?.open;
-                let before = open.checked_sub(1).filter(|before| {
-                    let token = self.tokens[*before].token;
-                    token.is_function() || matches!(token, Token::Name(_))
-                });
-                before.unwrap_or(open)
-            }
-            Token::Name(_) | Token::Integer(_) | Token::Double(_) => last,
-            _ => return None,
-        };
-        (first >= self.after).then_some(first)
-    }
-
-    /// Last token before the word `end`, or before what ends the arguments or
-    /// parentheses around a token.
-    fn run(&self, start: usize, end: Option<&str>, own: &str) -> Option<usize> {
-        let mut index = start;
-        loop {
-            let is_end = match self.tokens.get(index).map(|at| at.token) {
-                None | Some(Token::RightParen | Token::Comma) => {
-                    if end.is_some() {
-                        return None;
-                    }
-                    true
-                }
-                Some(Token::Name(word)) => {
-                    if word.eq_ignore_ascii_case(own) {
-                        return None;
-                    }
-                    end.is_some_and(|end| word.eq_ignore_ascii_case(end))
-                }
-                _ => false,
-            };
-            if is_end {
-                return (index > start).then(|| index - 1);
-            }
-            if index - start > MAX_RUN {
-                return None;
-            }
-            index = match self.delimiters.pair(index) {
-                Some(pair) if pair.open == index => pair.close?,
-                _ => index,
-            } + 1;
-        }
-    }
-
-    /// First token behind what begins the arguments or parentheses around a token.
-    fn run_before(&self, end: usize) -> Option<usize> {
-        let mut first = end;
-        while first > self.after && end - first <= MAX_RUN {
-            let before = first - 1;
-            first = match self.tokens[before].token {
-                Token::LeftParen | Token::Comma => break,
-                Token::RightParen => self.delimiters.pair(before)?.open,
-                _ => before,
-            };
-        }
-        (first < end).then_some(first)
-    }
 }
 
 /// Handles a word that is an operator elsewhere, at `index`; gives the index to
@@ -383,14 +248,10 @@ mod tests {
     /// What is written has no place that the clause does not have.
     #[test]
     fn places_of_clauses() {
-        for clause in CLAUSES {
-            let known: Vec<char> = parts(clause.form)
-                .filter_map(|part| match part {
-                    Part::Word(_) => None,
-                    Part::Operand(place) | Part::Run(place) | Part::Group(place) => Some(place),
-                })
-                .collect();
-            let texts: Vec<(char, &str)> = known.iter().map(|place| (*place, "(x)")).collect();
+        for clause in CLAUSES.iter().chain(MARKS) {
+            let known = forms::parts(clause.form).filter_map(forms::Part::place);
+            let texts: Vec<(char, &str)> =
+                known.chain(['B', 'L', 'R']).map(|place| (place, "(x)")).collect();
             assert!(written(clause.write, &texts).is_some(), "{}", clause.form);
         }
     }

@@ -1,0 +1,133 @@
+//! Warns of names and instances that hardly are any, since the text is notation of
+//! other languages: `disk.dev.read[5m]`, `true`. With a source other checks tell.
+
+use std::cell::OnceCell;
+
+use super::Subject;
+use crate::check::names::value_elsewhere;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::Registered;
+use crate::syntax::ast::NodeKind;
+use crate::syntax::{WINDOWS, window};
+use crate::text::{SourceMap, Span};
+
+/// Longest call that is suggested, in bytes.
+const MAX_REPEATED: usize = 160;
+
+/// Looks at each expression of a selection without a source.
+pub fn notation_of_others(
+    selection: &[&Registered],
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) {
+    for one in selection {
+        let first = diagnostics.len();
+        let subject = OnceCell::new();
+        for (_, node) in one.expr.nodes() {
+            let found = match &node.kind {
+                NodeKind::Metric(name) => value_elsewhere(
+                    name,
+                    node.span,
+                    Diagnostic::warning(
+                        Code::UnknownMetric,
+                        node.span,
+                        format!("`{name}` would be the name of a metric"),
+                    ),
+                ),
+                NodeKind::Select { instance, operand } => {
+                    let subject = subject.get_or_init(|| Subject::new(&one.expr, None, sources));
+                    let message = format!("`{}` would be the name of an instance", instance.value);
+                    Selector {
+                        wanted: &instance.value,
+                        span: instance.span,
+                        whole: node.span,
+                        metric: subject.text(*operand),
+                        is_instance: &|_| true,
+                        otherwise: "several instances take `matchinst()`",
+                    }
+                    .told(&Diagnostic::warning(
+                        Code::NoSuchInstance,
+                        instance.span,
+                        message,
+                    ))
+                }
+                _ => None,
+            };
+            diagnostics.extend(found);
+        }
+        if one.is_named {
+            diagnostics.name_metric(first, &one.name);
+        }
+    }
+}
+
+/// What stands in brackets behind a metric.
+pub(super) struct Selector<'s> {
+    pub wanted: &'s str,
+    /// Where the brackets stand.
+    pub span: Span,
+    /// Where the metric stands, with its brackets.
+    pub whole: Span,
+    pub metric: &'s str,
+    /// True for what may be the name of an instance.
+    pub is_instance: &'s dyn Fn(&str) -> bool,
+    /// What to say where nothing can be written.
+    pub otherwise: &'s str,
+}
+
+impl Selector<'_> {
+    /// The diagnostic with what to say of something else than a name.
+    pub fn told(&self, diagnostic: &Diagnostic) -> Option<Diagnostic> {
+        let Selector { wanted, span, whole, metric, .. } = *self;
+        let because =
+            |fact: &str| Diagnostic { labels: Vec::new(), ..diagnostic.clone() }.label(span, fact);
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| wanted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
+        if let Some(inside) = quoted.filter(|inside| (self.is_instance)(inside)) {
+            let told = because("the quotes would belong to the name");
+            return Some(
+                told.help("names stand in brackets as they are").fix(span, format!("[{inside}]")),
+            );
+        }
+        if wanted.starts_with('$') && window(wanted).is_none() {
+            return Some(because("definitions have no variables").help(self.otherwise));
+        }
+        if window(wanted).is_some() {
+            let told = because("a window of time elsewhere; here an instance's name");
+            return Some(told.help(WINDOWS).guess(span, ""));
+        }
+        let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
+        let is_list = all.len() > 1 && all.iter().all(|name| (self.is_instance)(name));
+        let pattern = match (is_list, wanted.contains(['*', '?'])) {
+            (true, _) => {
+                let words = all.iter().map(|name| escaped(name.split(' ').next().unwrap_or(name)));
+                format!("^({})$", words.collect::<Vec<String>>().join("|"))
+            }
+            (_, true) => {
+                format!("^{}$", escaped(wanted).replace("\\\\*", ".*").replace("\\\\?", "."))
+            }
+            _ => return None,
+        };
+        let pattern = pattern.strip_suffix(".*$").unwrap_or(&pattern);
+        let call = format!("matchinst(/{pattern}/, {metric})");
+        let told = because("brackets choose one instance by its whole name");
+        if call.len() > MAX_REPEATED || wanted.contains('/') {
+            return Some(told.help("several are chosen with `matchinst()`"));
+        }
+        Some(told.help(format!("did you mean `{call}`?")).guess(whole, call))
+    }
+}
+
+/// A text as a pattern that matches it, as it is written between slashes.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        // One backslash is taken away before the pattern is read.
+        if !character.is_alphanumeric() && !"-_:@%, ".contains(character) {
+            out.push_str("\\\\");
+        }
+        out.push(character);
+    }
+    out
+}

@@ -1,0 +1,230 @@
+//! Lines that people write who come from other languages, where a definition is due:
+//! comments, assignments and settings of another form.
+//!
+//! Looks at lines that were refused only, and says what to write instead.
+
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic, Fix};
+use crate::dialect::Language;
+
+use super::config::span;
+use super::names::{is_space, name_mistake};
+use super::origin::Origin;
+use super::{lexer, pcp_error};
+
+/// Longest line that is looked at, in bytes.
+const MAX_LINE: usize = 400;
+
+/// What begins a comment elsewhere.
+const COMMENTS: [&str; 5] = ["//", "--", "/*", ";", "<!--"];
+
+/// What a line is, elsewhere.
+pub(super) struct LineHabit {
+    code: Code,
+    place: Range<usize>,
+    message: String,
+    help: String,
+    /// What to write, and whether nothing else can be meant.
+    edit: Option<(Range<usize>, String, bool)>,
+}
+
+impl LineHabit {
+    /// Puts this in the place of what was said of the line; libpcp's words stay.
+    pub fn tell(self, diagnostic: &mut Diagnostic, origin: &Origin) {
+        let LineHabit { code, place, message, help, edit } = self;
+        let fix = edit.map(|(range, text, is_certain)| Fix {
+            span: span(origin, &range),
+            text,
+            is_certain,
+        });
+        let told = Diagnostic::error(code, span(origin, &place), message).help(help);
+        let (metric, pcp) = (diagnostic.metric.take(), diagnostic.pcp.take());
+        *diagnostic = Diagnostic { metric, pcp, fix, ..told };
+    }
+}
+
+/// The habit behind a line that is no definition.
+pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
+    if text.len() > MAX_LINE {
+        return None;
+    }
+    let looked = Looked { text, language };
+    looked
+        .comment()
+        .or_else(|| looked.function())
+        .or_else(|| looked.arrow())
+        .or_else(|| looked.object())
+        .or_else(|| looked.list())
+        .or_else(|| looked.interval())
+        .or_else(|| looked.no_assignment())
+}
+
+struct Looked<'l> {
+    text: &'l str,
+    language: Language,
+}
+
+impl Looked<'_> {
+    fn is_expression(&self, text: &str) -> bool {
+        pcp_error::find(text, &lexer::lex(text, self.language), self.language).is_ok()
+    }
+
+    /// The line without blanks at its ends, and where it begins.
+    fn content(&self) -> (&str, usize) {
+        let start = self.text.len() - self.text.trim_start_matches(is_space).len();
+        (self.text.trim_matches(is_space), start)
+    }
+
+    fn habit(&self, place: Range<usize>, message: impl Into<String>, help: &str) -> LineHabit {
+        let (message, help) = (message.into(), help.to_owned());
+        LineHabit { code: Code::BadDefinitionLine, place, message, help, edit: None }
+    }
+
+    /// The whole line as a definition.
+    fn definition(&self, name: &str, expression: &str, message: &str) -> Option<LineHabit> {
+        let expression = expression.trim_matches(is_space);
+        if name_mistake(name).is_some() || !self.is_expression(expression) {
+            return None;
+        }
+        let (content, start) = self.content();
+        let whole = start..start + content.len();
+        let habit =
+            self.habit(whole.clone(), message, "a definition is written `name = expression`");
+        Some(LineHabit { edit: Some((whole, format!("{name} = {expression}"), true)), ..habit })
+    }
+
+    /// `// text`
+    fn comment(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let mark = COMMENTS.into_iter().find(|mark| content.starts_with(mark))?;
+        let place = start..start + mark.len();
+        let habit =
+            self.habit(place, format!("`{mark}` begins no comment"), "comments begin with `#`");
+        Some(LineHabit { edit: Some((0..start + mark.len(), "#".to_owned(), true)), ..habit })
+    }
+
+    /// `def x(): return a`
+    fn function(&self) -> Option<LineHabit> {
+        let (content, _) = self.content();
+        let rest =
+            ["def ", "function ", "fn "].into_iter().find_map(|word| content.strip_prefix(word))?;
+        let (name, rest) = rest.split_once('(')?;
+        let (_, body) = rest.split_once(')')?;
+        let body = body.trim_matches(|c: char| is_space(c) || ":{};".contains(c));
+        let body = body.strip_prefix("return").unwrap_or(body);
+        self.definition(name.trim_matches(is_space), body, "definitions are no functions")
+    }
+
+    /// `x <- a`
+    fn arrow(&self) -> Option<LineHabit> {
+        let (name, expression) = self.content().0.split_once("<-")?;
+        self.definition(
+            name.trim_matches(is_space),
+            expression,
+            "a definition has `=` behind its name",
+        )
+    }
+
+    /// `{"x": "a"}`
+    fn object(&self) -> Option<LineHabit> {
+        let inside = self.content().0.strip_prefix('{')?;
+        let inside = inside.trim_end_matches(',').strip_suffix('}')?;
+        let (name, expression) = inside.split_once(':')?;
+        let bare = |text: &'_ str| text.trim_matches(|c: char| is_space(c) || c == '"').to_owned();
+        self.definition(&bare(name), &bare(expression), "definitions are no JSON")
+    }
+
+    /// `- x = a`
+    fn list(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let rest = content.strip_prefix(['-', '*'])?;
+        let (name, expression) = rest.split_once('=')?;
+        let end = start + 1 + (rest.len() - rest.trim_start_matches(is_space).len());
+        if name_mistake(name.trim_matches(is_space)).is_some() || !self.is_expression(expression) {
+            return None;
+        }
+        let habit =
+            self.habit(start..start + 1, "a definition begins with its name", "leave the mark out");
+        Some(LineHabit { edit: Some((start..end, String::new(), true)), ..habit })
+    }
+
+    /// `delta = 5 sec;` of pmie
+    fn interval(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let (name, value) = content.split_once('=')?;
+        let value = value.trim_matches(|c: char| is_space(c) || c == ';');
+        let (number, unit) = value.split_once(is_space)?;
+        let is_interval = name.trim_matches(is_space) == "delta"
+            && number.parse::<f64>().is_ok()
+            && unit.chars().all(|c| c.is_ascii_alphabetic());
+        if !is_interval {
+            return None;
+        }
+        let whole = start..start + content.len();
+        let habit = self.habit(
+            whole.clone(),
+            "`delta` as an interval is pmie's",
+            "a tool has its own interval, as in `-t 5sec`; leave the line out",
+        );
+        Some(LineHabit {
+            code: Code::UnexpectedToken,
+            edit: Some((whole, String::new(), false)),
+            ..habit
+        })
+    }
+
+    /// `x rate(m)`
+    fn no_assignment(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        if content.contains('=') {
+            return None;
+        }
+        let (name, expression) = content.split_once(is_space)?;
+        let expression = expression.trim_start_matches(is_space);
+        let is_certain =
+            expression.contains('(') && expression.starts_with(|c: char| c.is_ascii_alphabetic());
+        if name_mistake(name).is_some() || !is_certain || !self.is_expression(expression) {
+            return None;
+        }
+        let end = start + name.len();
+        let habit = self.habit(
+            end..end + 1,
+            "there is no `=` in this line",
+            "it stands behind the definition's name",
+        );
+        Some(LineHabit { edit: Some((end..end, " =".to_owned(), true)), ..habit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn lines_of_other_languages() {
+        for (line, edited) in [
+            ("// text", Some("# text")),
+            ("  -- x = a", Some("# x = a")),
+            ("def x(): return a + 1", Some("x = a + 1")),
+            ("function x(m) { return a; }", Some("x = a")),
+            ("{\"x\": \"a\"}", Some("x = a")),
+            ("- x = a", Some("x = a")),
+            ("x <- a", Some("x = a")),
+            ("delta = 5 sec;", Some("")),
+            ("x rate(m)", Some("x = rate(m)")),
+            ("no definition at all", None),
+            ("two words", None),
+            ("x = a b", None),
+        ] {
+            let found = find(line, Dialect::Fixed.into()).map(|habit| {
+                let (range, text, _) = habit.edit.expect("an edit");
+                let mut edited = line.to_owned();
+                edited.replace_range(range, &text);
+                edited
+            });
+            assert_eq!(found.as_deref(), edited, "{line}");
+        }
+    }
+}
