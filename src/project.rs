@@ -3,11 +3,13 @@
 //! The file stands beside the definitions or in a directory above them. It says
 //! in which language they are, where metadata are that they are checked with, and
 //! which warnings matter. Every mistake in it is reported where it stands.
+//! [`Folders`] has the files of several folders, each read once.
 //!
 //! ```toml
 //! compat = "off"            # or "6.0", "7.2"
 //! extensions = false
 //! metadata = "fleet.json"   # as `pmderive deps --metadata` writes it
+//! fleet = ["racks.conf"]    # files of definitions over the fleet
 //!
 //! [lints]
 //! all = "warn"              # or "allow", "deny"
@@ -15,15 +17,17 @@
 //! PMD0316 = "deny"
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostics, Severity};
-use crate::dialect::Dialect;
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value};
+use crate::escape;
 use crate::syntax::ast::Spanned;
-use crate::syntax::{choices, nearest};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::syntax::{choices, nearest, read_bounded};
+use crate::text::{SourceId, SourceMap, Span, stray};
 
 /// What the file is called.
 pub const FILE_NAME: &str = "pmderive.toml";
@@ -51,6 +55,8 @@ pub struct Project {
     pub extensions: Option<bool>,
     /// The file of metadata to check them with, and where it is named.
     pub metadata: Option<Spanned<PathBuf>>,
+    /// Files whose definitions are over the fleet.
+    pub fleet: Vec<PathBuf>,
     /// What becomes of warnings; nothing if the file has no lints.
     pub lints: Option<Levels>,
 }
@@ -71,12 +77,18 @@ impl Levels {
     /// Takes out the warnings that are allowed, and makes errors of those that
     /// are denied.
     pub fn apply(&self, diagnostics: &mut Diagnostics) {
-        diagnostics
-            .retain(|one| one.severity == Severity::Error || self.of(one.code) != Level::Allow);
-        for one in diagnostics.since_mut(0) {
-            if self.of(one.code) == Level::Deny {
-                one.severity = Severity::Error;
-            }
+        apply_levels(|_, code| self.of(code), diagnostics);
+    }
+}
+
+/// Takes out the warnings that are allowed, and makes errors of those that are
+/// denied; `level` decides about warnings of a code in a text.
+pub fn apply_levels(level: impl Fn(SourceId, Code) -> Level, diagnostics: &mut Diagnostics) {
+    let of = |one: &Diagnostic| level(one.span.source, one.code);
+    diagnostics.retain(|one| one.severity == Severity::Error || of(one) != Level::Allow);
+    for one in diagnostics.since_mut(0) {
+        if of(one) == Level::Deny {
+            one.severity = Severity::Error;
         }
     }
 }
@@ -84,29 +96,106 @@ impl Levels {
 /// The file that belongs to a definition file or directory: beside it, or in the
 /// nearest directory above that has one.
 pub fn find(path: &Path) -> Option<PathBuf> {
-    // What is not there yet is going to be in its directory.
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let start = match path.is_dir() {
-        true => path,
-        false => parent.unwrap_or(Path::new(".")),
-    };
-    let start = start.canonicalize().ok()?;
+    let start = directory_of(path).canonicalize().ok()?;
     let mut candidates = start.ancestors().map(|directory| directory.join(FILE_NAME));
     candidates.find(|candidate| candidate.is_file())
 }
 
-/// What becomes of warnings about a file, as its folder has it; mistakes there are
-/// passed over.
-pub fn levels_of(path: &Path) -> Levels {
-    let Some(file) = find(path) else { return Levels::default() };
+impl Project {
+    /// The language of definitions for which options say this; options count first.
+    pub fn language(&self, options: Language) -> Language {
+        let dialect = match options.dialect {
+            Dialect::Fixed => self.dialect.unwrap_or_default(),
+            other => other,
+        };
+        Language { dialect, extensions: options.extensions || self.extensions == Some(true) }
+    }
+
+    /// True for a file whose definitions are over the fleet.
+    pub fn is_over_fleet(&self, file: &Path) -> bool {
+        !self.fleet.is_empty()
+            && file.canonicalize().is_ok_and(|file| {
+                self.fleet.iter().any(|one| one.canonicalize().is_ok_and(|one| one == file))
+            })
+    }
+}
+
+/// What the files of several folders say; each is read once.
+#[derive(Clone, Debug, Default)]
+pub struct Folders {
+    /// What each file says.
+    files: HashMap<PathBuf, Arc<Project>>,
+    /// Which of them belongs to the definition files of a directory.
+    directories: HashMap<PathBuf, Option<PathBuf>>,
+    /// Their texts.
+    pub sources: SourceMap,
+    /// What is wrong with them.
+    pub diagnostics: Diagnostics,
+}
+
+impl Folders {
+    /// Reads what belongs to a definition file or a directory.
+    pub fn read(&mut self, path: &Path) -> Option<Arc<Project>> {
+        let directory = directory_of(path);
+        let found = match self.directories.get(directory) {
+            Some(found) => found.clone(),
+            None => {
+                let found = find(directory);
+                self.directories.insert(directory.to_owned(), found.clone());
+                found
+            }
+        };
+        let file = found?;
+        if !self.files.contains_key(&file) {
+            let project = self.read_file(&file);
+            self.files.insert(file.clone(), Arc::new(project));
+        }
+        self.files.get(&file).cloned()
+    }
+
+    /// What belongs to a definition file, if it was read.
+    pub fn of(&self, path: &Path) -> Option<&Arc<Project>> {
+        self.files.get(self.directories.get(directory_of(path))?.as_ref()?)
+    }
+
+    /// The files that belong to folders, in no particular order.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &Project)> {
+        self.files.iter().map(|(path, project)| (&**path, &**project))
+    }
+
+    fn read_file(&mut self, path: &Path) -> Project {
+        let name = escape::path(path).into_owned();
+        let text = text_of(path);
+        let source = self.sources.add(&*name, text.as_deref().unwrap_or_default());
+        let directory = path.parent().unwrap_or(Path::new(""));
+        if let Err(reason) = text {
+            let message = format!("cannot read {name}: {reason}");
+            let place = Span::new(source, 0, 0);
+            self.diagnostics.push(Diagnostic::error(Code::BadConfigFile, place, message));
+        }
+        read(source, directory, &self.sources, &mut self.diagnostics)
+    }
+}
+
+/// The directory whose settings count for a path.
+fn directory_of(path: &Path) -> &Path {
+    match path.is_dir() {
+        true => path,
+        // What is not there yet is going to be in its directory.
+        false => {
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        }
+    }
+}
+
+/// The text of a file, or why it cannot be read.
+fn text_of(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let is_small = file.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
-    let Ok(text) = is_small.then(|| std::fs::read_to_string(&file)).transpose() else {
-        return Levels::default();
-    };
-    let mut sources = SourceMap::default();
-    let source = sources.add(FILE_NAME, text.unwrap_or_default());
-    let project = read(source, Path::new(""), &sources, &mut Diagnostics::default());
-    project.lints.unwrap_or_default()
+    match is_small {
+        true => Ok(stray::decoded(&read_bounded(file)?).into_owned()),
+        false => Err(format!("larger than {MAX_BYTES} bytes")),
+    }
 }
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
@@ -120,7 +209,7 @@ pub fn read(
     let text = sources.get(source).text.clone();
     let (mut document, table) = Document::parse(Code::BadConfigFile, source, &text, diagnostics);
     let Some(table) = table else { return Project::default() };
-    document.only(&table, &["compat", "extensions", "metadata", "lints"]);
+    document.only(&table, &["compat", "extensions", "metadata", "fleet", "lints"]);
     let mut project = Project::default();
     if let Some(value) = table.get("compat") {
         let dialects =
@@ -130,6 +219,10 @@ pub fn read(
     project.extensions = table.get("extensions").and_then(|value| document.boolean(value));
     if let Some((path, span)) = table.get("metadata").and_then(|value| document.string(value)) {
         project.metadata = Some(Spanned { value: directory.join(path), span });
+    }
+    for file in table.get("fleet").map_or(&[][..], |value| document.array(value)) {
+        let path = document.string(file).map(|(path, _)| directory.join(path));
+        project.fleet.extend(path);
     }
     if let Some(lints) = table.get("lints").and_then(|value| document.table(value)) {
         project.lints = Some(levels(&mut document, lints));
@@ -167,7 +260,7 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
 }
 
 /// True for codes of which there are warnings.
-fn is_warning(code: Code) -> bool {
+pub(crate) fn is_warning(code: Code) -> bool {
     matches!(code, Code::HiddenByMetric | Code::NoSuchInstance)
         || (300..400).contains(&code.number())
 }

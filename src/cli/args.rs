@@ -15,6 +15,7 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use crate::dialect::{Dialect, Language};
+use crate::project::Folders;
 use crate::report::findings::{Report, to_github, to_junit, to_sarif};
 use crate::size::size;
 
@@ -70,10 +71,16 @@ pub struct DefinitionArguments {
     /// Their language.
     #[command(flatten)]
     pub language: LanguageArguments,
+    /// What the folders of the files say, once it was read.
+    #[arg(skip)]
+    pub folders: Folders,
+    /// Whether options allow extensions in all files, once that is known.
+    #[arg(skip)]
+    pub are_extensions_given: Option<bool>,
 }
 
 /// The language of definitions.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct LanguageArguments {
     /// Answer as this version of libpcp does, mistakes included [default: off].
     #[arg(long, value_enum, value_name = "VERSION")]

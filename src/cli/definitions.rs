@@ -69,7 +69,9 @@ impl Definitions {
             for file in files {
                 texts.extend(definitions.read_own(|registry, sources, diagnostics| {
                     for text in load_file(file, sources, diagnostics) {
-                        registry.add_text(text, sources, diagnostics);
+                        let name = &sources.get(text).name;
+                        let Some(extensions) = arguments.extensions_in(name) else { continue };
+                        registry.add_text_with(text, extensions, sources, diagnostics);
                     }
                 }));
             }
@@ -106,7 +108,8 @@ impl Definitions {
         }
         for paths in &arguments.configs {
             definitions.read_own(|registry, sources, diagnostics| {
-                registry.load(paths, sources, diagnostics);
+                let extensions = |name: &str| arguments.extensions_in(name);
+                registry.load_with(paths, sources, diagnostics, extensions);
             });
         }
         more(&mut definitions);

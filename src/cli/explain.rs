@@ -86,6 +86,19 @@ pub enum ExplainFormat {
 }
 
 impl ExplainArguments {
+    /// Reads what the folders of the definitions say, unless codes are explained.
+    pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
+        if self.code.is_some() || matches!(named_codes(&self.metrics), Ok(Some(_)) | Err(_)) {
+            return Ok(());
+        }
+        let over_fleet = self.definitions.settle(&[], messages)?;
+        #[cfg(feature = "fleet")]
+        self.fleet.fleet.extend(over_fleet);
+        #[cfg(not(feature = "fleet"))]
+        drop(over_fleet);
+        Ok(())
+    }
+
     /// True if there is nothing to explain.
     fn is_empty(&self) -> bool {
         #[cfg(feature = "fleet")]

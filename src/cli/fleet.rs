@@ -47,7 +47,10 @@ impl FleetArguments {
     /// Definitions of hosts with the extensions that definitions of a fleet have.
     pub fn definitions(&self, arguments: &DefinitionArguments) -> DefinitionArguments {
         let mut arguments = arguments.clone();
-        arguments.language.extensions |= self.is_given();
+        if self.is_given() {
+            arguments.language.extensions = true;
+            arguments.are_extensions_given = Some(true);
+        }
         arguments
     }
 

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use similar::TextDiff;
 
-use crate::diag::Severity;
+use crate::dialect::{Dialect, Language};
 use crate::escape;
 use crate::format::format_definitions;
+use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::report::json::write_object;
 use crate::syntax::{
@@ -63,20 +64,32 @@ enum Input {
 }
 
 /// Runs the command.
-pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let mut outcome = Outcome::Good;
     let mut report = Report::default();
+    let mut folders = Folders::default();
     for path in &arguments.files {
-        for input in inputs(path) {
+        for input in inputs(path, arguments.language.chosen().dialect) {
             let done = input.and_then(|input| {
                 let text = input.read()?;
                 Ok((input, text))
             });
             outcome = outcome.max(match done {
-                Ok((input, text)) => format(&input, &text, arguments, &mut report, messages)?,
-                Err(unreadable) => {
-                    let Unreadable { path, reason } = unreadable;
-                    messages.error(&format_args!("cannot read {}: {reason}", escape::path(&path)));
+                Ok((input, text)) => {
+                    let language = &arguments.language;
+                    let language = language.of_file(input.path(), &mut folders, messages)?;
+                    format(&input, &text, language, arguments, &mut report, messages)?
+                }
+                Err(Unreadable { path, reason }) => {
+                    let name = escape::path(&path).into_owned();
+                    let message = format!("cannot read {name}: {reason}");
+                    match arguments.format {
+                        FindingsFormat::Text => messages.error(&message),
+                        _ => {
+                            let finding = Finding::of_file("unreadable", &name, message);
+                            report.findings.push(finding);
+                        }
+                    }
                     Outcome::Mistake
                 }
             });
@@ -104,13 +117,6 @@ fn write_json(out: &mut String, finding: &Finding) {
     out.push('\n');
 }
 
-/// What is wrong with a file as a whole, from a line on.
-fn finding(kind: &str, file: &str, line: usize, message: String) -> Finding {
-    let start = Position { line, column: 1 };
-    let (kind, file) = (kind.to_owned(), file.to_owned());
-    Finding { kind, severity: Severity::Error, message, file, start, end: start, edit: None }
-}
-
 /// The first line in which texts differ.
 fn first_difference(one: &str, other: &str) -> usize {
     let same = one.lines().zip(other.lines()).take_while(|(one, other)| one == other).count();
@@ -118,14 +124,25 @@ fn first_difference(one: &str, other: &str) -> usize {
 }
 
 /// What an argument stands for.
-fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
+fn inputs(path: &Path, dialect: Dialect) -> Vec<Result<Input, Unreadable>> {
     if path == Path::new("-") {
         return vec![Ok(Input::StandardInput)];
     }
-    definition_files(path).into_iter().map(|file| file.map(Input::File)).collect()
+    definition_files(path, dialect != Dialect::Fixed)
+        .into_iter()
+        .map(|file| file.map(Input::File))
+        .collect()
 }
 
 impl Input {
+    /// Whose folder counts.
+    fn path(&self) -> &Path {
+        match self {
+            Input::StandardInput => Path::new("."),
+            Input::File(path) => path,
+        }
+    }
+
     fn name(&self) -> String {
         match self {
             Input::StandardInput => STANDARD_INPUT.to_owned(),
@@ -152,11 +169,12 @@ impl Input {
 fn format(
     input: &Input,
     text: &str,
+    language: Language,
     arguments: &FmtArguments,
     report: &mut Report,
     messages: &Messages,
 ) -> Result<Outcome, Stop> {
-    let formatted = format_definitions(text, arguments.language.chosen());
+    let formatted = format_definitions(text, language);
     let name = input.name();
     let mut outcome = Outcome::Good;
     if formatted.mistakes > 0 {
@@ -166,7 +184,7 @@ fn format(
         let message = format!("{count} {lines} and stayed as before; `pmderive check` shows more");
         match arguments.format {
             FindingsFormat::Text => messages.error(&format_args!("{name}: {message}")),
-            _ => report.findings.push(finding("mistakes", &name, 1, message)),
+            _ => report.findings.push(Finding::of_file("mistakes", &name, message)),
         }
         outcome = Outcome::Mistake;
     }
@@ -179,7 +197,9 @@ fn format(
         if arguments.format != FindingsFormat::Text {
             let line = first_difference(text, &formatted.text);
             let message = "not in its usual form; `pmderive fmt` brings it there".to_owned();
-            report.findings.push(finding("format", &name, line, message));
+            let start = Position { line, column: 1 };
+            let finding = Finding::of_file("format", &name, message);
+            report.findings.push(Finding { start, end: start, ..finding });
             return Ok(outcome.max(Outcome::Failed));
         }
         let diff = TextDiff::from_lines(text, &formatted.text);

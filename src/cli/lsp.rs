@@ -1,15 +1,20 @@
 //! `pmderive lsp`: serves an editor over standard input and output.
 //! [`crate::lsp`] is the server; this chooses its source and language.
 
+use std::time::Duration;
+
 use clap::Args;
-use lsp_server::Connection;
 use pmderive_runtime::source::SourceError;
 
 use super::args::{LanguageArguments, MetadataArguments, SourceArguments};
 use super::messages::Messages;
+use super::terminal::protocol_output;
 use super::{Outcome, Stop};
-use crate::lsp::{Opener, Options, Source, serve};
+use crate::lsp::{Opener, Options, Source, connect, serve};
 use crate::metadata::RecordedMetadata;
+
+/// How long mistakes that the text alone tells wait for those that the source tells.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -37,15 +42,14 @@ pub struct LspArguments {
 /// Runs the command.
 pub fn run(arguments: &LspArguments) -> Result<Outcome, Stop> {
     let language = arguments.language.chosen();
-    let (connection, threads) = Connection::stdio();
-    let options = Options { language, opener: opener(arguments) };
-    let served = serve(&connection, options);
+    let (connection, streams) = connect(std::io::stdin(), protocol_output())?;
+    let options = Options { language, opener: opener(arguments), grace: GRACE };
+    // A client that is not understood may keep the input open for ever.
+    serve(&connection, options).map_err(|error| Stop::Usage(error.to_string()))?;
     // The writing thread ends when nobody has the connection any more.
     drop(connection);
     // A thread that waits for a source that hangs does not keep the process.
-    let read = threads.join();
-    served.map_err(|error| Stop::Usage(error.to_string()))?;
-    read.map_err(|error| Stop::Usage(no_client(&error)))?;
+    streams.join().map_err(|error| Stop::Usage(no_client(&error)))?;
     Ok(Outcome::Good)
 }
 

@@ -30,6 +30,7 @@ mod export;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod fmt;
+mod folders;
 mod help;
 mod lines;
 #[cfg(feature = "lsp")]
@@ -275,7 +276,7 @@ pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
 pub fn main() -> ExitCode {
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
-    let arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
+    let mut arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome.into(),
     };
@@ -283,28 +284,8 @@ pub fn main() -> ExitCode {
     messages.set_colour(arguments.color);
     messages.set_quiet(arguments.quiet);
     messages.set_raw(arguments.command.is_raw());
-    let outcome = match &arguments.command {
-        Command::Eval(arguments) => eval::run(arguments, &mut messages),
-        Command::Export(arguments) => export::run(arguments, &mut messages),
-        Command::Check(arguments) => check::run(arguments, &mut messages),
-        Command::Explain(arguments) => explain::run(arguments, &mut messages),
-        Command::Fmt(arguments) => fmt::run(arguments, &messages),
-        Command::Test(arguments) => test::run(arguments, &mut messages),
-        Command::Deps(arguments) => deps::run(arguments, &mut messages),
-        Command::Info(arguments) => pcp::info::run(arguments, &mut messages),
-        Command::Val(arguments) => pcp::val::run(arguments, &mut messages),
-        Command::Probe(arguments) => pcp::probe::run(arguments, &mut messages),
-        Command::Record(arguments) => record::run(arguments, &mut messages),
-        Command::Archive(arguments) => archive::run(arguments, &mut messages),
-        #[cfg(feature = "fleet")]
-        Command::Serve(arguments) => serve::run(arguments, &mut messages),
-        Command::Help(arguments) => help::run(arguments, &messages),
-        Command::Completions(arguments) => completions::run(arguments, &messages),
-        Command::Man(arguments) => man::run(arguments, &messages),
-        #[cfg(feature = "lsp")]
-        Command::Lsp(arguments) => lsp::run(arguments),
-        Command::Replay(arguments) => replay::run(arguments),
-    };
+    let settled = arguments.command.settle(&mut messages);
+    let outcome = settled.and_then(|()| arguments.command.run(&mut messages));
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
@@ -328,6 +309,49 @@ pub fn main() -> ExitCode {
 }
 
 impl Command {
+    /// Reads what the folders of definition files say.
+    fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
+        match self {
+            Command::Eval(arguments) => arguments.what.definitions.settle(&[], messages).map(drop),
+            Command::Export(arguments) => {
+                arguments.what.definitions.settle(&[], messages).map(drop)
+            }
+            Command::Record(arguments) => arguments.definitions.settle(&[], messages).map(drop),
+            Command::Deps(arguments) => {
+                let files = arguments.positional.files();
+                arguments.definitions.settle(&files, messages).map(drop)
+            }
+            Command::Check(arguments) => arguments.settle(messages),
+            Command::Explain(arguments) => arguments.settle(messages),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self, messages: &mut Messages) -> Result<Outcome, Stop> {
+        match self {
+            Command::Eval(arguments) => eval::run(arguments, messages),
+            Command::Export(arguments) => export::run(arguments, messages),
+            Command::Check(arguments) => check::run(arguments, messages),
+            Command::Explain(arguments) => explain::run(arguments, messages),
+            Command::Fmt(arguments) => fmt::run(arguments, messages),
+            Command::Test(arguments) => test::run(arguments, messages),
+            Command::Deps(arguments) => deps::run(arguments, messages),
+            Command::Info(arguments) => pcp::info::run(arguments, messages),
+            Command::Val(arguments) => pcp::val::run(arguments, messages),
+            Command::Probe(arguments) => pcp::probe::run(arguments, messages),
+            Command::Record(arguments) => record::run(arguments, messages),
+            Command::Archive(arguments) => archive::run(arguments, messages),
+            #[cfg(feature = "fleet")]
+            Command::Serve(arguments) => serve::run(arguments, messages),
+            Command::Help(arguments) => help::run(arguments, messages),
+            Command::Completions(arguments) => completions::run(arguments, messages),
+            Command::Man(arguments) => man::run(arguments, messages),
+            #[cfg(feature = "lsp")]
+            Command::Lsp(arguments) => lsp::run(arguments),
+            Command::Replay(arguments) => replay::run(arguments),
+        }
+    }
+
     /// What a failure comes to, of which PCP's tools know one kind.
     fn failed_with(&self, outcome: Outcome) -> Outcome {
         match self {

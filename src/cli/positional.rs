@@ -34,9 +34,9 @@ impl PositionalArguments {
         self.expressions.is_empty() && self.arguments.is_empty()
     }
 
-    /// The first argument that looks like a file.
-    pub fn first_file(&self) -> Option<&str> {
-        self.arguments.iter().map(String::as_str).find(|argument| is_file(argument))
+    /// The arguments that look like files.
+    pub fn files(&self) -> Vec<&str> {
+        self.arguments.iter().map(String::as_str).filter(|argument| is_file(argument)).collect()
     }
 
     /// The files, and the names and expressions. An argument that `defines`

@@ -218,6 +218,12 @@ fn table(text: &[u8], is_quoted: &mut bool) -> String {
     out
 }
 
+/// Standard output for messages of a protocol, which no terminal shows.
+#[cfg(feature = "lsp")]
+pub fn protocol_output() -> impl Write + Send + 'static {
+    io::stdout()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::Backend;
 use crate::escape;
+use crate::project::Folders;
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
 use crate::text::SourceMap;
@@ -19,7 +20,7 @@ use crate::unit_test::{
     Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests, run_with_coverage,
 };
 
-use super::args::FindingsFormat;
+use super::args::{FindingsFormat, LanguageArguments};
 use super::messages::{Messages, counted};
 use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
@@ -114,11 +115,25 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
     let (mut passed, mut failed) = (0, 0);
     let mut findings = FindingsReport::default();
     let mut covered = [(0, 0); 2];
+    let (mut folders, no_options) = (Folders::default(), LanguageArguments::default());
     for path in &arguments.files {
         let bytes = match read_file(path) {
             Ok(text) => text,
             Err(reason) => {
-                messages.error(&format_args!("cannot read {}: {reason}", escape::path(&path)));
+                let name = escape::path(&path).into_owned();
+                let message = format!("cannot read {name}: {reason}");
+                match arguments.format {
+                    FindingsFormat::Text => messages.error(&message),
+                    format => {
+                        let finding = Finding::of_file("unreadable", &name, message);
+                        if format == FindingsFormat::Json {
+                            let mut out = String::new();
+                            write_unreadable(&mut out, &finding);
+                            messages.output(purpose).print(&out)?;
+                        }
+                        findings.findings.push(finding);
+                    }
+                }
                 outcome = outcome.max(Outcome::Mistake);
                 continue;
             }
@@ -128,7 +143,8 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         let source = sources.add(&*name, bytes);
         let mut diagnostics = Diagnostics::default();
         let directory = path.parent().unwrap_or(Path::new(""));
-        let file = read(source, directory, &sources, &mut diagnostics);
+        let usual = no_options.of_file(path, &mut folders, messages)?;
+        let file = read(source, directory, usual, &sources, &mut diagnostics);
         let (mut reports, mut coverage) = (Vec::new(), None);
         if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
             let backends = arguments.backend.backends();
@@ -216,6 +232,16 @@ fn uncovered(one: &Covered, sources: &SourceMap) -> Finding {
     // Only its place and words matter.
     let diagnostic = Diagnostic::warning(Code::BadTestFile, one.span, message);
     Finding { kind: "coverage".to_owned(), ..Finding::of(&diagnostic, sources) }
+}
+
+/// A file that cannot be read, as an object on one line.
+fn write_unreadable(out: &mut String, finding: &Finding) {
+    write_object(out, |object| {
+        object.text("kind", &finding.kind);
+        object.text("file", &finding.file);
+        object.text("message", &finding.message);
+    });
+    out.push('\n');
 }
 
 fn write_uncovered(out: &mut String, one: &Covered, sources: &SourceMap) {

@@ -189,7 +189,9 @@ fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
         // A question has named the edit already.
-        let says_more = !help.ends_with('?') && !help.contains(shown);
+        let is_told = help.ends_with('?') || help.contains(shown);
+        // An edit of lines is told by the help.
+        let says_more = !is_told && !shown.contains('\n');
         return Some(match shown.len() <= MAX_SHOWN_FIX && says_more {
             true => format!("{help}; write `{shown}`"),
             false => help.clone(),

@@ -1,38 +1,70 @@
 //! What one open text says by itself: its definitions, the names in them, and
 //! what is wrong with the texts. No source of metrics is asked here.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lsp_types::Uri;
+use serde_json::Value;
 
-use super::files::{OpenTexts, beside, path_of, uri_of};
+use super::files::{OpenTexts, path_of, uri_of};
 use super::positions::{Encoding, LineIndex};
+use super::settings::Settings;
+use super::tree::{Other, Tree, described};
 use crate::bind::references;
 use crate::diag::Diagnostics;
-use crate::dialect::Language;
 use crate::engine::{Registered, Registry};
+use crate::syntax::ast::NodeKind;
 use crate::text::{SourceId, SourceMap, Span};
 
-/// A text at a moment, with the definitions of the files beside it.
+/// A text at a moment, with the definitions of the other files of its project.
 #[derive(Debug)]
 pub struct Analysis {
     /// The text.
     pub uri: Uri,
     /// The editor's number of the text's state.
     pub version: i32,
+    /// What its folder says.
+    pub settings: Settings,
     /// The texts that spans point into.
     pub sources: SourceMap,
     /// The text among them.
     pub own: SourceId,
     /// The lines of the text.
     pub lines: LineIndex,
-    /// The text's definitions, and those of the files beside it that have other names.
+    /// The text's definitions, and those of other files that have other names.
     pub registry: Registry,
     /// What is wrong with the text.
     pub diagnostics: Diagnostics,
-    /// The files beside it.
-    pub others: Vec<(SourceId, PathBuf)>,
+    /// The other files.
+    pub others: Vec<Other>,
+    /// What is over the fleet, if the text's definitions are.
+    #[cfg(feature = "fleet")]
+    pub over_fleet: Option<OverFleet>,
+    /// The names in lines of help texts.
+    described: Vec<(Box<str>, Span)>,
+    /// Answers that need all of the text, once somebody asked.
+    pub answers: Answers,
+}
+
+/// Answers that need all of a text. They are computed once.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// The outline.
+    pub symbols: OnceLock<Value>,
+    /// What each word is.
+    pub tokens: OnceLock<Value>,
+    /// The edit that brings the text into its usual form.
+    pub format: OnceLock<Value>,
+}
+
+/// Definitions over the fleet beside those of its hosts.
+#[cfg(feature = "fleet")]
+#[derive(Debug)]
+pub struct OverFleet {
+    /// The text's definitions.
+    pub definitions: Arc<crate::fleet::aggregates::Definitions>,
+    /// Those of hosts.
+    pub hosts: Registry,
 }
 
 /// A place where a name is written.
@@ -44,41 +76,60 @@ pub struct Mention {
     pub is_definition: bool,
 }
 
+/// The other files of a project; none for a text that is no file.
+pub type Others<'t> = (&'t mut Tree, &'t [std::path::PathBuf]);
+
 impl Analysis {
-    /// Reads a text that is open, and the definition files beside it.
+    /// Reads a text that is open, and the other definition files of its project.
     pub fn new(
         uri: &Uri,
         open: &OpenTexts,
-        language: Language,
+        settings: Settings,
+        (tree, folders): Others<'_>,
         encoding: Encoding,
     ) -> Option<Analysis> {
         let opened = open.get(uri)?;
         let mut sources = SourceMap::default();
-        let mut registry = Registry::new(language);
+        let mut registry = Registry::new(settings.language);
         let mut diagnostics = Diagnostics::default();
         let path = path_of(uri);
         let name = path.as_deref().map_or(uri.as_str().into(), |path| path.to_string_lossy());
         let own = sources.add(&*name, Arc::clone(&opened.text));
         registry.add_text(own, &sources, &mut diagnostics);
-        let mut others = Vec::new();
-        for file in path.as_deref().map(beside).unwrap_or_default() {
-            let Some(text) = open.read(&file) else { continue };
-            let id = sources.add(&*file.to_string_lossy(), text);
-            // What is wrong there is shown where it is opened; names that both
-            // define are this text's.
-            registry.add_text(id, &sources, &mut Diagnostics::default());
-            others.push((id, file));
+        let others = path.as_deref().map(|path| {
+            let others = tree.others(path, folders, &settings, open, encoding);
+            (others, settings.is_over_fleet(path))
+        });
+        let (others, is_over_fleet) = others.unwrap_or_default();
+        for other in &others {
+            sources.insert(other.parsed.id, other.parsed.text.clone());
+        }
+        #[cfg(feature = "fleet")]
+        let over_fleet = is_over_fleet.then(|| {
+            let hosts = hosts(&others, settings.language);
+            OverFleet::read(&registry, hosts, &mut diagnostics)
+        });
+        // What is wrong there is shown where it is opened; names that both define
+        // are this text's. Definitions of hosts cannot take those over the fleet.
+        for other in others.iter().filter(|other| is_over_fleet || !other.is_over_fleet) {
+            registry.adopt(&other.parsed.registry);
         }
         let lines = LineIndex::new(&opened.text, encoding);
+        let described = described(own, &opened.text, settings.language);
         Some(Analysis {
             uri: uri.clone(),
             version: opened.version,
+            settings,
             sources,
             own,
             lines,
             registry,
             diagnostics,
             others,
+            #[cfg(feature = "fleet")]
+            over_fleet,
+            described,
+            answers: Answers::default(),
         })
     }
 
@@ -103,6 +154,10 @@ impl Analysis {
     /// The name of a metric at an offset of the text, and where it is written.
     pub fn name_at(&self, offset: usize) -> Option<(&str, Span)> {
         let is_at = |span: Span| (span.start as usize..=span.end as usize).contains(&offset);
+        let described = self.described.iter().find(|(_, span)| is_at(*span));
+        if let Some((name, span)) = described {
+            return Some((name, *span));
+        }
         let definition = self.definition_at(offset)?;
         if is_at(definition.name_span) {
             return Some((&definition.name, definition.name_span));
@@ -111,44 +166,100 @@ impl Analysis {
         Some((found.name, found.span))
     }
 
-    /// Where a name is written in the text and the files beside it, in the order
-    /// of the registry.
+    /// Where a name is written in the text and the other files, one file after the
+    /// other.
     pub fn mentions(&self, name: &str) -> Vec<Mention> {
         let mut found = Vec::new();
-        for one in self.registry.definitions() {
-            if &*one.name == name {
-                found.push(Mention { span: one.name_span, is_definition: true });
+        add_mentions(name, self.definitions(), &self.described, &mut found);
+        for Other { parsed, .. } in &self.others {
+            // Most files have nothing to do with it.
+            if parsed.text.text.contains(name) {
+                let definitions = parsed.registry.definitions().iter();
+                add_mentions(name, definitions, &parsed.described, &mut found);
             }
-            let same = references(&one.expr).filter(|one| one.name == name);
-            found.extend(same.map(|one| Mention { span: one.span, is_definition: false }));
         }
         found
     }
 
-    /// The file of a text of [`Analysis::sources`].
-    pub fn uri_of(&self, source: SourceId) -> Option<Uri> {
-        if source == self.own {
-            return Some(self.uri.clone());
-        }
-        let (_, path) = self.others.iter().find(|(id, _)| *id == source)?;
-        uri_of(path)
+    /// The other file with a text of [`Analysis::sources`].
+    fn other(&self, source: SourceId) -> Option<&Other> {
+        self.others.iter().find(|other| other.parsed.id == source)
     }
 
     /// The place of a span, of whichever text it is.
     pub fn location(&self, span: Span) -> Option<lsp_types::Location> {
-        let text = &self.sources.get(span.source).text;
+        if span.source == self.own {
+            return Some(lsp_types::Location { uri: self.uri.clone(), range: self.range(span) });
+        }
+        let Other { path, parsed, .. } = self.other(span.source)?;
         let bytes = span.start as usize..span.end as usize;
-        let range = match span.source == self.own {
-            true => self.lines.range(text, bytes),
-            false => LineIndex::new(text, self.lines.encoding()).range(text, bytes),
-        };
-        Some(lsp_types::Location { uri: self.uri_of(span.source)?, range })
+        let range = parsed.lines.range(&parsed.text.text, bytes);
+        Some(lsp_types::Location { uri: uri_of(path)?, range })
+    }
+
+    /// Names of labels by which definitions of the project take hosts together.
+    pub fn labels(&self) -> Vec<String> {
+        let mut labels: Vec<String> = Vec::new();
+        let others = self.others.iter().flat_map(|other| other.parsed.registry.definitions());
+        for one in self.definitions().chain(others) {
+            for (_, node) in one.expr.nodes() {
+                if let NodeKind::Grouped { labels: of_node, .. } = &node.kind {
+                    labels.extend(of_node.iter().map(|label| label.value.to_string()));
+                }
+            }
+        }
+        labels.extend(["instance", "job"].map(str::to_owned));
+        labels.sort_unstable();
+        labels.dedup();
+        labels
     }
 
     /// The range of a span of the text itself.
     pub fn range(&self, span: Span) -> lsp_types::Range {
         self.lines.range(self.text(), span.start as usize..span.end as usize)
     }
+}
+
+/// The places of a name in one file, in their order.
+fn add_mentions<'d>(
+    name: &str,
+    definitions: impl Iterator<Item = &'d Arc<Registered>>,
+    described: &[(Box<str>, Span)],
+    found: &mut Vec<Mention>,
+) {
+    let first = found.len();
+    for one in definitions {
+        if &*one.name == name {
+            found.push(Mention { span: one.name_span, is_definition: true });
+        }
+        let same = references(&one.expr).filter(|one| one.name == name);
+        found.extend(same.map(|one| Mention { span: one.span, is_definition: false }));
+    }
+    let described = described.iter().filter(|(one, _)| &**one == name);
+    found.extend(described.map(|(_, span)| Mention { span: *span, is_definition: false }));
+    found[first..].sort_by_key(|one| one.span);
+}
+
+#[cfg(feature = "fleet")]
+impl OverFleet {
+    /// Reads definitions over the fleet; what is wrong with them is reported.
+    fn read(registry: &Registry, hosts: Registry, diagnostics: &mut Diagnostics) -> OverFleet {
+        use crate::fleet::aggregates::{Definitions, HostMetrics};
+        // Hosts have metrics that no definition names.
+        let metrics = HostMetrics::of_groups([&hosts]).and_others();
+        let definitions = Definitions::read(registry, &[], &metrics, diagnostics);
+        OverFleet { definitions: Arc::new(definitions), hosts }
+    }
+}
+
+/// The definitions of hosts in other files.
+#[cfg(feature = "fleet")]
+fn hosts(others: &[Other], language: crate::dialect::Language) -> Registry {
+    let mut registry = Registry::new(language);
+    for other in others.iter().filter(|other| !other.is_over_fleet) {
+        registry.adopt(&other.parsed.registry);
+    }
+    registry
 }
 
 /// A definition from the first byte of its name to the last one of its

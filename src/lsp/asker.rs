@@ -1,11 +1,12 @@
-//! The thread that asks the source of metrics: it checks texts against it, and
-//! finds out what hovering shows. Only this thread waits for a source; the
-//! server goes on without it when it hangs.
+//! The thread that asks sources of metrics: it checks texts against them, and
+//! finds out what hovering shows. Only this thread waits for a source; the server
+//! goes on without it when it hangs.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
@@ -13,15 +14,15 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::analysis::Analysis;
-use super::files::path_of;
 use super::hover::{hover, instances_of};
 use super::outcome::{Answer, Outcome};
+use super::settings::Settings;
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Session, SharedRegistry, report_cycles};
 use crate::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
-use crate::project::levels_of;
+use crate::metadata::RecordedMetadata;
 
 /// Definitions that are checked before somebody who waits is served.
 const CHUNK: usize = 500;
@@ -50,16 +51,19 @@ pub enum Question {
     Instances(RequestId, Arc<Analysis>, String),
 }
 
-/// The source as the thread has it.
+/// A source as the thread has it.
 pub struct Asked {
     engine: Arc<Engine>,
     shared: Arc<SharedRegistry>,
-    opener: Option<Opener>,
+    opener: Option<SharedOpener>,
     open: Option<Opened>,
     /// When opening failed last.
     failed: Option<Instant>,
     trouble: Option<String>,
 }
+
+/// An opener that several languages share.
+type SharedOpener = Arc<Mutex<Opener>>;
 
 /// A source that is open.
 pub enum Opened {
@@ -81,7 +85,7 @@ impl Opened {
 
 impl Asked {
     /// Without a source if there is no `opener`.
-    pub fn new(language: Language, opener: Option<Opener>) -> Asked {
+    fn new(language: Language, opener: Option<SharedOpener>) -> Asked {
         let engine = Engine::new(language, Backend::Interp).without_threads();
         Asked {
             engine: Arc::new(engine.with_equivalent_domains(EquivalentDomains::of_this_machine())),
@@ -102,7 +106,12 @@ impl Asked {
     /// [`Asked::take_trouble`].
     pub fn source(&mut self) -> Option<&mut Opened> {
         if self.open.is_none() && self.failed.is_none_or(|failed| failed.elapsed() > PAUSE) {
-            match (self.opener.as_mut()?)() {
+            let opened = {
+                let mut opener =
+                    self.opener.as_ref()?.lock().unwrap_or_else(|one| one.into_inner());
+                opener()
+            };
+            match opened {
                 Ok(source) => self.open = Some(self.opened(source)),
                 Err(error) => self.fails(&error),
             }
@@ -138,15 +147,79 @@ impl Asked {
     }
 }
 
+/// The sources of all texts, each opened when it is needed.
+pub struct Sources {
+    /// The source that options choose.
+    opener: Option<SharedOpener>,
+    asked: Vec<(Chosen, Asked)>,
+}
+
+/// What decides about how a text is checked.
+#[derive(Clone, Debug, PartialEq)]
+struct Chosen {
+    language: Language,
+    /// A file of metadata, and when it was written.
+    metadata: Option<(PathBuf, Option<SystemTime>)>,
+}
+
+impl Sources {
+    /// With the source that options choose, if they do.
+    pub fn new(opener: Option<Opener>) -> Sources {
+        let opener = opener.map(|opener| Arc::new(Mutex::new(opener)));
+        Sources { opener, asked: Vec::new() }
+    }
+
+    /// The source of a text. Options count first, and then its folder; true if it
+    /// is new.
+    fn of(&mut self, settings: &Settings) -> (&mut Asked, bool) {
+        let metadata = match self.opener {
+            Some(_) => None,
+            None => settings.metadata.clone(),
+        };
+        self.chosen(settings.language, metadata)
+    }
+
+    fn chosen(&mut self, language: Language, metadata: Option<PathBuf>) -> (&mut Asked, bool) {
+        let metadata = metadata.map(|path| {
+            let written = path.metadata().and_then(|metadata| metadata.modified()).ok();
+            (path, written)
+        });
+        let chosen = Chosen { language, metadata };
+        let known = self.asked.iter().position(|(other, _)| *other == chosen);
+        let at = known.unwrap_or_else(|| {
+            // A file that was written again is another source.
+            let path = |one: &Chosen| one.metadata.as_ref().map(|(path, _)| path.clone());
+            let is_old = |one: &Chosen| path(one).is_some() && path(one) == path(&chosen);
+            self.asked.retain(|(one, _)| one.language != language || !is_old(one));
+            let opener = match &chosen.metadata {
+                None => self.opener.clone(),
+                Some((path, _)) => Some(opener_of(path.clone())),
+            };
+            self.asked.push((chosen, Asked::new(language, opener)));
+            self.asked.len() - 1
+        });
+        (&mut self.asked[at].1, known.is_none())
+    }
+}
+
+/// Opens a file of metadata.
+fn opener_of(path: PathBuf) -> SharedOpener {
+    let open = move || Ok(Source::Metadata(Box::new(RecordedMetadata::open(&path)?)));
+    Arc::new(Mutex::new(Box::new(open)))
+}
+
 /// Starts the thread. It ends when nobody asks any more.
 pub fn start(
-    mut asked: Asked,
+    mut sources: Sources,
+    language: Language,
     questions: Receiver<Question>,
     outcomes: Sender<Outcome>,
 ) -> std::io::Result<()> {
     let run = move || {
-        names_of_source(&mut asked, &outcomes);
-        let mut thread = Thread { asked, checks: VecDeque::new(), outcomes };
+        if sources.opener.is_some() {
+            names_of_source(sources.chosen(language, None).0, None, &outcomes);
+        }
+        let mut thread = Thread { sources, checks: VecDeque::new(), outcomes };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -155,13 +228,13 @@ pub fn start(
 }
 
 /// Tells the names of all metrics, for completion.
-fn names_of_source(asked: &mut Asked, outcomes: &Sender<Outcome>) {
+fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, outcomes: &Sender<Outcome>) {
     let Some(source) = asked.source() else { return tell_trouble(asked, outcomes) };
     match source.metadata().traverse("") {
         Ok(mut names) => {
             names.sort_unstable();
             // Nobody is left when this fails.
-            let _ = outcomes.send(Outcome::Names(names.into()));
+            let _ = outcomes.send(Outcome::Names(file, names.into()));
         }
         Err(error) => {
             asked.fails(&error);
@@ -177,7 +250,7 @@ fn tell_trouble(asked: &mut Asked, outcomes: &Sender<Outcome>) {
 }
 
 struct Thread {
-    asked: Asked,
+    sources: Sources,
     /// Texts to be checked when nobody waits; one for each URI.
     checks: VecDeque<Arc<Analysis>>,
     outcomes: Sender<Outcome>,
@@ -208,15 +281,26 @@ impl Thread {
         match question {
             Question::Check(analysis) => self.check(&analysis, questions),
             Question::Hover(id, analysis, offset) => {
-                let found = hover(&analysis, offset, Some(&mut self.asked));
+                let found = hover(&analysis, offset, Some(self.asked(&analysis)));
                 self.send(Outcome::Answered(id, Answer::Hover(found)));
             }
             Question::Instances(id, analysis, metric) => {
-                let found = instances_of(&analysis, &metric, &mut self.asked);
+                let found = instances_of(&analysis, &metric, self.asked(&analysis));
                 self.send(Outcome::Answered(id, Answer::Instances(found)));
             }
         }
-        tell_trouble(&mut self.asked, &self.outcomes);
+        for (_, asked) in &mut self.sources.asked {
+            tell_trouble(asked, &self.outcomes);
+        }
+    }
+
+    /// The source of a text. When it is new, its names are told.
+    fn asked(&mut self, analysis: &Analysis) -> &mut Asked {
+        let (asked, is_new) = self.sources.of(&analysis.settings);
+        if is_new && let Some(file) = &analysis.settings.metadata {
+            names_of_source(asked, Some(file.clone()), &self.outcomes);
+        }
+        asked
     }
 
     fn send(&self, outcome: Outcome) {
@@ -230,6 +314,13 @@ impl Thread {
         let definitions: Vec<Arc<Registered>> = analysis.definitions().cloned().collect();
         let mut found = Diagnostics::default();
         let mut is_checked = true;
+        #[cfg(feature = "fleet")]
+        if let Some(over_fleet) = &analysis.over_fleet {
+            let is_checked = self.check_over_fleet(analysis, over_fleet, &mut found);
+            let found = finished(analysis, found, is_checked);
+            let (uri, version) = (analysis.uri.clone(), analysis.version);
+            return self.send(Outcome::Checked { uri, version, diagnostics: found });
+        }
         let mut chunks = definitions.chunks(CHUNK);
         // Also without definitions: what is wrong with the text is to be shown.
         let mut next = chunks.next();
@@ -252,23 +343,40 @@ impl Thread {
                 }
             }
         }
-        let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
-        if !is_checked {
-            report_cycles(&analysis.registry, &mut found);
-            lint_expressions(&selection, None, &analysis.sources, &mut found);
-        }
-        lint_definitions(&analysis.registry, &selection, &[], &mut found);
-        found.extend(analysis.diagnostics.clone());
-        found.retain(|one| one.span.source == analysis.own);
-        let mut found = found.without_consequences();
-        let (language, sources) = (analysis.registry.language(), &analysis.sources);
-        apply_allowances([analysis.own], language, is_checked, sources, &mut found);
-        if let Some(path) = path_of(&analysis.uri) {
-            levels_of(&path).apply(&mut found);
-        }
-        found.sort();
+        let found = finished(analysis, found, is_checked);
         let (uri, version) = (analysis.uri.clone(), analysis.version);
-        self.send(Outcome::Checked { uri, version, diagnostics: without_repeats(found) });
+        self.send(Outcome::Checked { uri, version, diagnostics: found });
+    }
+
+    /// Checks definitions over the fleet with a source that stands for its hosts;
+    /// false without one.
+    #[cfg(feature = "fleet")]
+    fn check_over_fleet(
+        &mut self,
+        analysis: &Analysis,
+        over_fleet: &super::analysis::OverFleet,
+        found: &mut Diagnostics,
+    ) -> bool {
+        let asked = self.asked(analysis);
+        let engine = Arc::clone(&asked.engine);
+        let Some(opened) = asked.source() else { return false };
+        let super::analysis::OverFleet { definitions, hosts } = over_fleet;
+        let source = opened.metadata();
+        // What hosts compute for the text's aggregates stands in the text.
+        let on_hosts = definitions.computed_by(hosts, true);
+        let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|_| {
+            let mut ignored = Diagnostics::default();
+            let hosts = [(hosts, true)];
+            crate::fleet::stages::across(&engine, definitions, hosts, source, &mut ignored)
+        });
+        match checked {
+            Ok(across) => found.extend(across.of_fleet),
+            Err(error) => {
+                asked.fails(&error);
+                return false;
+            }
+        }
+        true
     }
 
     /// Checks some of a text's definitions; false without a source.
@@ -278,8 +386,9 @@ impl Thread {
         definitions: &[Arc<Registered>],
         found: &mut Diagnostics,
     ) -> bool {
-        let engine = Arc::clone(&self.asked.engine);
-        let Some(opened) = self.asked.source() else { return false };
+        let asked = self.asked(analysis);
+        let engine = Arc::clone(&asked.engine);
+        let Some(opened) = asked.source() else { return false };
         let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let mut of_chunk = Diagnostics::default();
         let source = opened.metadata();
@@ -298,11 +407,35 @@ impl Thread {
                 true
             }
             Err(error) => {
-                self.asked.fails(&error);
+                asked.fails(&error);
                 false
             }
         }
     }
+}
+
+/// What is wrong with a text, as far as the text alone tells.
+pub fn textual(analysis: &Analysis) -> Diagnostics {
+    finished(analysis, Diagnostics::default(), false)
+}
+
+/// Adds to what was found of a text with a source, or without, what needs none;
+/// what its comments and its folder allow is left out.
+fn finished(analysis: &Analysis, mut found: Diagnostics, is_checked: bool) -> Diagnostics {
+    let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
+    if !is_checked {
+        report_cycles(&analysis.registry, &mut found);
+        lint_expressions(&selection, None, &analysis.sources, &mut found);
+    }
+    lint_definitions(&analysis.registry, &selection, &[], &mut found);
+    found.extend(analysis.diagnostics.clone());
+    found.retain(|one| one.span.source == analysis.own);
+    let mut found = found.without_consequences();
+    let (language, sources) = (analysis.registry.language(), &analysis.sources);
+    apply_allowances([analysis.own], language, is_checked, sources, &mut found);
+    analysis.settings.levels.apply(&mut found);
+    found.sort();
+    without_repeats(found)
 }
 
 /// What definitions of several chunks need is checked with each.

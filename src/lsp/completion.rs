@@ -5,7 +5,9 @@ use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, Documentatio
 
 use super::calls;
 use super::cursor::{Call, Cursor, Within};
+use crate::diag::{Code, page};
 use crate::engine::Registry;
+use crate::project::is_warning;
 use crate::syntax::keywords::{SEMANTICS, TYPES};
 
 /// Metrics that are offered at most; typing on narrows them down.
@@ -37,6 +39,10 @@ const UNITS: [&str; 22] = [
     "byte / count",
 ];
 
+/// Intervals that are offered in quotes.
+const INTERVALS: [&str; 8] =
+    ["10 sec", "30 sec", "1 min", "5 min", "10 min", "30 min", "1 hour", "1 day"];
+
 /// Keywords of `mkconst()` and `novalue()`.
 const KEYWORDS: [&str; 5] = ["type=", "semantics=", "units=", "indom=", "meta="];
 
@@ -48,6 +54,8 @@ pub struct Vocabulary<'v> {
     pub registry: Option<&'v Registry>,
     /// Whether functions that libpcp does not have are offered.
     pub extensions: bool,
+    /// Names of labels of hosts.
+    pub labels: Vec<String>,
 }
 
 /// What may stand at a cursor, but for instances, which the source knows.
@@ -59,17 +67,62 @@ pub fn completions(cursor: &Cursor<'_>, vocabulary: &Vocabulary<'_>) -> Completi
             is_incomplete = add_words(word, cursor.call, vocabulary, &mut items);
         }
         Within::Quotes(_) => {
-            let kind = Some(CompletionItemKind::UNIT);
-            let unit = |label: &&str| CompletionItem {
-                label: (*label).to_owned(),
-                kind,
-                ..CompletionItem::default()
+            let takes_interval = |call: Call<'_>| {
+                let usage = calls::named(call.name).map_or("", |function| function.usage);
+                ["\"interval\"", "\"half-life\""].iter().any(|one| usage.contains(one))
             };
-            items.extend(UNITS.iter().map(unit));
+            match cursor.call.is_some_and(takes_interval) {
+                true => add_all(&INTERVALS, "", CompletionItemKind::VALUE, &mut items),
+                false => add_all(&UNITS, "", CompletionItemKind::UNIT, &mut items),
+            }
         }
+        Within::Value { key, typed } => {
+            let types = TYPES.iter().map(|(name, _)| *name);
+            let semantics = SEMANTICS.iter().map(|(name, _)| *name);
+            let values: Vec<&str> = match *key {
+                "type" => types.collect(),
+                _ => semantics.collect(),
+            };
+            add_all(&values, typed, CompletionItemKind::ENUM_MEMBER, &mut items);
+        }
+        Within::Label(typed) => {
+            let labels: Vec<&str> = vocabulary.labels.iter().map(String::as_str).collect();
+            add_all(&labels, typed, CompletionItemKind::PROPERTY, &mut items);
+        }
+        Within::Attribute(typed) => {
+            add_all(&["oneline", "helptext"], typed, CompletionItemKind::KEYWORD, &mut items);
+        }
+        Within::Code(typed) => add_codes(typed, &mut items),
         Within::Instance { .. } | Within::Elsewhere => {}
     }
     CompletionList { is_incomplete, items }
+}
+
+/// Adds those of some words that begin with what was typed.
+fn add_all(words: &[&str], typed: &str, kind: CompletionItemKind, items: &mut Vec<CompletionItem>) {
+    let words = words.iter().filter(|word| word.starts_with(typed));
+    items.extend(words.map(|word| item(word, kind, None)));
+}
+
+/// Adds the codes of warnings, each with what it is about.
+fn add_codes(typed: &str, items: &mut Vec<CompletionItem>) {
+    for code in Code::ALL.iter().filter(|code| is_warning(**code)) {
+        let label = code.to_string();
+        if label.starts_with(typed) {
+            let title = page(*code).lines().next().and_then(|line| line.split_once(": "));
+            let title = title.map(|(_, words)| words);
+            items.push(item(&label, CompletionItemKind::CONSTANT, title));
+        }
+    }
+}
+
+fn item(label: &str, kind: CompletionItemKind, detail: Option<&str>) -> CompletionItem {
+    CompletionItem {
+        label: label.to_owned(),
+        kind: Some(kind),
+        detail: detail.map(str::to_owned),
+        ..CompletionItem::default()
+    }
 }
 
 /// Adds what begins with a word; true if there are more metrics than are
@@ -80,12 +133,6 @@ fn add_words(
     vocabulary: &Vocabulary<'_>,
     items: &mut Vec<CompletionItem>,
 ) -> bool {
-    let item = |label: &str, kind, detail: Option<&str>| CompletionItem {
-        label: label.to_owned(),
-        kind: Some(kind),
-        detail: detail.map(str::to_owned),
-        ..CompletionItem::default()
-    };
     for function in calls::all() {
         if function.name.starts_with(word) && (function.is_of_libpcp || vocabulary.extensions) {
             let documentation = Some(Documentation::String(function.words.to_owned()));
@@ -96,10 +143,6 @@ fn add_words(
     if call.is_some_and(|call| matches!(call.name, "mkconst" | "novalue")) {
         let keywords = KEYWORDS.iter().filter(|keyword| keyword.starts_with(word));
         items.extend(keywords.map(|one| item(one, CompletionItemKind::KEYWORD, None)));
-        let types = TYPES.iter().map(|(name, _)| *name);
-        let values = types.chain(SEMANTICS.iter().map(|(name, _)| *name));
-        let values = values.filter(|value| value.starts_with(word));
-        items.extend(values.map(|one| item(one, CompletionItemKind::ENUM_MEMBER, None)));
     }
     let derived = vocabulary.registry.map_or(&[][..], |registry| registry.beginning_with(word));
     let first = vocabulary.metrics.partition_point(|name| name.as_str() < word);

@@ -16,6 +16,19 @@ pub enum Within<'t> {
     },
     /// In quotes; the text so far.
     Quotes(&'t str),
+    /// Behind a keyword and `=`, as in `type=`.
+    Value {
+        /// The keyword.
+        key: &'t str,
+        /// The word so far.
+        typed: &'t str,
+    },
+    /// In the parentheses behind `by`; the name of a label so far.
+    Label(&'t str),
+    /// In `name(`, where a help text begins; the word so far.
+    Attribute(&'t str),
+    /// In a comment that allows warnings; the code so far.
+    Code(&'t str),
     /// Anywhere else: in a name that is defined, a comment, a pattern.
     Elsewhere,
 }
@@ -47,15 +60,25 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let before = &text[..offset];
     let line = &before[start_of_definition(before)..];
     let elsewhere = Cursor { within: Within::Elsewhere, call: None };
-    if line.trim_start().starts_with('#') {
+    if line.starts_with('#') {
+        let code = code_in(line).map_or(Within::Elsewhere, Within::Code);
+        return Cursor { within: code, call: None };
+    }
+    let Some((name, expression)) = line.split_once('=') else {
+        let attribute = line.split_once('(').map(|(_, typed)| typed.trim_start());
+        let attribute = attribute.filter(|typed| typed.chars().all(is_of_word));
+        let within = attribute.map_or(Within::Elsewhere, Within::Attribute);
+        return Cursor { within, call: None };
+    };
+    // What a help text says is no expression.
+    if name.contains('(') || line.trim_start().starts_with('#') {
         return elsewhere;
     }
-    let Some((_, expression)) = line.split_once('=') else { return elsewhere };
     let mut open: Vec<Call<'_>> = Vec::new();
     let mut characters = expression.char_indices();
     while let Some((at, one)) = characters.next() {
         match one {
-            '(' => open.push(Call { name: word_before(&expression[..at]), argument: 0 }),
+            '(' => open.push(Call { name: word_before(expression[..at].trim_end()), argument: 0 }),
             ')' => drop(open.pop()),
             ',' => {
                 if let Some(call) = open.last_mut() {
@@ -102,6 +125,13 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
         }
     }
     let word = word_before(expression);
+    if open.last().is_some_and(|call| call.name == "by") {
+        return Cursor { within: Within::Label(word), call: None };
+    }
+    if let Some(key) = keyword_before(&expression[..expression.len() - word.len()]) {
+        let within = Within::Value { key, typed: word };
+        return Cursor { within, call: open.last().copied() };
+    }
     let call = open.iter().rev().find(|call| !call.name.is_empty()).copied();
     // A number is no beginning of a name.
     let within = match word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
@@ -109,6 +139,21 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
         false => Within::Word(word),
     };
     Cursor { within, call }
+}
+
+/// The keyword of a text that ends in a keyword and `=`.
+fn keyword_before(text: &str) -> Option<&str> {
+    let before = text.trim_end().strip_suffix('=')?.trim_end();
+    Some(word_before(before)).filter(|word| ["type", "semantics"].contains(word))
+}
+
+/// The code that is being typed in a comment such as `# pmderive: allow PMD0301`.
+fn code_in(line: &str) -> Option<&str> {
+    let words = line.trim_start_matches('#').trim_start().strip_prefix("pmderive:")?;
+    let codes = words.trim_start().strip_prefix("allow")?;
+    let is_apart = codes.starts_with([' ', ',']);
+    let last = codes.rsplit([',', ' ']).next().unwrap_or_default();
+    is_apart.then_some(last)
 }
 
 fn takes_pattern(function: &str) -> bool {
@@ -196,6 +241,15 @@ mod tests {
             ("a = matchinst(/^s(d/, |", "Word(\"\") in matchinst 1"),
             ("a = x / (y|", "Word(\"y\")"),
             ("a = 12|", "Elsewhere"),
+            ("a = mkconst(1, type=do|", "Value { key: \"type\", typed: \"do\" } in mkconst 1"),
+            ("a = novalue(semantics = |", "Value { key: \"semantics\", typed: \"\" } in novalue 0"),
+            ("a = sum(x) by (ra|", "Label(\"ra\")"),
+            ("a = sum(x) by (rack, |", "Label(\"\")"),
+            ("a.x(one|", "Attribute(\"one\")"),
+            ("a.x(oneline) = ra|", "Elsewhere"),
+            ("# pmderive: allow PMD0301, PMD|", "Code(\"PMD\")"),
+            ("# pmderive: allow |", "Code(\"\")"),
+            ("# pmderive: export|", "Elsewhere"),
         ] {
             assert_eq!(at(text), expected, "{text}");
         }

@@ -1,5 +1,5 @@
 //! Files as the protocol names them, the texts that are open in the editor, and
-//! the definition files that stand beside them.
+//! the files of a folder.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -41,6 +41,11 @@ impl OpenTexts {
         self.0.get(uri.as_str())
     }
 
+    /// The text of a file that is open.
+    pub fn of_path(&self, path: &Path) -> Option<&Open> {
+        self.get(&uri_of(path)?)
+    }
+
     /// Closes a text.
     pub fn close(&mut self, uri: &Uri) {
         self.0.remove(uri.as_str());
@@ -49,7 +54,7 @@ impl OpenTexts {
     /// The text of a file: as it is in the editor, or else on disk. `None` if it
     /// cannot be read or is not UTF-8.
     pub fn read(&self, path: &Path) -> Option<Arc<str>> {
-        match uri_of(path).and_then(|uri| self.get(&uri).map(|open| Arc::clone(&open.text))) {
+        match self.of_path(path).map(|open| Arc::clone(&open.text)) {
             Some(text) => Some(text),
             None => {
                 // Places in a text that is not UTF-8 could not be told.
@@ -97,24 +102,11 @@ pub fn uri_of(path: &Path) -> Option<Uri> {
     text.parse().ok()
 }
 
-/// The other definition files of a file's folder, in the order of their names:
-/// those with the same ending.
-pub fn beside(path: &Path) -> Vec<PathBuf> {
-    let Some(folder) = path.parent() else { return Vec::new() };
-    let mut files = below(folder, path, 1);
-    files.retain(|file| file != path);
-    files
-}
-
 /// The files at any depth below a folder with the same ending as `like`, in
 /// the order of their names.
 pub fn below_like(folder: &Path, like: &Path) -> Vec<PathBuf> {
-    below(folder, like, MAX_DEPTH)
-}
-
-fn below(folder: &Path, like: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![(folder.to_path_buf(), depth)];
+    let mut folders = vec![(folder.to_path_buf(), MAX_DEPTH)];
     while let Some((folder, depth)) = folders.pop() {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

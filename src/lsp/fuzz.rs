@@ -10,7 +10,9 @@ use super::files::{OpenTexts, path_of};
 use super::hover::hover;
 use super::names::{definition, mentions, rename, symbols};
 use super::positions::{Encoding, LineIndex, apply};
+use super::settings::Settings;
 use super::tokens::semantic_tokens;
+use super::tree::Tree;
 use crate::dialect::{Dialect, Language};
 
 /// Takes a text, its first bytes are an edit: where, how much, what.
@@ -58,9 +60,12 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     let Ok(uri) = "untitled:fuzz".parse::<Uri>() else { return };
     let mut open = OpenTexts::default();
     open.set(&uri, 1, text);
-    let analysis = Analysis::new(&uri, &open, language, encoding).expect("it is open");
-    let vocabulary =
-        Vocabulary { metrics: &[], registry: Some(&analysis.registry), extensions: true };
+    let settings = Settings::of(None, language, &open, encoding);
+    let others = (&mut Tree::default(), &[][..]);
+    let analysis = Analysis::new(&uri, &open, settings, others, encoding).expect("it is open");
+    let labels = analysis.labels();
+    let registry = Some(&analysis.registry);
+    let vocabulary = Vocabulary { metrics: &[], registry, extensions: true, labels };
     completions(&cursor(text, offset), &vocabulary);
     hover(&analysis, offset, None);
     definition(&analysis, offset);
@@ -71,7 +76,7 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     assert!(shown(&analysis, &analysis.diagnostics).iter().all(|one| one.range.end <= whole.end));
     actions(&analysis, &analysis.diagnostics, whole);
     // An edit for each place, and what it makes can be read.
-    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", &[], &open, language) {
+    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", &[]) {
         let edits = edit.changes.into_iter().flatten().flat_map(|(_, edits)| edits);
         assert!(edits.into_iter().all(|edit| edit.range.end <= whole.end));
     }

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{TextKind, TextSubject};
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 
 use super::analysis::{Analysis, whole};
@@ -29,6 +30,8 @@ const MAX_VALUES: usize = 8;
 const MAX_HELP: usize = 1_000;
 /// Nanoseconds between the two samples of an archive.
 const STEP: i64 = 1_000_000_000;
+/// Time between the two samples of a live source that a rate needs.
+const APART: Duration = Duration::from_millis(250);
 /// Instances that completion offers at most.
 const MAX_INSTANCES: usize = 1_000;
 
@@ -52,7 +55,10 @@ pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> O
         // A line with a mistake: words can be looked up all the same.
         None => {
             let (word, place) = word_at(analysis, offset)?;
-            add_function(&mut words, calls::named(word)?);
+            match calls::named(word) {
+                Some(function) => add_function(&mut words, function),
+                None => add_metric(&mut words, analysis, place, asked?)?,
+            }
             place
         }
     };
@@ -104,6 +110,31 @@ fn add_function(words: &mut String, function: calls::Signature) {
         words.push_str("libpcp does not have this function.\n\n");
     }
 }
+
+/// Adds what the source knows of a metric that no definition names.
+fn add_metric(
+    words: &mut String,
+    analysis: &Analysis,
+    place: Span,
+    asked: &mut Asked,
+) -> Option<()> {
+    let mut ignored = Diagnostics::default();
+    let metric = analysis.registry.parse_within(place, &analysis.sources, &mut ignored).ok()?;
+    if !matches!(metric.expr.node(metric.expr.root()).kind, NodeKind::Metric(_)) {
+        return None;
+    }
+    // Words of comments are no metrics.
+    let mut known = String::new();
+    add_known(&mut known, analysis, &metric, place, asked);
+    let is_known = !known.is_empty() && !known.starts_with(REFUSED);
+    is_known.then(|| {
+        let _ = writeln!(words, "```pmderive\n{}\n```", metric.name);
+        words.push_str(&known);
+    })
+}
+
+/// What is said of a part that is refused.
+const REFUSED: &str = "This is refused.";
 
 /// Adds what the source knows of a part of a definition.
 fn add_known(
@@ -158,7 +189,9 @@ fn add_explanation(
             let desc: &Desc = desc;
             let _ = writeln!(words, "{}\n", describe(desc));
         }
-        Outcome::Refused(_) => words.push_str("This is refused.\n\n"),
+        Outcome::Refused(_) => {
+            let _ = writeln!(words, "{REFUSED}\n");
+        }
         Outcome::Unknown => words.push_str("An operand of this is refused.\n\n"),
         Outcome::NotChosen => words.push_str("This branch is never chosen.\n\n"),
     }
@@ -210,8 +243,16 @@ fn add_values(
             session.sample(&mut space)?;
             "at the end of the archive"
         }
-        // The sample before is that of the last time that somebody hovered here.
-        Context::Host(_) | Context::Local(_) => "now",
+        Context::Host(_) | Context::Local(_) => {
+            let sample = session.sample(&mut space)?;
+            let output = sample.metrics.first().and_then(|metric| metric.output);
+            let status = output.map(|output| sample.values.get(output).status);
+            // Rates need a sample before.
+            if status == Some(Status::Empty(Reason::FirstSample)) {
+                thread::sleep(APART);
+            }
+            "now"
+        }
     };
     let mut sample = session.sample(&mut space)?;
     let Some(output) = sample.metrics.first().and_then(|metric| metric.output) else {

@@ -19,6 +19,7 @@ mod calls;
 mod completion;
 mod cursor;
 mod files;
+mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod hover;
@@ -27,9 +28,12 @@ mod outcome;
 mod positions;
 mod reader;
 mod running;
+mod settings;
 mod tokens;
+mod tree;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lsp_server::{Connection, ProtocolError};
 use lsp_types::{
@@ -43,6 +47,7 @@ use self::running::Running;
 use crate::dialect::Language;
 
 pub use self::asker::{Opener, Source};
+pub use self::framing::{Streams, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
 
@@ -52,6 +57,9 @@ pub struct Options {
     pub language: Language,
     /// Opens the source of metrics; without one, only texts are checked.
     pub opener: Option<Opener>,
+    /// How long mistakes that the text alone tells wait for those that the source
+    /// tells.
+    pub grace: Duration,
 }
 
 /// Why a server ends before its client says so.
@@ -112,7 +120,7 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
         )),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         completion_provider: Some(CompletionOptions {
-            trigger_characters: texts(&[".", "[", "\""]),
+            trigger_characters: texts(&[".", "[", "\"", "(", "="]),
             ..CompletionOptions::default()
         }),
         signature_help_provider: Some(SignatureHelpOptions {

@@ -1,5 +1,6 @@
 //! What the threads of the server tell its loop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lsp_server::RequestId;
@@ -11,8 +12,11 @@ use crate::diag::Diagnostics;
 
 /// News for the loop.
 pub enum Outcome {
-    /// The names of the source's metrics, in the order of their bytes.
-    Names(Arc<[String]>),
+    /// The names of a source's metrics, in the order of their bytes; of the
+    /// source that options choose, or of the metadata in a file.
+    Names(Option<PathBuf>, Arc<[String]>),
+    /// What is wrong with a file of settings.
+    Settings(Uri, Vec<lsp_types::Diagnostic>),
     /// A text was read.
     Read(Arc<Analysis>),
     /// What is wrong with a text.

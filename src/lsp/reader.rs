@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -15,14 +15,17 @@ use serde_json::Value;
 use super::actions::actions;
 use super::analysis::Analysis;
 use super::asker::Question;
-use super::files::OpenTexts;
+use super::files::{OpenTexts, path_of};
 use super::hover::hover;
 use super::outcome::{Answer, Outcome};
-use super::positions::{Encoding, LineIndex};
+use super::positions::Encoding;
+use super::settings::Settings;
+use super::tree::Tree;
 use super::{names, tokens};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::format::format_definitions;
+use crate::project::FILE_NAME;
 
 /// What the thread is told and asked.
 pub enum Task {
@@ -52,8 +55,8 @@ pub enum Wish {
     References(Position, bool),
     /// What renaming at a place would replace.
     PrepareRename(Position),
-    /// Another name.
-    Rename(Position, String),
+    /// Another name, and those that the source has.
+    Rename(Position, String, Arc<[String]>),
     /// The usual form.
     Formatting,
     /// What each word is.
@@ -79,7 +82,13 @@ pub struct Reader {
 /// Starts the thread. It ends when nobody asks any more.
 pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
     let run = move || {
-        let mut thread = Thread { reader, open: OpenTexts::default(), read: HashMap::new() };
+        let mut thread = Thread {
+            reader,
+            open: OpenTexts::default(),
+            tree: Tree::default(),
+            read: HashMap::new(),
+            settings: HashMap::new(),
+        };
         while let Ok(task) = tasks.recv() {
             thread.take(task);
             // A text is read when nothing newer of it waits.
@@ -95,6 +104,10 @@ pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
 struct Thread {
     reader: Reader,
     open: OpenTexts,
+    /// Other files of the texts' projects.
+    tree: Tree,
+    /// What was told of files of settings, by URI.
+    settings: HashMap<String, Vec<lsp_types::Diagnostic>>,
     /// What the texts said when they were read last; by URI. Without a reading
     /// for those that changed since.
     read: HashMap<String, Option<Arc<Analysis>>>,
@@ -105,7 +118,9 @@ impl Thread {
         match task {
             Task::Set(uri, version, text) => {
                 self.open.set(&uri, version, text);
-                self.read.insert(uri.as_str().to_owned(), None);
+                if !is_settings(&uri) {
+                    self.read.insert(uri.as_str().to_owned(), None);
+                }
                 // Other texts may mention what it defines.
                 self.forget_others(&uri);
             }
@@ -119,12 +134,15 @@ impl Thread {
         }
     }
 
-    /// Forgets what texts of the same folder said.
+    /// Forgets what other texts said that depend on a file.
     fn forget_others(&mut self, uri: &Uri) {
-        let folder = |uri: &str| uri.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-        let changed = folder(uri.as_str());
-        for (other, read) in &mut self.read {
-            if other != uri.as_str() && folder(other) == changed {
+        let Some(path) = path_of(uri) else { return };
+        let is_settings = is_settings(uri);
+        for read in self.read.values_mut() {
+            let depends = |read: &Arc<Analysis>| {
+                is_settings || read.others.iter().any(|other| other.path == path)
+            };
+            if read.as_ref().is_some_and(depends) {
                 *read = None;
             }
         }
@@ -142,14 +160,29 @@ impl Thread {
     fn analysis(&mut self, uri: &Uri) -> Option<Arc<Analysis>> {
         let read = self.read.get_mut(uri.as_str())?;
         if read.is_none() {
-            let Reader { language, encoding, asker, outcomes, .. } = &self.reader;
-            let analysis = Arc::new(Analysis::new(uri, &self.open, *language, *encoding)?);
+            let Reader { language, encoding, folders, asker, outcomes } = &self.reader;
+            let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
+            let others = (&mut self.tree, &**folders);
+            let analysis = Analysis::new(uri, &self.open, settings, others, *encoding)?;
+            let analysis = Arc::new(analysis);
             *read = Some(Arc::clone(&analysis));
             // Whoever is gone needs no answer.
             let _ = outcomes.send(Outcome::Read(Arc::clone(&analysis)));
-            let _ = asker.send(Question::Check(analysis));
+            let _ = asker.send(Question::Check(Arc::clone(&analysis)));
+            self.tell_settings(&analysis.settings);
+            return Some(analysis);
         }
         read.clone()
+    }
+
+    /// Tells what is wrong with a file of settings, unless that is known.
+    fn tell_settings(&mut self, settings: &Settings) {
+        let Some(uri) = settings.uri() else { return };
+        let told = self.settings.entry(uri.as_str().to_owned()).or_default();
+        if *told != settings.mistakes {
+            told.clone_from(&settings.mistakes);
+            let _ = self.reader.outcomes.send(Outcome::Settings(uri, told.clone()));
+        }
     }
 
     fn answer(&mut self, id: RequestId, uri: &Uri, wish: Wish) {
@@ -159,7 +192,8 @@ impl Thread {
             return;
         };
         let offset = |position| analysis.lines.offset(analysis.text(), position);
-        let Reader { language, folders, asker, outcomes, .. } = &self.reader;
+        let Reader { asker, outcomes, .. } = &self.reader;
+        let answers = &analysis.answers;
         let answer = match wish {
             Wish::Hover(position) => {
                 let offset = offset(position);
@@ -171,7 +205,7 @@ impl Thread {
                 return;
             }
             Wish::HoverOffline(position) => Answer::Hover(hover(&analysis, offset(position), None)),
-            Wish::Symbols => value(&names::symbols(&analysis)),
+            Wish::Symbols => once(&answers.symbols, || names::symbols(&analysis)),
             Wish::Definition(position) => value(&names::definition(&analysis, offset(position))),
             Wish::References(position, with_definition) => {
                 value(&names::mentions(&analysis, offset(position), with_definition))
@@ -182,18 +216,18 @@ impl Thread {
                 let found = found.filter(|(name, _)| defined(name));
                 value(&found.map(|(_, span)| analysis.range(span)))
             }
-            Wish::Rename(position, name) => {
-                let at = offset(position);
-                match names::rename(&analysis, at, &name, folders, &self.open, *language) {
+            Wish::Rename(position, name, metrics) => {
+                match names::rename(&analysis, offset(position), &name, &metrics) {
                     Ok(edit) => value(&edit),
                     Err(words) => Answer::Refused(words),
                 }
             }
-            Wish::Formatting => value(&formatted(analysis.text(), &analysis.lines, *language)),
-            Wish::Tokens => {
-                let data = tokens::semantic_tokens(analysis.text(), &analysis.lines, *language);
-                value(&lsp_types::SemanticTokens { result_id: None, data })
-            }
+            Wish::Formatting => once(&answers.format, || formatted(&analysis)),
+            Wish::Tokens => once(&answers.tokens, || {
+                let language = analysis.settings.language;
+                let data = tokens::semantic_tokens(analysis.text(), &analysis.lines, language);
+                lsp_types::SemanticTokens { result_id: None, data }
+            }),
             Wish::Actions(range, version, diagnostics) => match version == analysis.version {
                 true => value(&actions(&analysis, &diagnostics, range)),
                 false => Answer::Value(Value::Array(Vec::new())),
@@ -205,15 +239,27 @@ impl Thread {
 
 /// The edit that brings a text into its usual form, from the first line that
 /// changes.
-fn formatted(text: &str, lines: &LineIndex, language: Language) -> Vec<TextEdit> {
-    let new = format_definitions(text, language).text;
-    if new == text {
+fn formatted(analysis: &Analysis) -> Vec<TextEdit> {
+    let text = analysis.text();
+    let new = format_definitions(text, analysis.settings.language).text;
+    if new == **text {
         return Vec::new();
     }
     let same = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let start = text[..text.floor_char_boundary(same)].rfind('\n').map_or(0, |at| at + 1);
-    let range = lines.range(text, start..text.len());
+    let range = analysis.lines.range(text, start..text.len());
     vec![TextEdit { range, new_text: new[start..].to_owned() }]
+}
+
+/// True for a file of settings, which has no definitions.
+fn is_settings(uri: &Uri) -> bool {
+    path_of(uri).is_some_and(|path| path.ends_with(FILE_NAME))
+}
+
+/// An answer that is computed when it is asked for first.
+fn once<T: Serialize>(answer: &OnceLock<Value>, compute: impl FnOnce() -> T) -> Answer {
+    let compute = || serde_json::to_value(compute()).unwrap_or_default();
+    Answer::Value(answer.get_or_init(compute).clone())
 }
 
 fn value(answer: &impl Serialize) -> Answer {

@@ -28,7 +28,7 @@ use serde_json::Value;
 use super::Options;
 use super::actions::shown;
 use super::analysis::Analysis;
-use super::asker::{self, Asked};
+use super::asker::{self, Sources, textual};
 use super::calls;
 use super::completion::{Vocabulary, completions, instances};
 use super::cursor::{Cursor, Within, cursor};
@@ -36,7 +36,6 @@ use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
 use super::reader::{self, Reader, Task, Wish};
 use crate::diag::Diagnostics;
-use crate::dialect::Language;
 
 /// How long a request may wait for the source before it is answered without.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -49,12 +48,14 @@ const MAX_TEXT: usize = 64 << 20;
 pub struct Running<'c> {
     connection: &'c Connection,
     encoding: Encoding,
-    language: Language,
     tasks: Sender<Task>,
     outcomes: Receiver<Outcome>,
     texts: HashMap<String, Text>,
-    /// Names of the source's metrics.
-    metrics: Arc<[String]>,
+    /// Names of the metrics of sources: of the one that options choose, and of files
+    /// of metadata.
+    metrics: HashMap<Option<PathBuf>, Arc<[String]>>,
+    /// How long mistakes that the text alone tells wait for the source.
+    grace: Duration,
     /// Requests that a thread has, by identifier.
     waiting: HashMap<RequestId, Waiting>,
     /// Trouble with the source was shown, and not only logged.
@@ -73,6 +74,10 @@ struct Text {
     checked: Option<(i32, Diagnostics)>,
     /// When the reading is shown without the source's answer.
     due: Option<Instant>,
+    /// When it was read last.
+    read_at: Instant,
+    /// How long it took to check it with the source.
+    took: Duration,
 }
 
 /// A request that waits for a thread.
@@ -94,21 +99,21 @@ impl<'c> Running<'c> {
         folders: Vec<PathBuf>,
         options: Options,
     ) -> std::io::Result<Running<'c>> {
-        let Options { language, opener } = options;
+        let Options { language, opener, grace } = options;
         let (tell, outcomes) = unbounded();
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
-        asker::start(Asked::new(language, opener), questions, tell.clone())?;
+        asker::start(Sources::new(opener), language, questions, tell.clone())?;
         let reader = Reader { language, encoding, folders, asker: ask, outcomes: tell };
         reader::start(reader, given)?;
         Ok(Running {
             connection,
             encoding,
-            language,
             tasks,
             outcomes,
             texts: HashMap::new(),
-            metrics: Arc::from([]),
+            metrics: HashMap::new(),
+            grace,
             waiting: HashMap::new(),
             is_trouble_shown: false,
             is_shut_down: false,
@@ -223,9 +228,12 @@ impl<'c> Running<'c> {
         }
         self.tell(Task::Set(uri.clone(), version, text.as_str().into()));
         let before = self.texts.remove(uri.as_str());
+        let took = before.as_ref().map(|one| one.took).unwrap_or_default();
         let (read, checked) = before.map(|one| (one.read, one.checked)).unwrap_or_default();
         let key = uri.as_str().to_owned();
-        self.texts.insert(key, Text { uri, version, text, read, checked, due: None });
+        let read_at = Instant::now();
+        let text = Text { uri, version, text, read, checked, due: None, read_at, took };
+        self.texts.insert(key, text);
     }
 
     fn tell(&self, task: Task) {
@@ -287,7 +295,8 @@ impl<'c> Running<'c> {
                 let Some(asked) = asked else { return };
                 let TextDocumentPositionParams { text_document, position } =
                     asked.text_document_position;
-                let wish = Wish::Rename(position, asked.new_name);
+                let metrics = self.metrics_of(&text_document.uri);
+                let wish = Wish::Rename(position, asked.new_name, metrics);
                 self.wish(id, text_document.uri, wish, None);
             }
             DocumentSymbolRequest::METHOD => {
@@ -346,6 +355,14 @@ impl<'c> Running<'c> {
         Some(cursor(text, offset))
     }
 
+    /// Names of the metrics that a text may take.
+    fn metrics_of(&self, uri: &Uri) -> Arc<[String]> {
+        let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
+        let file = read.and_then(|read| read.settings.metadata.clone());
+        let names = self.metrics.get(&file).or_else(|| self.metrics.get(&None));
+        names.cloned().unwrap_or_else(|| Arc::from([]))
+    }
+
     fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
         let uri = at.text_document.uri.clone();
         let Some(cursor) = self.cursor(&at) else { return self.answer(id, Value::Null) };
@@ -354,10 +371,12 @@ impl<'c> Running<'c> {
             return self.wish(id, uri, wish, None);
         }
         let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
+        let metrics = self.metrics_of(&uri);
         let vocabulary = Vocabulary {
-            metrics: &self.metrics,
+            metrics: &metrics,
             registry: read.map(|read| &read.registry),
-            extensions: self.language.extensions,
+            extensions: read.is_some_and(|read| read.settings.language.extensions),
+            labels: read.map(|read| read.labels()).unwrap_or_default(),
         };
         let list = completions(&cursor, &vocabulary);
         self.answer(id, serde_json::to_value(list).unwrap_or_default());
@@ -385,14 +404,26 @@ impl<'c> Running<'c> {
 
     fn outcome(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Names(names) => self.metrics = names,
+            Outcome::Names(file, names) => {
+                self.metrics.insert(file, names);
+            }
+            Outcome::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
             Outcome::Read(analysis) => {
                 if let Some(text) = self.texts.get_mut(analysis.uri.as_str()) {
-                    text.due = Some(Instant::now() + PATIENCE);
+                    // A long text takes its time, also if nothing hangs.
+                    let usual = (2 * text.took).min(PATIENCE);
+                    text.read_at = Instant::now();
+                    text.due = Some(text.read_at + self.grace.max(usual));
                     text.read = Some(analysis);
+                }
+                if self.grace.is_zero() {
+                    self.overdue();
                 }
             }
             Outcome::Checked { uri, version, diagnostics } => {
+                if let Some(text) = self.texts.get_mut(uri.as_str()) {
+                    text.took = text.read_at.elapsed();
+                }
                 self.checked(&uri, version, diagnostics);
             }
             Outcome::Answered(id, answer) => {
@@ -453,8 +484,7 @@ impl<'c> Running<'c> {
             })
             .collect();
         for (uri, read) in late {
-            self.checked(&uri, read.version, read.diagnostics.clone());
-            self.log("the source of metrics has not answered yet".to_owned());
+            self.checked(&uri, read.version, textual(&read));
         }
         let late = self.waiting.iter().filter(|(_, one)| one.due <= now);
         let late: Vec<RequestId> = late.map(|(id, _)| id.clone()).collect();

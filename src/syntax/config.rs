@@ -18,6 +18,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::config_names::{check_name, colon_for_assign, ends_too_early, is_indented};
 use super::control::{Setting, parse_options};
+use super::end_comments::move_comment;
 use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
@@ -364,6 +365,10 @@ impl DefinitionReader {
             diagnostics,
         );
         diagnostics.name_metric(first, &name.value);
+        let whole = reading.lines.text();
+        for one in diagnostics.since_mut(first) {
+            move_comment(one, text, &line.origin, whole);
+        }
         self.is_unfinished = diagnostics.since_mut(first).iter().any(ends_too_early);
         if self.is_unfinished
             && self.language.dialect.is_version_7()

@@ -24,7 +24,8 @@ pub const STANDARD_INPUT: &str = "<standard input>";
 /// Reads the files of a `:`-separated list of files and directories.
 ///
 /// Directories are read with everything below them, their entries in the byte
-/// order of their names. A path of the list may lead to anything that can be
+/// order of their names. Outside of libpcp's dialects what is hidden is passed
+/// over, and so are settings, tests and metadata ([`is_passed_over`]). A path of the list may lead to anything that can be
 /// read, such as a FIFO. What cannot be read is reported, and the rest still
 /// read. Bytes that are not UTF-8 are kept, each as a private character. An
 /// empty path is reported; at the end of a list, where libpcp says nothing,
@@ -42,7 +43,8 @@ pub fn load_paths(
     if is_fatal && list.is_empty() {
         return Vec::new();
     }
-    Loader { is_fatal, ..Loader::new(sources, diagnostics) }.list(list)
+    let loader = Loader::new(sources, diagnostics);
+    Loader { is_fatal, reads_all: is_fatal, ..loader }.list(list)
 }
 
 /// Reads the files of a list as [`load_paths`] does, but goes on after what
@@ -52,7 +54,7 @@ pub fn load_readable_paths(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    Loader::new(sources, diagnostics).list(list)
+    Loader { reads_all: true, ..Loader::new(sources, diagnostics) }.list(list)
 }
 
 /// Reads one definition file, or all below a directory, which has `/` at its
@@ -85,6 +87,8 @@ struct Loader<'l> {
     diagnostics: &'l mut Diagnostics,
     /// True if what cannot be read ends the list.
     is_fatal: bool,
+    /// True if all files of a directory are read, as libpcp does.
+    reads_all: bool,
     loaded: Vec<SourceId>,
     /// How many bytes may still be read.
     room: u64,
@@ -93,7 +97,8 @@ struct Loader<'l> {
 impl<'l> Loader<'l> {
     fn new(sources: &'l mut SourceMap, diagnostics: &'l mut Diagnostics) -> Loader<'l> {
         let loaded = Vec::new();
-        Loader { sources, diagnostics, is_fatal: false, loaded, room: MAX_FILE_BYTES }
+        let room = MAX_FILE_BYTES;
+        Loader { sources, diagnostics, is_fatal: false, reads_all: false, loaded, room }
     }
 
     fn list(mut self, list: &str) -> Vec<SourceId> {
@@ -118,7 +123,7 @@ impl<'l> Loader<'l> {
     fn path(&mut self, path: &Path) -> bool {
         let mut is_whole = true;
         let files = match path.is_dir() {
-            true => definition_files(path),
+            true => definition_files(path, self.reads_all),
             false => vec![Ok(path.to_owned())],
         };
         for found in files {
@@ -192,8 +197,9 @@ pub struct Unreadable {
 
 /// The files that a path stands for: itself, or all below a directory, in the
 /// order of loading. What is neither a regular file nor a directory is none:
-/// whoever writes to a FIFO somewhere in a directory may never come.
-pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
+/// whoever writes to a FIFO somewhere in a directory may never come. With `all`,
+/// nothing in a directory is passed over.
+pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadable>> {
     let mut files = Vec::new();
     // Directories seen, so that a link to one above ends.
     let mut seen = HashSet::new();
@@ -216,7 +222,10 @@ pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
             }
             match entries(&path) {
                 // The last is taken first.
-                Ok(entries) => waiting.extend(entries.into_iter().rev()),
+                Ok(mut entries) => {
+                    entries.retain(|entry| all || !is_passed_over(entry));
+                    waiting.extend(entries.into_iter().rev());
+                }
                 Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
             }
         } else {
@@ -224,6 +233,14 @@ pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
         }
     }
     files
+}
+
+/// True for what stands in a directory beside definitions and has none: what is
+/// hidden, as the files of git are, and files of settings, tests and metadata.
+pub fn is_passed_over(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let is_other = || path.extension().is_some_and(|end| end == "toml" || end == "json");
+    is_hidden || is_other() && !path.is_dir()
 }
 
 /// The bytes of a definition file, or why it cannot be read.
@@ -281,7 +298,9 @@ mod tests {
         let root = tempfile::tempdir()?;
         let at = |name: &str| root.path().join(name);
         fs::create_dir_all(at("d/sub"))?;
-        for name in ["one", "d/b", "d/.hidden", "d/sub/x", "d/a~"] {
+        fs::create_dir_all(at("d/.git"))?;
+        let others = ["d/pmderive.toml", "d/metadata.json", "d/.git/x", "d/.hidden"];
+        for name in ["one", "d/b", "d/sub/x", "d/a~"].into_iter().chain(others) {
             fs::write(at(name), name)?;
         }
         std::os::unix::fs::symlink(root.path(), at("d/sub/loop"))?;
@@ -296,7 +315,7 @@ mod tests {
         let load = |list: String| load_as(list, Dialect::Fixed);
         let root = root.path().display();
         let expected: Vec<String> =
-            ["one", "d/.hidden", "d/a~", "d/b", "one", "d/sub/x"].map(str::to_owned).into();
+            ["one", "d/a~", "d/b", "one", "d/sub/x"].map(str::to_owned).into();
         assert_eq!(load(format!("{root}/one:{root}/d")), (expected, 1));
         assert_eq!(load(format!("{root}/one:")), (vec!["one".to_owned()], 0));
         assert_eq!(load(String::new()), (vec![], 1));
@@ -306,7 +325,7 @@ mod tests {
         let fifo = format!("{root}/d/fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status()?.success());
         let (texts, errors) = load(format!("{root}/d"));
-        assert_eq!((texts.len(), errors), (5, 2), "it would never be written to");
+        assert_eq!((texts.len(), errors), (4, 2), "it would never be written to");
         let writer = std::thread::spawn({
             let fifo = fifo.clone();
             move || fs::write(fifo, "from a pipe")
@@ -319,6 +338,9 @@ mod tests {
         assert_eq!(load(String::new()), (vec![], 0));
         let list = format!("{root}/one:{root}/none:{root}/one");
         assert_eq!(load(list), (vec!["one".to_owned()], 1));
+        fs::remove_file(at("d/sub/zz"))?;
+        let (texts, errors) = load(format!("{root}/d"));
+        assert_eq!((texts.len(), errors), (8, 0), "libpcp reads all");
         let list = format!(":{root}/none:{root}/one");
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
         let readable = load_readable_paths(&list, &mut sources, &mut diagnostics);

@@ -24,6 +24,7 @@ mod config;
 mod config_names;
 mod control;
 mod delimiters;
+mod end_comments;
 mod explain;
 mod extension_calls;
 #[cfg(any(test, feature = "fuzz"))]

@@ -97,7 +97,9 @@ pub fn fuzz_test_file(data: &[u8]) {
     let mut sources = SourceMap::default();
     let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
-    let file = read(source, Path::new("/nonexistent"), &sources, &mut diagnostics);
+    let directory = Path::new("/nonexistent");
+    let usual = crate::dialect::Language::default();
+    let file = read(source, directory, usual, &sources, &mut diagnostics);
     assert!(file.is_some() || diagnostics.errors() > 0, "{text:?}");
     if let Some(mut file) = file.filter(|_| diagnostics.errors() == 0) {
         file.files.clear();

@@ -29,13 +29,14 @@ use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 pub(super) const QUOTES: &str = "put names with dots in quotes: \"disk.dev.read\"";
 
 /// Reads the text of a file, which is in the source map. Paths in it are
-/// relative to `directory`.
+/// relative to `directory`; `usual` is the language of files that do not say theirs.
 ///
 /// All mistakes are reported. If there are any, the result contains what could
 /// be understood, and must not be run.
 pub fn read(
     source: SourceId,
     directory: &Path,
+    usual: Language,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Option<TestFile> {
@@ -45,6 +46,7 @@ pub fn read(
     let mut reader = Reader {
         document,
         directory,
+        usual,
         metadata: MemoryMetadata::default(),
         labels: BTreeMap::new(),
         instances: BTreeMap::new(),
@@ -59,6 +61,7 @@ pub fn read(
 pub(super) struct Reader<'r> {
     pub(super) document: Document<'r>,
     directory: &'r Path,
+    usual: Language,
     pub(super) metadata: MemoryMetadata,
     /// Instance domains, by the words that stand for them.
     pub(super) labels: BTreeMap<Box<str>, InDom>,
@@ -135,8 +138,8 @@ impl Reader<'_> {
 
     fn language(&mut self, table: &Table<'_>) -> Language {
         let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
-        let mut language =
-            Language { extensions: extensions.unwrap_or(false), ..Language::default() };
+        let extensions = extensions.unwrap_or(self.usual.extensions);
+        let mut language = Language { extensions, ..self.usual };
         if let Some((text, span)) = table.get("compat").and_then(|v| self.document.string(v)) {
             match Dialect::NAMED.iter().find(|(word, _)| *word == text) {
                 Some((_, dialect)) => language.dialect = *dialect,

@@ -18,6 +18,7 @@ use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
+use crate::dialect::Dialect;
 use crate::engine::{
     Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space, needed,
 };
@@ -170,7 +171,7 @@ pub(super) fn add_definitions(
             diagnostics.push(Diagnostic::error(Code::BadTestFile, path.span, message));
         };
         let mut texts = Vec::new();
-        for found in definition_files(&path.value) {
+        for found in definition_files(&path.value, file.language.dialect != Dialect::Fixed) {
             let read = found.and_then(|path| match read_definition_file(&path) {
                 Ok(bytes) => Ok((path, bytes)),
                 Err(reason) => Err(Unreadable { path, reason }),

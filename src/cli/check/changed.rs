@@ -1,17 +1,26 @@
-//! Which files have changed since a revision, as git knows it.
+//! Which files have changed since a revision, as git knows it, and which
+//! definitions in other files depend on them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bind::references;
 use crate::cli::Stop;
-use crate::diag::Diagnostics;
-use crate::text::{SourceId, SourceMap};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::dialect::Language;
+use crate::engine::Registry;
+use crate::project;
+use crate::syntax::{DefinitionItem, MAX_FILE_BYTES, parse_definitions};
+use crate::text::{SourceId, SourceMap, stray};
 
 /// Files that differ from a revision, or that git does not know yet.
 pub struct Changed {
+    revision: String,
+    top: PathBuf,
+    /// Paths without links. Those that were deleted are among them.
     files: HashSet<PathBuf>,
 }
 
@@ -33,32 +42,139 @@ impl Changed {
         };
         let top = git(directory, &["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(OsStr::from_bytes(top.strip_suffix(b"\n").unwrap_or(&top)));
-        // A revision that is also the name of a file is the revision.
-        let diff = ["diff", "--name-only", "-z", "--no-ext-diff", revision, "--"];
+        let top = top.canonicalize().unwrap_or(top);
+        // A revision that is also the name of a file is the revision. What was
+        // renamed is deleted and new.
+        let diff = ["diff", "--name-only", "--no-renames", "-z", "--no-ext-diff", revision, "--"];
         let differing = git(&top, &diff)?;
         let unknown = git(&top, &["ls-files", "--others", "--exclude-standard", "-z"])?;
         let names = differing.split(|byte| *byte == 0).chain(unknown.split(|byte| *byte == 0));
         let paths =
             names.filter(|name| !name.is_empty()).map(|name| top.join(OsStr::from_bytes(name)));
-        Ok(Changed { files: paths.filter_map(|path| path.canonicalize().ok()).collect() })
+        // What was deleted has no canonical path.
+        let files = paths.map(|path| path.canonicalize().unwrap_or(path)).collect();
+        Ok(Changed { revision: revision.to_owned(), top, files })
     }
 
     /// True for a text that is a file that has changed.
-    pub fn has(&self, text: SourceId, sources: &SourceMap) -> bool {
+    fn has(&self, text: SourceId, sources: &SourceMap) -> bool {
         let path = Path::new(&*sources.get(text).name).canonicalize();
         path.is_ok_and(|path| self.files.contains(&path))
     }
 
-    /// Forgets what is said of other files; expressions are always new.
-    pub fn keep(&self, own: &[SourceId], sources: &SourceMap, diagnostics: &mut Diagnostics) {
+    /// Forgets what is said of files that have not changed, but for errors of
+    /// definitions that depend on files that have. Expressions are always new.
+    pub fn keep(
+        &self,
+        own: &[SourceId],
+        registry: &Registry,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) {
         let old: HashSet<SourceId> =
             own.iter().copied().filter(|text| !self.has(*text, sources)).collect();
-        diagnostics.retain(|one| !old.contains(&one.span.source));
+        let ruled = self.ruled_by_changed_settings(&old, sources);
+        let mut names = self.names_before(&old, own, registry.language(), sources);
+        let definitions = registry.definitions().iter();
+        let is_new = |text: SourceId| !old.contains(&text);
+        names.extend(
+            definitions.filter(|one| is_new(one.name_span.source)).map(|one| one.name.to_string()),
+        );
+        let affected = depending(names, registry);
+        let is_affected = |one: &Diagnostic| {
+            let name = one.metric.as_deref();
+            one.severity == Severity::Error && name.is_some_and(|name| affected.contains(name))
+        };
+        diagnostics.retain(|one| {
+            let text = one.span.source;
+            is_new(text) || ruled.contains(&text) || is_affected(one)
+        });
+    }
+
+    /// Those of some texts whose settings have changed.
+    fn ruled_by_changed_settings(
+        &self,
+        texts: &HashSet<SourceId>,
+        sources: &SourceMap,
+    ) -> HashSet<SourceId> {
+        let is_ruled = |text: &&SourceId| {
+            let settings = project::find(Path::new(&*sources.get(**text).name));
+            settings.is_some_and(|settings| self.files.contains(&settings))
+        };
+        texts.iter().filter(is_ruled).copied().collect()
+    }
+
+    /// The names that files which have changed defined in the revision.
+    fn names_before(
+        &self,
+        old: &HashSet<SourceId>,
+        own: &[SourceId],
+        language: Language,
+        sources: &SourceMap,
+    ) -> HashSet<String> {
+        let path = |text: &SourceId| Path::new(&*sources.get(*text).name).canonicalize().ok();
+        let paths: HashSet<PathBuf> = own.iter().filter_map(path).collect();
+        let folders: HashSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        let endings: HashSet<Option<&OsStr>> = paths.iter().map(|path| path.extension()).collect();
+        let mut names = HashSet::new();
+        if old.is_empty() {
+            return names;
+        }
+        for file in &self.files {
+            // A file that was deleted stood where definitions stand.
+            let is_near = || file.ancestors().skip(1).any(|above| folders.contains(above));
+            let was_there = !file.exists() && endings.contains(&file.extension()) && is_near();
+            if paths.contains(file) || was_there {
+                names.extend(self.defined_before(file, language));
+            }
+        }
+        names
+    }
+
+    /// The names that a file defined in the revision; none if it was not there.
+    fn defined_before(&self, file: &Path, language: Language) -> Vec<String> {
+        let Ok(path) = file.strip_prefix(&self.top) else { return Vec::new() };
+        let mut name = self.revision.clone().into_bytes();
+        name.push(b':');
+        name.extend_from_slice(path.as_os_str().as_bytes());
+        let command = [OsStr::new("show"), OsStr::from_bytes(&name)];
+        let Ok(bytes) = git(&self.top, &command) else { return Vec::new() };
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Vec::new();
+        }
+        let mut sources = SourceMap::default();
+        let source = sources.add("", stray::decoded(&bytes));
+        let items = parse_definitions(source, &sources, language, &mut Diagnostics::default());
+        let name = |item| match item {
+            DefinitionItem::Definition(definition) => Some(definition.name.value.into()),
+            _ => None,
+        };
+        items.into_iter().filter_map(name).collect()
     }
 }
 
+/// Some names, and those of all definitions that mention one of them, or one of
+/// these.
+fn depending(mut names: HashSet<String>, registry: &Registry) -> HashSet<String> {
+    let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
+    for one in registry.definitions() {
+        for reference in references(&one.expr) {
+            users.entry(reference.name).or_default().push(&one.name);
+        }
+    }
+    let mut waiting: Vec<String> = names.iter().cloned().collect();
+    while let Some(name) = waiting.pop() {
+        for user in users.get(&*name).into_iter().flatten() {
+            if names.insert((*user).to_owned()) {
+                waiting.push((*user).to_owned());
+            }
+        }
+    }
+    names
+}
+
 /// What git prints.
-fn git(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, Stop> {
+fn git(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, Stop> {
     let output = Command::new("git").arg("-C").arg(directory).args(arguments).output();
     let output = output.map_err(|error| Stop::Usage(format!("cannot run git: {error}")))?;
     if output.status.success() {

@@ -88,7 +88,8 @@ pub struct CheckArguments {
     /// Print these edits as patches and write nothing; exit with 1 if there are any.
     #[arg(long, conflicts_with = "fix")]
     pub diff: bool,
-    /// Report only what is in files that have changed since a revision of git.
+    /// Report only what is in files that have changed since a revision of git, and errors of
+    /// definitions that depend on them.
     #[arg(long, value_name = "REVISION")]
     pub changed_since: Option<String>,
     /// Also print the page of each code that was reported.
@@ -107,6 +108,24 @@ pub struct CheckArguments {
 }
 
 impl CheckArguments {
+    /// Reads what the folders of the definitions say. `serve` has settings of its own.
+    pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
+        #[cfg(feature = "fleet")]
+        if self.serve.is_some() {
+            return Ok(());
+        }
+        if self.is_empty() {
+            return Ok(());
+        }
+        let files = self.positional.files();
+        let over_fleet = self.definitions.settle(&files, messages)?;
+        #[cfg(feature = "fleet")]
+        self.fleet.fleet.extend(over_fleet);
+        #[cfg(not(feature = "fleet"))]
+        drop(over_fleet);
+        Ok(())
+    }
+
     /// True if there is nothing to check.
     fn is_empty(&self) -> bool {
         #[cfg(feature = "fleet")]
@@ -143,7 +162,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         ));
     }
     messages.set_words(arguments.diag);
-    let settings = settings(arguments, messages)?;
+    let settings = settings(arguments)?;
     let (metadata, dialect) =
         (settings.metadata.as_deref(), settings.definitions.language().dialect);
     let opened = open_metadata(&arguments.source, metadata, dialect, messages);
@@ -176,7 +195,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         let own = definitions.own_texts();
         let file = own.first().map_or(".", |text| &*definitions.sources.get(*text).name);
         let changed = Changed::since(revision, Path::new(file))?;
-        changed.keep(&own, &definitions.sources, &mut diagnostics);
+        changed.keep(&own, &definitions.registry, &definitions.sources, &mut diagnostics);
     }
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
@@ -286,17 +305,20 @@ fn check(
         None => Missing::Error,
     });
     if settings.lint {
-        lint_expressions(&selection, examination.as_ref(), sources, &mut diagnostics);
+        let mut found = Diagnostics::default();
+        lint_expressions(&selection, examination.as_ref(), sources, &mut found);
         let named = names.iter().filter_map(|name| registry.get(name.trim()));
         let unnamed = selection.iter().filter(|one| !one.is_named).copied();
         let wanted: Vec<&Registered> = named.chain(unnamed).collect();
-        lint_definitions(registry, &selection, &wanted, &mut diagnostics);
+        lint_definitions(registry, &selection, &wanted, &mut found);
+        found.retain(|one| settings.lints(one.span.source, sources));
+        diagnostics.extend(found);
     }
     // Without metadata most lints are silent.
     let are_all_found = settings.lint && examination.is_some();
     let own = definitions.own_texts();
     apply_allowances(own, language, are_all_found, sources, &mut diagnostics);
-    settings.levels.apply(&mut diagnostics);
+    settings.apply_levels(sources, &mut diagnostics);
     Ok(Checked { definitions, diagnostics, warnings, left_out, count })
 }
 

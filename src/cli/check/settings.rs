@@ -1,18 +1,14 @@
-//! What `pmderive.toml` says about the definitions that are checked. Options of
-//! the command line come before it.
+//! How to check: what options say, and what `pmderive.toml` says of each file.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-
-use crate::diag::Diagnostics;
-use crate::escape;
-use crate::project::{self, Levels, MAX_BYTES};
-use crate::text::{SourceMap, stray};
 
 use super::CheckArguments;
 use crate::cli::Stop;
 use crate::cli::args::DefinitionArguments;
-use crate::cli::messages::{Messages, counted};
+use crate::diag::{Code, Diagnostics};
+use crate::escape;
+use crate::project::{Level, Levels, Project, apply_levels};
+use crate::text::{SourceId, SourceMap};
 
 /// How to check.
 pub struct Settings {
@@ -20,64 +16,63 @@ pub struct Settings {
     pub definitions: DefinitionArguments,
     /// Metadata to check with, if no source is given.
     pub metadata: Option<PathBuf>,
-    /// What becomes of warnings.
-    pub levels: Levels,
     /// Whether lints run.
     pub lint: bool,
+    /// Whether they run for all files.
+    lint_all: bool,
 }
 
-/// Reads the file that belongs to the first definition file, or to this
-/// directory if there is none. Mistakes in it are told, and end the command.
-pub fn settings(arguments: &CheckArguments, messages: &mut Messages) -> Result<Settings, Stop> {
-    let mut definitions = arguments.definitions()?;
+/// Joins what the folders say with the options.
+pub fn settings(arguments: &CheckArguments) -> Result<Settings, Stop> {
+    let definitions = arguments.definitions()?;
     let given = arguments.metadata.metadata.clone();
-    let usual = Settings {
-        definitions: definitions.clone(),
-        metadata: given.clone(),
-        levels: Levels::default(),
-        lint: arguments.lint,
+    let metadata = match (arguments.source.is_given(), given) {
+        (true, _) => None,
+        (false, Some(given)) => Some(given),
+        (false, None) => one_metadata(&definitions)?,
     };
-    let Some(path) = project::find(&first_file(arguments)) else { return Ok(usual) };
-    let mut sources = SourceMap::default();
-    let mut diagnostics = Diagnostics::default();
-    let name = escape::path(&path).into_owned();
-    let text =
-        read(&path).map_err(|reason| Stop::Usage(format!("cannot read {name}: {reason}")))?;
-    let source = sources.add(&*name, text);
-    let directory = path.parent().unwrap_or(Path::new(""));
-    let project = project::read(source, directory, &sources, &mut diagnostics);
-    if diagnostics.errors() > 0 {
-        let errors = diagnostics.errors();
-        messages.diagnostics(diagnostics, &sources);
-        return Err(Stop::Usage(format!("{name} has {}", counted(errors, "mistake"))));
+    let mut projects = definitions.folders.files().map(|(_, project)| project);
+    let lint = arguments.lint || projects.any(|project| project.lints.is_some());
+    drop(projects);
+    Ok(Settings { definitions, metadata, lint, lint_all: arguments.lint })
+}
+
+/// The metadata of all files.
+fn one_metadata(definitions: &DefinitionArguments) -> Result<Option<PathBuf>, Stop> {
+    let files = definitions.folders.files();
+    let mut named: Vec<&PathBuf> =
+        files.filter_map(|(_, project)| Some(&project.metadata.as_ref()?.value)).collect();
+    named.sort();
+    named.dedup();
+    match named[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        [first, second, ..] => Err(Stop::Usage(format!(
+            "the folders name {} and {}: choose one with --metadata",
+            escape::path(first),
+            escape::path(second)
+        ))),
     }
-    let language = &mut definitions.language;
-    language.compat = language.compat.or(project.dialect);
-    language.extensions |= project.extensions.unwrap_or(false);
-    let metadata = match arguments.source.is_given() {
-        true => None,
-        false => given.or_else(|| project.metadata.map(|path| path.value)),
-    };
-    let lint = arguments.lint || project.lints.is_some();
-    Ok(Settings { definitions, metadata, levels: project.lints.unwrap_or_default(), lint })
 }
 
-/// Where to look for settings.
-fn first_file(arguments: &CheckArguments) -> PathBuf {
-    let configs = arguments.definitions.configs.iter().flat_map(|list| list.split(':'));
-    let mut files = configs.chain(arguments.positional.first_file()).filter(|file| *file != "-");
-    PathBuf::from(files.next().unwrap_or("."))
-}
+impl Settings {
+    fn project(&self, text: SourceId, sources: &SourceMap) -> Option<&Project> {
+        self.definitions.folders.of(Path::new(&*sources.get(text).name)).map(|project| &**project)
+    }
 
-fn read(path: &Path) -> Result<String, String> {
-    use std::io::Read;
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    match file.take(MAX_BYTES + 1).read_to_end(&mut bytes) {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_BYTES) => {
-            Err(format!("larger than {MAX_BYTES} bytes"))
-        }
-        Ok(_) => Ok(stray::decoded(&bytes).into_owned()),
-        Err(error) => Err(error.to_string()),
+    /// Whether lints of a text are told.
+    pub fn lints(&self, text: SourceId, sources: &SourceMap) -> bool {
+        let project = self.project(text, sources);
+        self.lint_all || project.is_some_and(|project| project.lints.is_some())
+    }
+
+    /// Lets each folder decide about the warnings of its files.
+    pub fn apply_levels(&self, sources: &SourceMap, diagnostics: &mut Diagnostics) {
+        let usual = Levels::default();
+        let level = |text: SourceId, code: Code| -> Level {
+            let project = self.project(text, sources);
+            project.and_then(|project| project.lints.as_ref()).unwrap_or(&usual).of(code)
+        };
+        apply_levels(level, diagnostics);
     }
 }

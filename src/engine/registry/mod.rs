@@ -175,6 +175,21 @@ impl Registry {
         Ok(())
     }
 
+    /// Takes over the definitions of another registry, and the names of those with
+    /// mistakes; names that are defined here keep their definitions.
+    #[cfg(feature = "lsp")]
+    pub(crate) fn adopt(&mut self, other: &Registry) {
+        for one in other.definitions() {
+            if !self.defines(&one.name) {
+                // What has no room any more is told where it is defined.
+                let _ = self.insert(Registered::clone(one), &mut Diagnostics::default());
+            }
+        }
+        for (name, ()) in other.refused.iter() {
+            self.refused.insert(Arc::clone(name), ());
+        }
+    }
+
     /// Adds a definition that has an identifier. An older one of the same name
     /// can then be found only by its identifier.
     pub(super) fn enter(&mut self, registered: Arc<Registered>) {

@@ -10,6 +10,7 @@ use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
 use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
+use crate::dialect::Language;
 use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
 use crate::syntax::{
@@ -32,10 +33,30 @@ impl Registry {
         sources: &mut SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> usize {
+        let extensions = self.language.extensions;
+        self.load_with(paths, sources, diagnostics, |_| Some(extensions))
+    }
+
+    /// Registers the definitions in files as [`Registry::load`] does. `extensions`
+    /// says of a file, by its name, whether it may use extensions, or nothing if
+    /// it is to be passed over.
+    pub(crate) fn load_with(
+        &mut self,
+        paths: &str,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+        extensions: impl Fn(&str) -> Option<bool>,
+    ) -> usize {
         self.define_anonymous();
         let mut unreadable = Diagnostics::default();
         let files = load_paths(paths, self.language.dialect, sources, &mut unreadable);
-        self.add_files(files, unreadable, sources, diagnostics)
+        let add = |file| {
+            let extensions = extensions(&sources.get(file).name);
+            extensions.map(|extensions| self.add_text_with(file, extensions, sources, diagnostics))
+        };
+        let count = files.into_iter().filter_map(add).sum();
+        diagnostics.extend(unreadable);
+        count
     }
 
     /// Registers the definitions that every client of PCP on this machine has
@@ -94,7 +115,19 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> usize {
-        let mut reader = DefinitionReader::new(self.language);
+        self.add_text_with(source, self.language.extensions, sources, diagnostics)
+    }
+
+    /// Registers the definitions in the text of a definition file that may use
+    /// extensions, or may not.
+    pub(crate) fn add_text_with(
+        &mut self,
+        source: SourceId,
+        extensions: bool,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
+        let mut reader = DefinitionReader::new(Language { extensions, ..self.language });
         let (mut of_lines, mut late) = (Diagnostics::default(), Diagnostics::default());
         let items = reader.read_after(&*self, source, sources, &mut of_lines);
         let before = self.count;

@@ -100,6 +100,15 @@ impl Report {
 }
 
 impl Finding {
+    /// Something that is wrong with a file as a whole.
+    pub fn of_file(kind: &str, file: &str, message: String) -> Finding {
+        let start = Position { line: 1, column: 1 };
+        let (kind, file) = (kind.to_owned(), plain(file));
+        let severity = Severity::Error;
+        let message = plain(&message);
+        Finding { kind, severity, message, file, start, end: start, edit: None }
+    }
+
     /// A diagnostic as a finding.
     pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Finding {
         let (start, end) = ends(diagnostic.span, sources);

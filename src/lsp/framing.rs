@@ -1,0 +1,155 @@
+//! Messages over a pair of streams: each has a header that says how long it is.
+//!
+//! The streams have threads of their own. Whatever a header promises, memory
+//! grows only with the bytes that come.
+
+use std::io::{self, BufRead, Read, Write};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::bounded;
+use lsp_server::{Connection, Message, Notification};
+use lsp_types::notification::{Exit, Notification as _};
+
+/// Longest message, in bytes. The longest text that is kept fits, even if each
+/// of its characters is escaped.
+const MAX_MESSAGE: u64 = 400 << 20;
+/// Longest header of a message, in bytes.
+const MAX_HEADER: u64 = 4 << 10;
+
+/// The threads that read and write.
+pub struct Streams {
+    reader: JoinHandle<io::Result<()>>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+/// Reads messages from one stream and writes them to the other.
+///
+/// # Errors
+/// A thread cannot be started.
+pub fn connect(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> io::Result<(Connection, Streams)> {
+    let (sender, outgoing) = bounded::<Message>(0);
+    let (incoming, receiver) = bounded::<Message>(0);
+    let write = move || {
+        let mut output = io::BufWriter::new(output);
+        outgoing.into_iter().try_for_each(|message| message.write(&mut output))
+    };
+    let read = move || {
+        let mut input = io::BufReader::new(input);
+        while let Some(message) = read_message(&mut input)? {
+            let is_last = matches!(&message, Message::Notification(note) if is_exit(note));
+            // The server has ended.
+            if incoming.send(message).is_err() || is_last {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let writer = thread::Builder::new().name("output".to_owned()).spawn(write)?;
+    let reader = thread::Builder::new().name("input".to_owned()).spawn(read)?;
+    Ok((Connection { sender, receiver }, Streams { reader, writer }))
+}
+
+fn is_exit(note: &Notification) -> bool {
+    note.method == Exit::METHOD
+}
+
+impl Streams {
+    /// Waits until all is written, and until the client has ended or has sent
+    /// what is no message. The connection has to be dropped before.
+    ///
+    /// # Errors
+    /// What the client sent is no message, or a stream failed.
+    pub fn join(self) -> io::Result<()> {
+        let fell = |_| io::Error::other("a thread fell");
+        self.reader.join().map_err(fell)??;
+        self.writer.join().map_err(fell)?
+    }
+}
+
+fn invalid(words: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, words.into())
+}
+
+/// The next message, or none at the end.
+fn read_message(input: &mut impl BufRead) -> io::Result<Option<Message>> {
+    let Some(length) = read_header(input)? else { return Ok(None) };
+    if length > MAX_MESSAGE {
+        let words = format!("a message of {length} bytes is longer than {MAX_MESSAGE} bytes");
+        return Err(invalid(words));
+    }
+    let mut bytes = Vec::new();
+    let read = input.take(length).read_to_end(&mut bytes)?;
+    if read as u64 != length {
+        return Err(invalid(format!("a message of {length} bytes ends after {read}")));
+    }
+    let message = serde_json::from_slice(&bytes);
+    message.map(Some).map_err(|error| invalid(format!("a message is not understood: {error}")))
+}
+
+/// The length that a header says, or none at the end of the input.
+fn read_header(input: &mut impl BufRead) -> io::Result<Option<u64>> {
+    let mut header = input.take(MAX_HEADER);
+    let mut length = None;
+    let mut is_first = true;
+    loop {
+        let mut line = Vec::new();
+        header.read_until(b'\n', &mut line)?;
+        let line = String::from_utf8_lossy(&line);
+        let Some(line) = line.strip_suffix("\r\n") else {
+            return match is_first && line.is_empty() {
+                true => Ok(None),
+                false => Err(invalid(format!("a header ends with CR LF, unlike {line:?}"))),
+            };
+        };
+        is_first = false;
+        if line.is_empty() {
+            break;
+        }
+        let Some((name, value)) = line.split_once(':') else {
+            return Err(invalid(format!("a header has a colon, unlike {line:?}")));
+        };
+        if name.eq_ignore_ascii_case("Content-Length") {
+            let parsed = value.trim().parse();
+            length = Some(parsed.map_err(|_| invalid(format!("no length: {line:?}")))?);
+        }
+    }
+    length.map(Some).ok_or_else(|| invalid("a header without Content-Length"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<Message>, String> {
+        read_message(&mut text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_message_has_a_header() {
+        let body = r#"{"jsonrpc":"2.0","method":"exit"}"#;
+        let text = format!("content-length:{}\r\nContent-Type: x\r\n\r\n{body}", body.len());
+        assert!(matches!(read(&text), Ok(Some(Message::Notification(note))) if is_exit(&note)));
+        assert!(matches!(read(""), Ok(None)));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_words() {
+        for (text, words) in [
+            ("Content-Length: 99999999999\r\n\r\n{}", "a message of 99999999999 bytes is longer"),
+            ("Content-Length: 99999999999999999999999\r\n\r\n", "no length"),
+            ("Content-Length: -1\r\n\r\n", "no length"),
+            ("Content-Length: 90\r\n\r\n{}", "a message of 90 bytes ends after 2"),
+            ("Content-Length: 2\r\n\r\n{}", "a message is not understood"),
+            ("Content-Length: 2\n\n{}", "a header ends with CR LF"),
+            ("Content-Type: x\r\n\r\n{}", "a header without Content-Length"),
+            ("nonsense\r\n\r\n", "a header has a colon"),
+            (&"x".repeat(9_000), "a header ends with CR LF"),
+        ] {
+            let said = read(text).expect_err("a refusal");
+            assert!(said.starts_with(words), "{said}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What `pmderive.toml` says about a text that is open, read again with each
+//! reading of the text.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lsp_types::{DiagnosticSeverity, NumberOrString, Uri};
+
+use super::files::{OpenTexts, uri_of};
+use super::positions::{Encoding, LineIndex};
+use crate::diag::Diagnostics;
+use crate::dialect::Language;
+use crate::project::{Levels, MAX_BYTES, Project, find, read};
+use crate::text::SourceMap;
+
+/// How a text is read and checked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where this stands.
+    pub file: Option<PathBuf>,
+    /// The language of the text.
+    pub language: Language,
+    /// The file of metadata to check it with.
+    pub metadata: Option<PathBuf>,
+    /// What becomes of warnings.
+    pub levels: Levels,
+    /// What else the file says.
+    project: Arc<Project>,
+    /// What is wrong with the file.
+    pub mistakes: Vec<lsp_types::Diagnostic>,
+}
+
+impl Settings {
+    /// The settings of a text; `options` count first.
+    pub fn of(
+        path: Option<&Path>,
+        options: Language,
+        open: &OpenTexts,
+        encoding: Encoding,
+    ) -> Settings {
+        let file = path.and_then(find);
+        let (project, mistakes) = match &file {
+            Some(file) => project(file, open, encoding),
+            None => (Project::default(), Vec::new()),
+        };
+        let is_over_fleet = path.is_some_and(|path| project.is_over_fleet(path));
+        let mut language = project.language(options);
+        // As in `serve`.
+        language.extensions |= is_over_fleet;
+        let metadata = project.metadata.as_ref().map(|path| path.value.clone());
+        let levels = project.lints.clone().unwrap_or_default();
+        Settings { file, language, metadata, levels, project: Arc::new(project), mistakes }
+    }
+
+    /// True for a file whose definitions are over the fleet.
+    pub fn is_over_fleet(&self, path: &Path) -> bool {
+        self.project.is_over_fleet(path)
+    }
+
+    /// The file of settings, for the editor.
+    pub fn uri(&self) -> Option<Uri> {
+        uri_of(self.file.as_deref()?)
+    }
+}
+
+/// What a file of settings says, and what is wrong with it.
+fn project(
+    file: &Path,
+    open: &OpenTexts,
+    encoding: Encoding,
+) -> (Project, Vec<lsp_types::Diagnostic>) {
+    let is_small = file.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
+    let text = is_small.then(|| open.read(file)).flatten();
+    let Some(text) = text else { return (Project::default(), Vec::new()) };
+    let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
+    let source = sources.add("", Arc::clone(&text));
+    let directory = file.parent().unwrap_or(Path::new(""));
+    let project = read(source, directory, &sources, &mut found);
+    let lines = LineIndex::new(&text, encoding);
+    let shown = found.iter().map(|one| lsp_types::Diagnostic {
+        range: lines.range(&text, one.span.start as usize..one.span.end as usize),
+        severity: Some(DiagnosticSeverity::ERROR),
+        code: Some(NumberOrString::String(one.code.to_string())),
+        source: Some("pmderive".to_owned()),
+        message: match &one.help {
+            Some(help) => format!("{}\nhelp: {help}", one.message),
+            None => one.message.clone(),
+        },
+        ..lsp_types::Diagnostic::default()
+    });
+    (project, shown.collect())
+}

@@ -1,0 +1,165 @@
+//! The definition files that belong together with one that is open: all with the
+//! same ending in its project, each read once for each state.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::files::{OpenTexts, below_like};
+use super::positions::{Encoding, LineIndex};
+use super::settings::Settings;
+use crate::diag::Diagnostics;
+use crate::dialect::Language;
+use crate::engine::Registry;
+use crate::syntax::{LineForm, outline};
+use crate::text::{SourceId, SourceMap, SourceText, Span};
+
+/// Identifiers of files begin here, so that they are not those of a text that is
+/// open and of parts of it.
+const FIRST: u32 = 1 << 20;
+
+/// A definition file as it was read.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The text, whose spans have this identifier.
+    pub id: SourceId,
+    /// The text with its name.
+    pub text: SourceText,
+    /// Its lines.
+    pub lines: LineIndex,
+    /// Its definitions.
+    pub registry: Registry,
+    /// The names in lines of help texts.
+    pub described: Vec<(Box<str>, Span)>,
+    language: Language,
+}
+
+/// A file of the project.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says.
+    pub parsed: Arc<Parsed>,
+    /// True if its definitions are over the fleet.
+    pub is_over_fleet: bool,
+}
+
+/// Files that were read, with what tells whether they changed.
+#[derive(Debug, Default)]
+pub struct Tree {
+    files: HashMap<PathBuf, (State, Arc<Parsed>)>,
+    last: u32,
+    /// How many files were read in all, for tests.
+    pub reads: usize,
+}
+
+/// What changes when a file does.
+#[derive(Clone, Debug)]
+enum State {
+    Open(Arc<str>),
+    OnDisk(Option<SystemTime>, u64),
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        match (self, other) {
+            (State::Open(one), State::Open(other)) => Arc::ptr_eq(one, other),
+            (State::OnDisk(time, size), State::OnDisk(other, other_size)) => {
+                time.is_some() && time == other && size == other_size
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Tree {
+    /// The other definition files of a file's project, in the order of their names.
+    /// The project is the folder of its settings, or else the one that the editor
+    /// has open, or else its own.
+    pub fn others(
+        &mut self,
+        path: &Path,
+        folders: &[PathBuf],
+        settings: &Settings,
+        open: &OpenTexts,
+        encoding: Encoding,
+    ) -> Vec<Other> {
+        let mut files = below_like(root_of(path, folders, settings), path);
+        files.retain(|file| file != path);
+        let read = |file: PathBuf| {
+            let is_over_fleet = settings.is_over_fleet(&file);
+            let mut language = settings.language;
+            language.extensions |= is_over_fleet;
+            let parsed = self.parsed(&file, language, open, encoding)?;
+            Some(Other { path: file, parsed, is_over_fleet })
+        };
+        files.into_iter().filter_map(read).collect()
+    }
+
+    fn parsed(
+        &mut self,
+        path: &Path,
+        language: Language,
+        open: &OpenTexts,
+        encoding: Encoding,
+    ) -> Option<Arc<Parsed>> {
+        let state = match open.of_path(path) {
+            Some(open) => State::Open(Arc::clone(&open.text)),
+            None => {
+                let metadata = path.metadata().ok()?;
+                State::OnDisk(metadata.modified().ok(), metadata.len())
+            }
+        };
+        if let Some((before, parsed)) = self.files.get(path)
+            && *before == state
+            && parsed.language == language
+        {
+            return Some(Arc::clone(parsed));
+        }
+        let text = open.read(path)?;
+        self.last += 1;
+        self.reads += 1;
+        let text = SourceText::new(&*path.to_string_lossy(), text);
+        let parsed = Arc::new(parse(SourceId(FIRST + self.last), text, language, encoding));
+        self.files.insert(path.to_owned(), (state, Arc::clone(&parsed)));
+        Some(parsed)
+    }
+}
+
+/// Reads the text of a file.
+fn parse(id: SourceId, text: SourceText, language: Language, encoding: Encoding) -> Parsed {
+    let mut sources = SourceMap::default();
+    sources.insert(id, text.clone());
+    let mut registry = Registry::new(language);
+    registry.add_text(id, &sources, &mut Diagnostics::default());
+    let described = described(id, &text.text, language);
+    let lines = LineIndex::new(&text.text, encoding);
+    Parsed { id, text, lines, registry, described, language }
+}
+
+/// The names in lines such as `name(oneline) = text`.
+pub fn described(id: SourceId, text: &str, language: Language) -> Vec<(Box<str>, Span)> {
+    if !text.contains("oneline") && !text.contains("helptext") {
+        return Vec::new();
+    }
+    let name = |line: &crate::syntax::OutlinedLine<'_>| {
+        let LineForm::Text { name, .. } = &line.form else { return None };
+        let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        let place = line.line.origin.span(offset(name.start), offset(name.end));
+        Some((line.line.text[name.clone()].into(), Span { source: id, ..place }))
+    };
+    outline(text, language).iter().filter_map(name).collect()
+}
+
+/// The folder whose files belong together with a file.
+fn root_of<'p>(path: &'p Path, folders: &'p [PathBuf], settings: &'p Settings) -> &'p Path {
+    let own = path.parent().unwrap_or(path);
+    let above = |folder: &&Path| path.starts_with(folder);
+    if let Some(folder) = settings.file.as_deref().and_then(Path::parent).filter(above) {
+        return folder;
+    }
+    let inside = folders.iter().map(PathBuf::as_path).filter(above);
+    inside.max_by_key(|folder| folder.components().count()).unwrap_or(own)
+}
