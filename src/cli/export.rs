@@ -55,7 +55,7 @@ impl ExportArguments {
             (None, None, None) => Format::Csv,
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
-                    "no form belongs to the name {}: choose one with --format",
+                    "no output format matches the name {}: choose one with --format",
                     escape::path(&path)
                 )));
             }

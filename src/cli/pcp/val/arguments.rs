@@ -58,10 +58,10 @@ pub struct ValArguments {
     /// Print date and microseconds with values of an archive; twice: nanoseconds.
     #[arg(short = 'X', long, action = ArgAction::Count)]
     pub timestamp: u8,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not apply.
     #[arg(short = 'g', long, hide = true)]
     pub guimode: bool,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not apply.
     #[arg(short = 'p', long, value_name = "PORT", hide = true)]
     pub guiport: Option<String>,
     /// An expression, or a metric, which may have a source and instances:
