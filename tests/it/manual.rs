@@ -581,3 +581,20 @@ fn help_shows_topics_and_commands() {
     assert_eq!((unknown.status, &*unknown.out), (Some(2), ""));
     assert!(unknown.err.contains("did you mean `pmderive help eval`?"), "{}", unknown.err);
 }
+
+/// Whoever gets a crate alone finds there what it is, and under which licence.
+#[test]
+fn published_crates_have_a_readme_and_licences() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
+    let members =
+        members.expect("the members").0.split(", ").map(|member| member.trim_matches('"'));
+    let published: Vec<&str> = members.filter(|member| !member.ends_with("testkit")).collect();
+    assert_eq!(published.len(), 7, "{published:?}");
+    for member in published {
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            let text = std::fs::read_to_string(root().join(member).join(file));
+            assert!(text.is_ok_and(|text| text.len() > 100), "{member}: {file}");
+        }
+    }
+}
