@@ -14,6 +14,7 @@ use pmderive_runtime::time::TimeZone;
 
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
 use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
 
 use super::arguments::SampleArguments;
@@ -297,6 +298,7 @@ impl Selected<'_> {
         if self.session.is_stale() {
             self.compile()?;
         }
+        let is_own_dialect = self.definitions.registry.language().dialect == Dialect::Fixed;
         let mut sample = match self.session.sample(&mut self.space) {
             Ok(sample) if self.course.is_over(sample.values.timestamp()) => return Ok(None),
             Ok(sample) => sample,
@@ -333,7 +335,13 @@ impl Selected<'_> {
             if let Some(status) = failure.filter(|_| !sink.shows_failures())
                 && *before != failure
             {
-                self.messages.error(&format_args!("{}: {status}", metric.name));
+                match finding {
+                    // libpcp's words are for those who ask for its answers.
+                    Finding::Unusable(_, mistake) if is_own_dialect => {
+                        self.messages.error(&format_args!("{}: {mistake}", metric.name));
+                    }
+                    _ => self.messages.error(&format_args!("{}: {status}", metric.name)),
+                }
             }
             *before = failure;
         }
