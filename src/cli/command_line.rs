@@ -167,10 +167,14 @@ pub fn command() -> clap::Command {
     let version = clap::Arg::new("version").short('V').long("version");
     command = command.arg(version.help("Print version").action(ArgAction::Version));
     // Their letter `-v` has another meaning.
-    for name in ["record", "probe"] {
+    for name in ["info", "probe", "record"] {
         command = command.mut_subcommand(name, |command| {
             let verbose = clap::Arg::new("verbose").long("verbose").action(ArgAction::SetTrue);
-            command.arg(verbose.help("Print more").display_order(993))
+            command.arg(
+                verbose
+                    .help("Print more, such as the definition files that are read")
+                    .display_order(993),
+            )
         });
     }
     for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {

@@ -42,7 +42,7 @@ pub struct EvalArguments {
     #[arg(long, value_enum, default_value_t)]
     pub format: Form,
     /// Say why a metric has no value, and list what is left out of groups.
-    #[arg(short, long, alias = "why")]
+    #[arg(short, long, alias = "why", display_order = 993)]
     pub verbose: bool,
     /// Text of others as it is.
     #[command(flatten)]

@@ -217,8 +217,8 @@ fn every_command_can_say_more() {
             _ => &[],
         };
         for option in ["--verbose", "-v"] {
-            // A size in `record`, values in `probe`.
-            if option == "--verbose" || !["record", "probe"].contains(name) {
+            // A size in `record`, values in `probe`, a check in `info`.
+            if option == "--verbose" || !["record", "probe", "info"].contains(name) {
                 let words = [&["pmderive", name, option], operand].concat();
                 assert_eq!(understood(&words), Ok(()), "{name} {option}");
             }

@@ -375,7 +375,7 @@ fn no_hidden_option_is_taught() {
     // Without a file it writes metadata, as `--format metadata` does.
     hidden.push(("deps".to_owned(), "metadata(?:$|[^=\\w])".to_owned()));
     for (command, name) in hidden {
-        let taught = regex::Regex::new(&format!(r"(?m)\b{command} [^`|\n]*--{name}(?:$|[^\w-])"));
+        let taught = regex::Regex::new(&format!(r"(?m)\b{command} [^`|(\n]*--{name}(?:$|[^\w-])"));
         let taught = taught.expect("a pattern");
         for text in &texts {
             let found = taught.find(text).map(|found| found.as_str());

@@ -98,7 +98,7 @@ pub struct CheckArguments {
     #[arg(long, value_enum)]
     pub missing: Option<Missing>,
     /// List the definitions that are left out because operands are missing.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
     /// What to check.
     #[command(flatten)]

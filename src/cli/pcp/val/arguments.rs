@@ -50,7 +50,7 @@ pub struct ValArguments {
     #[arg(short, long)]
     pub raw: bool,
     /// Say when there are no event records.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
     /// Store VALUE in the metric before the first fetch; some agents take it for a filter.
     #[arg(short = 'x', long, value_name = "VALUE")]
