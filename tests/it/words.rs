@@ -50,7 +50,7 @@ const TURNED_AROUND: &[&str] = &[
     r"\bput right\b",
     r"\bfor want of\b",
     r"^Of several\b",
-    r"^What (comes|stands)\b",
+    r"^What (comes|stands) (behind|before|after|in)\b",
 ];
 
 /// Lists of words that programs match on, in the order of PCP's tools.
