@@ -31,7 +31,7 @@ pub enum Dialect {
     /// As libpcp 7.2 answers.
     #[cfg_attr(feature = "cli", value(name = "7.2"))]
     Pcp7_2,
-    /// As 7.2, with its wrong numbers, labels and metadata put right.
+    /// As 7.2, with its wrong numbers, labels and metadata corrected.
     #[default]
     #[cfg_attr(feature = "cli", value(name = "off"))]
     Fixed,

@@ -8,7 +8,7 @@
 //! ```toml
 //! compat = "off"            # or "6.0", "7.2"
 //! extensions = false
-//! metadata = "fleet.json"   # as `pmderive deps --metadata` writes it
+//! metadata = "fleet.json"   # as `pmderive deps --format metadata` writes it
 //! fleet = ["racks.conf"]    # files of definitions over the fleet
 //!
 //! [lints]

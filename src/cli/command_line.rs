@@ -131,6 +131,23 @@ pub fn texts() -> Vec<String> {
     texts
 }
 
+/// The options of each command that its help does not show, and old names of
+/// options that it shows.
+pub fn hidden_options() -> Vec<(String, String)> {
+    let mut hidden = Vec::new();
+    for command in command().get_subcommands().filter(|command| !command.is_hide_set()) {
+        for argument in command.get_arguments() {
+            let shown = argument.get_visible_aliases().unwrap_or_default();
+            let old = argument.get_all_aliases().unwrap_or_default();
+            let old = old.into_iter().filter(|name| !shown.contains(name));
+            let own = argument.get_long().filter(|_| argument.is_hide_set());
+            let names = old.chain(own).map(|name| (command.get_name().to_owned(), name.to_owned()));
+            hidden.extend(names);
+        }
+    }
+    hidden
+}
+
 /// Said where a command is named that there is none of.
 pub fn no_such_command(name: &str) -> String {
     let root = command();
@@ -149,6 +166,17 @@ pub fn command() -> clap::Command {
     let mut command = Arguments::command();
     let version = clap::Arg::new("version").short('V').long("version");
     command = command.arg(version.help("Print version").action(ArgAction::Version));
+    // Their letter `-v` has another meaning.
+    for name in ["info", "probe", "record"] {
+        command = command.mut_subcommand(name, |command| {
+            let verbose = clap::Arg::new("verbose").long("verbose").action(ArgAction::SetTrue);
+            command.arg(
+                verbose
+                    .help("Print more, such as the definition files that are read")
+                    .display_order(993),
+            )
+        });
+    }
     for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
         let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
         let version = version.help("Print version").display_order(1000);

@@ -17,7 +17,7 @@ use crate::syntax::load_file;
 use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
-use super::messages::Messages;
+use super::messages::{Messages, counted};
 use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 
@@ -263,8 +263,27 @@ impl Definitions {
         }
     }
 
-    /// Warns of files of the system that cannot be read.
+    /// Lists the files that were read, where details are wanted.
+    fn tell_files(&self, messages: &Messages) {
+        if !messages.are_verbose() || messages.are_of_tool() {
+            return;
+        }
+        for text in self.own_texts().iter().chain(&self.system) {
+            let name = &self.sources.get(*text).name;
+            let all = self.registry.definitions().iter();
+            let count = all.filter(|one| one.name_span.source == *text).count();
+            // A definition among the arguments is seen there.
+            if &**name != ARGUMENT {
+                let count = counted(count, "definition");
+                messages.note(&format_args!("read {count} from {name}"));
+            }
+        }
+    }
+
+    /// Warns of files of the system that cannot be read, and lists those that
+    /// were read where details are wanted.
     pub fn warn_of_unreadable_files_of_system(&self, messages: &Messages) {
+        self.tell_files(messages);
         let found = self.system_diagnostics.iter();
         for diagnostic in found.filter(|one| one.code == Code::UnreadableFile) {
             let message = &diagnostic.message;

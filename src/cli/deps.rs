@@ -51,7 +51,7 @@ pub struct DepsArguments {
     #[arg(long, value_enum, default_value_t)]
     pub format: DepsFormat,
     /// Say which definitions read each metric.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
     /// What to look at.
     #[command(flatten)]

@@ -42,8 +42,8 @@ pub struct EvalArguments {
     #[arg(long, value_enum, default_value_t)]
     pub format: Form,
     /// Say why a metric has no value, and list what is left out of groups.
-    #[arg(short = 'v', long = "verbose", alias = "why")]
-    pub why: bool,
+    #[arg(short, long, alias = "why", display_order = 993)]
+    pub verbose: bool,
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
@@ -93,12 +93,13 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let output = messages.output(purpose(arguments.format));
     let is_quiet = messages.are_quiet();
     let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
-    run.tell_left_out(arguments.why);
+    run.tell_left_out(arguments.verbose);
     run.show_progress(!shows_output() && !is_quiet)?;
     let several = run.samples() != Some(1);
     let escaping = output.escaping();
     let digits = digits(arguments);
-    let renderer = arguments.format.renderer(several, arguments.why, run.zone(), escaping, digits);
+    let renderer =
+        arguments.format.renderer(several, arguments.verbose, run.zone(), escaping, digits);
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
     let ran = run.run(&mut printer).map_err(|stop| stop.after(outcome))?;

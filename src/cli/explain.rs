@@ -27,10 +27,11 @@ use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
+use super::help::render::render;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::source::open_metadata;
-use super::terminal::{Purpose, RawArgument};
+use super::terminal::{self, Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
@@ -139,20 +140,27 @@ fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
     codes.map(Some).map_err(Stop::Usage)
 }
 
+/// Prints the pages of codes, as `help` prints those of topics.
+fn show_pages(codes: &[Code], messages: &Messages) -> Result<Outcome, Stop> {
+    let is_coloured = messages.is_output_coloured();
+    let shown = |code: &Code| render(page(*code), terminal::width(), is_coloured);
+    let pages: Vec<String> = codes.iter().map(shown).collect();
+    messages.own_output().print(pages.join("\n"))?;
+    Ok(Outcome::Good)
+}
+
 /// Runs the command.
 pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let print = |text: &str| {
-        messages.output(Purpose::Text).print(text)?;
-        Ok(Outcome::Good)
-    };
     match arguments.code {
-        Some(Some(code)) => return print(page(code)),
-        Some(None) => return print(&codes()),
+        Some(Some(code)) => return show_pages(&[code], messages),
+        Some(None) => {
+            messages.output(Purpose::Text).print(codes())?;
+            return Ok(Outcome::Good);
+        }
         None => {}
     }
     if let Some(codes) = named_codes(&arguments.metrics)? {
-        let pages: Vec<&str> = codes.into_iter().map(page).collect();
-        return print(&pages.join("\n"));
+        return show_pages(&codes, messages);
     }
     if arguments.is_empty() {
         return Err(Stop::Usage(
@@ -204,11 +212,13 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     let has_errors = diagnostics.errors() > 0;
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {
-            let mut out = String::new();
             #[cfg(feature = "fleet")]
-            if !fleet.is_empty() {
-                out = definitions_to_text(&fleet) + "\n";
-            }
+            let out = match fleet.is_empty() {
+                true => String::new(),
+                false => definitions_to_text(&fleet) + "\n",
+            };
+            #[cfg(not(feature = "fleet"))]
+            let out = String::new();
             (out + &text(&explanation, arguments), Purpose::Text)
         }
         ExplainFormat::Json => {

@@ -38,7 +38,7 @@ pub struct ExportArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// List what is left out of groups because operands are missing.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
 }
 
@@ -55,7 +55,7 @@ impl ExportArguments {
             (None, None, None) => Format::Csv,
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
-                    "no form belongs to the name {}: choose one with --format",
+                    "no output format matches the name {}: choose one with --format",
                     escape::path(&path)
                 )));
             }

@@ -209,6 +209,10 @@ fn format(
     }
     match input {
         Input::File(path) if !arguments.stdout => {
+            if messages.are_verbose() {
+                let done = if is_same { "unchanged" } else { "formatted" };
+                messages.note(&format_args!("{name}: {done}"));
+            }
             if !is_same && let Err(error) = replace(path, formatted.text.as_bytes()) {
                 messages.error(&format_args!("cannot write {name}: {error}"));
                 return Ok(Outcome::SourceFailed);

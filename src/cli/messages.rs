@@ -20,13 +20,17 @@ use super::args::DiagWords;
 use super::lines::Lines;
 use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
-use super::terminal::{Output, Purpose, shows_errors, write_error};
+use super::terminal::{Output, Purpose, shows_errors, shows_output, write_error};
 
 /// Standard error, and what was said there.
 pub struct Messages {
     style: Style,
-    /// Only errors are told.
+    /// Only errors are printed.
     is_quiet: bool,
+    /// Details are printed as well.
+    is_verbose: bool,
+    /// When there are colours.
+    colour: Colour,
     words: DiagWords,
     /// Text of others stays as it is, here and on standard output.
     is_raw: bool,
@@ -54,6 +58,8 @@ impl Messages {
         let mut messages = Messages {
             style: Style::Plain,
             is_quiet: false,
+            is_verbose: false,
+            colour: Colour::Auto,
             words,
             is_raw: false,
             left,
@@ -67,6 +73,7 @@ impl Messages {
 
     /// Chooses when there are colours.
     pub fn set_colour(&mut self, colour: Colour) {
+        self.colour = colour;
         self.style = match colour.is_used(shows_errors()) {
             true => Style::Colour,
             false => Style::Plain,
@@ -84,7 +91,17 @@ impl Messages {
         self.is_quiet = is_quiet;
     }
 
-    /// True if only errors are to be told.
+    /// Also prints details.
+    pub fn set_verbose(&mut self, is_verbose: bool) {
+        self.is_verbose = is_verbose;
+    }
+
+    /// True if details are to be printed.
+    pub fn are_verbose(&self) -> bool {
+        self.is_verbose && !self.is_quiet
+    }
+
+    /// True if only errors are to be printed.
     pub fn are_quiet(&self) -> bool {
         self.is_quiet
     }
@@ -97,6 +114,16 @@ impl Messages {
     /// Standard output, for text of a purpose.
     pub fn output(&self, purpose: Purpose) -> Output {
         Output::standard(purpose, self.is_raw)
+    }
+
+    /// True if standard output has colours.
+    pub fn is_output_coloured(&self) -> bool {
+        self.colour.is_used(shows_output())
+    }
+
+    /// Standard output for text of our own, in which escape sequences stay.
+    pub fn own_output(&self) -> Output {
+        Output::standard(Purpose::Text, true)
     }
 
     /// Chooses how many diagnostics are drawn at most; the rest is counted.

@@ -1,8 +1,8 @@
 //! Definitions whose operands the source does not have.
 //!
 //! In definitions of the user's own this is a mistake. In those that come with
-//! PCP for every machine it is not: hardly any host has all the agents that
-//! they are for. Such definitions are left out, and one line says how many.
+//! PCP for every machine it is not: few hosts have all the agents that they
+//! need. Such definitions are left out, and one line says how many.
 
 use std::collections::BTreeMap;
 

@@ -91,9 +91,12 @@ struct Arguments {
         display_order = 991
     )]
     color: Colour,
-    /// Tell errors only: no warnings, notes, summaries or progress.
+    /// Print only errors: no warnings, notes, summaries or progress.
     #[arg(short, long, global = true, display_order = 992)]
     quiet: bool,
+    /// Print more, such as the definition files that are read.
+    #[arg(short, long, global = true, display_order = 993)]
+    verbose: bool,
 }
 
 /// The commands.
@@ -103,7 +106,7 @@ enum Command {
     ///
     /// Each argument is a metric, a group of metrics or an expression. Values come from a
     /// host, from archives or from this machine, sample after sample. A wrong expression
-    /// harms no other.
+    /// does not affect the others.
     Eval(eval::EvalArguments),
     /// Write values of metrics as a table: CSV, JSON, Arrow or Parquet.
     ///
@@ -162,8 +165,9 @@ enum Command {
     Archive(archive::ArchiveArguments),
     /// Watch a fleet of hosts, and pass values on to other systems.
     ///
-    /// Each host is fetched once in an interval. Definitions are evaluated on every host, and
-    /// aggregates across hosts. Values go to Prometheus, or to files of JSON lines.
+    /// Each host is fetched once in an interval. Definitions are evaluated for every host, and
+    /// aggregates across hosts. Prometheus reads the values, or they go to files of JSON lines
+    /// or to receivers of remote write.
     #[cfg(feature = "fleet")]
     Serve(Box<serve::ServeArguments>),
     /// Show help on a command, or a page of the manual.
@@ -182,7 +186,7 @@ enum Command {
     Replay(replay::ReplayArguments),
 }
 
-/// The outcome of a run, by its exit status; of several the greatest counts.
+/// The outcome of a run, by its exit status. If several apply, the greatest counts.
 /// The commands called after PCP's tools know the first two only, as those do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
@@ -261,6 +265,13 @@ pub fn help_texts() -> Vec<String> {
     command_line::texts()
 }
 
+/// Options that the help hides, old names among them, with their commands: for
+/// a test that nothing teaches them.
+#[doc(hidden)]
+pub fn hidden_options() -> Vec<(String, String)> {
+    command_line::hidden_options()
+}
+
 /// Whether arguments, of which the first is the program, are understood; for
 /// tests of what documents show.
 ///
@@ -283,6 +294,7 @@ pub fn main() -> ExitCode {
     messages.set_limit(arguments.max_diagnostics);
     messages.set_colour(arguments.color);
     messages.set_quiet(arguments.quiet);
+    messages.set_verbose(arguments.verbose);
     messages.set_raw(arguments.command.is_raw());
     let settled = arguments.command.settle(&mut messages);
     let outcome = settled.and_then(|()| arguments.command.run(&mut messages));

@@ -70,7 +70,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "serve",
         ],
     ),
-    (GENERAL, &["max_diagnostics", "color", "quiet", "help", "version"]),
+    (GENERAL, &["max_diagnostics", "color", "quiet", "verbose", "help", "version"]),
 ];
 
 /// Options and arguments whose values a shell can complete.

@@ -86,7 +86,7 @@ enum Recorded {
 enum NotMetadata {
     #[error("larger than {MAX_METADATA_BYTES} bytes")]
     TooLarge,
-    #[error("not metadata as `pmderive deps --metadata` writes it: {0}")]
+    #[error("not metadata as `pmderive deps --format metadata` writes it: {0}")]
     Malformed(#[source] MetadataError),
 }
 

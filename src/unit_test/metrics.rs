@@ -20,7 +20,7 @@ const OWN_DOMAIN: u32 = 509;
 const STRING: &str = "string";
 
 impl Reader<'_> {
-    /// Takes metrics from a file that `pmderive deps --metadata` wrote.
+    /// Takes metrics from a file that `pmderive deps --format metadata` wrote.
     pub fn recorded(&mut self, path: &Spanned<PathBuf>) {
         let recorded = RecordedMetadata::open(&path.value).and_then(|mut recorded| {
             let names = recorded.traverse("")?;

@@ -13,7 +13,7 @@
 //! | `fleet-definitions` | text of further definitions over a fleet                       |
 //! | `compat`            | `"6.0"`, `"7.2"` or `"off"`, as on the command line            |
 //! | `extensions`        | `true` for functions and forms that libpcp does not have       |
-//! | `metadata`          | file of metrics, as `pmderive deps --metadata` writes it       |
+//! | `metadata`          | file of metrics, as `pmderive deps --format metadata` writes it |
 //! | `interval`          | time between steps, for cases without their own                |
 //! | `tolerance`         | allowed difference of numbers: `0.01` or `"0.1%"`              |
 //! | `[metrics]`         | by name: `{ type, semantics, units, indom }`                   |

@@ -88,6 +88,17 @@ fn eval_takes_groups() {
     for name in &names {
         assert!(group.contains(&format!("\n{name}\n")), "{name}: {group}");
     }
+    // In alphabetical order, except where the answers are to be libpcp's.
+    assert!(names.is_sorted(), "{names:?}");
+    let places: Vec<Option<usize>> =
+        names.iter().map(|name| group.find(&format!("\n{name}\n"))).collect();
+    assert!(places.is_sorted(), "{group}");
+    let as_pcp = ["--compat", "6.0", "-a", FLEET, "disk.all"];
+    let of_pcp = good(&[&["info"], &as_pcp[..]].concat());
+    assert_ne!(of_pcp.lines().collect::<Vec<_>>(), names);
+    let values = good(&[&["eval", "-s", "1"], &as_pcp[..]].concat());
+    let place = |name: &str| values.find(&format!("\n{name}\n"));
+    assert!(of_pcp.lines().map(place).is_sorted(), "{values}");
     // A metric beside a group, and an expression.
     let mixed = good(&["eval", "-a", FLEET, "-s", "1", "hinv.ncpu", "disk.all", "hinv.ncpu + 1"]);
     assert!(mixed.contains("\nhinv.ncpu + 1\n") && mixed.contains("disk.all.total"), "{mixed}");
@@ -96,8 +107,27 @@ fn eval_takes_groups() {
 }
 
 #[test]
+fn libpcps_words_are_for_those_who_ask_for_its_answers() {
+    let eval = ["eval", "-a", FLEET, "-s", "1", "rate(disk.all.totl)"];
+    let own = run(&eval);
+    assert_eq!(own.out, "\nrate(disk.all.totl)\nError: unknown metric `disk.all.totl`\n");
+    assert_eq!(own.status, Some(1), "{}", own.err);
+    let of_pcp = run(&[&eval[..], &["--compat", "6.0"]].concat());
+    assert!(of_pcp.out.ends_with("\nError: Derived metric definition failed\n"), "{}", of_pcp.out);
+}
+
+#[test]
+fn values_of_this_machine_say_so() {
+    let out = good(&["eval", "-L", "--json", "hinv.ncpu"]);
+    assert!(out.contains(r#""source":"this machine""#), "{out}");
+}
+
+#[test]
 fn codes_are_explained_without_an_option() {
     let page = good(&["explain", "PMD0202"]);
+    // Rendered, as pages of the manual are.
+    assert!(page.starts_with("PMD0202: ") && page.contains("\n=====") && !page.contains("```"));
+    assert!(good(&["explain", "PMD0202", "--color", "always"]).starts_with("\x1b[1mPMD0202: "));
     assert_eq!(page, good(&["explain", "--code", "PMD0202"]));
     assert_eq!(good(&["explain", "pmd0202"]), page);
     let two = good(&["explain", "PMD0202", "PMD0100"]);

@@ -97,7 +97,7 @@ const GROUPS: &[(&str, &str)] = &[
 const OF_WALKS: &[(&str, &str)] = &[
     (
         "backward-instances",
-        "Instances are found by their names as of the fetch. libpcp that goes backward looks them up\nat the time of the fetch to come, when they may have other names or no domain at all.",
+        "Instances are found by their names as of the fetch. libpcp that goes backward looks them up\nat the time of the next fetch, when they may have other names or no domain at all.",
     ),
     (
         "backward-gap",
@@ -113,7 +113,7 @@ const OF_WALKS: &[(&str, &str)] = &[
     ),
     (
         "verdicts",
-        "A pattern looks at an instance again when it has another name, and at instances that have\nleft their domain by the names that they had. libpcp, and so 6.0 and 7.2 here, keeps to\nwhat the pattern said first, which is no of an instance whose name was not known then.",
+        "A pattern looks at an instance again when its name changes. It also looks at instances that\nhave left their domain, by the names that they had. libpcp, and so 6.0 and 7.2 here, keeps\nthe first answer of the pattern, which is no if the name was not known then.",
     ),
 ];
 

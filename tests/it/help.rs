@@ -124,6 +124,48 @@ fn colours_are_there_where_they_are_wanted() {
     );
 }
 
+/// Pages of help have the colours that were chosen, with a pager and without.
+#[test]
+fn help_has_the_colours_that_are_wanted() {
+    for topic in ["eval", "units"] {
+        let page = run(&["help", topic, "--color", "always"]);
+        assert!(page.out.contains("\x1b["), "{topic}: {}", page.out);
+        assert!(!page.out.contains("\\x1b"), "{topic}: {}", page.out);
+        let plain = run(&["help", topic]).out;
+        let escapes = regex::Regex::new("\x1b\\[[0-9;]*m").expect("a pattern");
+        let shown = escapes.replace_all(&page.out, "");
+        // A rule below a heading stands in for bold.
+        let without_rules = |text: &str| -> Vec<String> {
+            let is_rule = |line: &&str| !line.starts_with("---") && !line.starts_with("===");
+            text.lines().filter(is_rule).map(str::to_owned).collect()
+        };
+        assert_eq!(without_rules(&shown), without_rules(&plain), "{topic}");
+    }
+    assert_eq!(
+        run(&["help", "eval", "--color", "always"]).out,
+        run(&["eval", "--help", "--color", "always"]).out
+    );
+    let on_a_terminal = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = pmderive(&[&["help", "units"], options].concat());
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LESS"] {
+            command.env_remove(name);
+        }
+        // It shows escape sequences as `^[`.
+        command.env("TERM", "xterm").env("PAGER", "cat -v").envs(variables.iter().copied());
+        String::from_utf8(pty::run(command)).expect("UTF-8")
+    };
+    let styled = on_a_terminal(&[], &[]);
+    assert!(styled.contains("^[[1mTypes, semantics"), "{styled}");
+    for (options, variables) in [
+        (&[][..], ("TERM", "dumb")),
+        (&[], ("NO_COLOR", "1")),
+        (&["--color", "never"], ("NO_COLOR", "")),
+    ] {
+        let plain = on_a_terminal(options, &[variables]);
+        assert!(!plain.contains("^[") && plain.contains("====="), "{variables:?}: {plain}");
+    }
+}
+
 #[test]
 fn a_terminal_shows_what_it_can() {
     let on_a_terminal = |variables: &[(&str, &str)]| {
@@ -156,6 +198,46 @@ fn quiet_runs_say_what_is_wrong_and_nothing_else() {
     assert!(wrong.err.contains("Error:") && !wrong.err.contains(" errors"), "{}", wrong.err);
     let tests = run(&["test", "-q", "tests/unit_tests/shop.toml"]);
     assert_eq!((tests.status, &*tests.out), (Some(0), "6 passed, 0 failed\n"));
+}
+
+/// Every command takes `--verbose`, and `-v` unless that is an option of PCP's
+/// tools or of another meaning.
+#[test]
+fn every_command_can_say_more() {
+    let understood = |words: &[&str]| {
+        pmderive::cli::understands(words.iter().map(std::ffi::OsString::from).collect())
+    };
+    for (name, _) in COMMANDS {
+        let help = run(&["help", name]).out;
+        assert!(help.contains("--verbose"), "{name}: {help}");
+        let operand = match *name {
+            "completions" => &["bash"][..],
+            "fmt" | "test" | "archive" | "val" => &["x"],
+            "record" => &["-o", "x", "y"],
+            _ => &[],
+        };
+        for option in ["--verbose", "-v"] {
+            // A size in `record`, values in `probe`, a check in `info`.
+            if option == "--verbose" || !["record", "probe", "info"].contains(name) {
+                let words = [&["pmderive", name, option], operand].concat();
+                assert_eq!(understood(&words), Ok(()), "{name} {option}");
+            }
+        }
+        assert_eq!(understood(&[&["pmderive", "-v", name], operand].concat()), Ok(()), "{name}");
+    }
+    for command in ["explain", "eval", "check", "deps"] {
+        let given = [command, "-a", FLEET, "-c", SHOP, "hinv.ncpu"];
+        let Run { err, .. } = run(&[&given[..], &["--verbose"]].concat());
+        assert!(err.contains("read 3 definitions from tests/cli/shop.conf\n"), "{command}: {err}");
+        assert_eq!(run(&[&["--verbose"], &given[..]].concat()).err, err, "{command}");
+        assert_eq!(run(&[&["-q", "-v"], &given[..]].concat()).err, "", "{command}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.conf");
+    std::fs::write(&file, "a=b\n").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    assert_eq!(run(&["fmt", "-v", file]).err, format!("{file}: formatted\n"));
+    assert_eq!(run(&["fmt", "-v", file]).err, format!("{file}: unchanged\n"));
 }
 
 #[test]

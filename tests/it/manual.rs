@@ -10,7 +10,8 @@
 //!
 //! Blocks called `sh` are not run, as they name hosts and files that nobody
 //! has; the arguments of `pmderive` in them must be understood. Definitions in
-//! blocks called `conf` must be without mistakes. Blocks called `rust` are
+//! blocks called `conf` must be without mistakes. Files in blocks called `toml`,
+//! `json` and `lua` are read by what reads such files. Blocks called `rust` are
 //! tests of the documentation.
 //!
 //! `MANUAL=update cargo test --test it manual` writes what the commands print.
@@ -34,13 +35,23 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The README, and the pages of the manual that stand in its folder.
+/// The files of the README and of all pages of the manual.
 fn pages() -> Vec<PathBuf> {
-    let manual = root().join("src/manual");
     let mut pages = vec![root().join("README.md")];
-    let names = TOPICS.iter().map(|topic| manual.join(format!("{}.md", topic.name)));
-    pages.extend(names.filter(|path| path.exists()));
+    pages.extend(TOPICS.iter().map(|topic| file_of(topic.name)));
     pages
+}
+
+/// The file of a page: in the folder of the manual is a reference to one that
+/// stands elsewhere.
+fn file_of(topic: &str) -> PathBuf {
+    let manual = root().join("src/manual");
+    let file = manual.join(format!("{topic}.md"));
+    let page = std::fs::read_to_string(&file).expect("a page of the book");
+    match page.strip_prefix("{{#include ").and_then(|rest| rest.split_once("}}")) {
+        Some((elsewhere, _)) => manual.join(elsewhere),
+        None => file,
+    }
 }
 
 /// A fenced block: what it is called, and its text with its place in the page.
@@ -298,14 +309,100 @@ fn definitions_of_pages_have_no_mistakes() {
     }
 }
 
-/// Kinds of blocks that tests know, and `text`, in which there is no command.
+/// The blocks of a kind of all pages.
+fn texts_of(kind: &str) -> Vec<String> {
+    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a page");
+    let pages: Vec<String> = pages().iter().map(read).collect();
+    let blocks = pages.iter().flat_map(|page| blocks(page));
+    blocks.filter(|block| block.kind == kind).map(|block| block.text.to_owned()).collect()
+}
+
+/// Each file that pages show is read by what reads such files.
+#[test]
+fn files_of_pages_are_understood() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let [targets] = &texts_of("json")[..] else { panic!("one file of targets") };
+    write("hosts.json", targets);
+    let definitions = write("shop.conf", "shop.load = kernel.all.load\n");
+    let mut kinds = BTreeSet::new();
+    for text in texts_of("toml") {
+        let mistakes = if text.contains("[dependencies]") {
+            kinds.insert("Cargo.toml");
+            mistakes_of_dependency(&text)
+        } else if text.contains("[[group]]") {
+            kinds.insert("serve.toml");
+            run(&["serve", "--check", "--config", &write("serve.toml", &text)]).err
+        } else {
+            kinds.insert("pmderive.toml");
+            write("fleet.json", &run(&["deps", "-L", "--format", "metadata", &definitions]).out);
+            write("pmderive.toml", &text);
+            run(&["-q", "check", &definitions]).err
+        };
+        assert_eq!(mistakes, "", "{text}");
+    }
+    assert_eq!(kinds, BTreeSet::from(["Cargo.toml", "pmderive.toml", "serve.toml"]));
+    let lua = texts_of("lua").concat();
+    let command = lua.split_once("cmd = { ").and_then(|(_, rest)| rest.split_once(" }"));
+    let words = command.expect("a command").0.split(", ").map(|word| word.trim_matches('"').into());
+    assert_eq!(pmderive::cli::understands(words.collect()), Ok(()), "{lua}");
+}
+
+/// What is wrong with a dependency on this crate in a `Cargo.toml`.
+fn mistakes_of_dependency(text: &str) -> String {
+    let own = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let version = env!("CARGO_PKG_VERSION");
+    let words = text.split('"').skip(1).step_by(2);
+    let is_known =
+        |word: &&str| version.starts_with(word) || own.contains(&format!("\n{word} = ["));
+    let unknown: Vec<&str> = words.filter(|word| !is_known(word)).collect();
+    unknown.join(", ")
+}
+
+/// Old names of options, and options that exist only to be refused, are not
+/// taught: neither by pages nor by messages.
+#[test]
+fn no_hidden_option_is_taught() {
+    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a page");
+    let mut texts: Vec<String> = pages().iter().map(read).collect();
+    texts.extend(crate::words::texts());
+    let mut hidden = pmderive::cli::hidden_options();
+    assert!(hidden.contains(&("eval".to_owned(), "why".to_owned())), "{hidden:?}");
+    // Without a file it writes metadata, as `--format metadata` does.
+    hidden.push(("deps".to_owned(), "metadata(?:$|[^=\\w])".to_owned()));
+    for (command, name) in hidden {
+        let taught =
+            regex::Regex::new(&format!(r"(?m)(?:^|[^-\w]){command} [^`|(\n]*--{name}(?:$|[^\w-])"));
+        let taught = taught.expect("a pattern");
+        for text in &texts {
+            let found = taught.find(text).map(|found| found.as_str());
+            assert_eq!(found, None, "{command} --{name}: {text}");
+        }
+    }
+    for text in texts {
+        // No command shows these.
+        for name in ["why", "volsize", "derived", "local-PMDA"] {
+            let words = ["`--", " --"].map(|start| format!("{start}{name}"));
+            assert!(!words.iter().any(|word| text.contains(word)), "{name}: {text}");
+        }
+    }
+}
+
+/// Kinds of blocks that tests know. `text` is for what stands beside the code
+/// that it describes, where a test has it.
 #[test]
 fn no_example_is_passed_over() {
-    let known = ["console", "console varies", "sh", "conf", "rust", "toml", "text"];
+    let known = ["console", "console varies", "sh", "conf", "rust", "toml", "json", "lua"];
     for path in pages() {
         let page = std::fs::read_to_string(&path).expect("a page");
         for block in blocks(&page) {
-            assert!(known.contains(&block.kind), "{}: {:?}", path.display(), block.kind);
+            let is_tested = block.kind == "text" && path.ends_with("fleet/sinks/names.md");
+            let is_known = known.contains(&block.kind) || is_tested;
+            assert!(is_known, "{}: {:?}", path.display(), block.kind);
             let has_command = block.text.lines().any(|line| line.starts_with("$ "));
             assert!(!has_command || block.kind.starts_with("console"), "{}", block.text);
         }
@@ -477,7 +574,29 @@ fn help_shows_topics_and_commands() {
     }
     let command = run(&["help", "eval"]);
     assert_eq!(command, run(&["eval", "--help"]));
+    let names = run(&["help", "names"]).out;
+    assert!(names.starts_with("Names and labels of series\n====="), "{names}");
+    let about = run(&["help", "aggregates"]);
+    let (_, topics) = about.err.split_once("these topics are about it: ").expect("topics");
+    assert!(topics.contains("fleets"), "{topics}");
     let unknown = run(&["help", "evil"]);
     assert_eq!((unknown.status, &*unknown.out), (Some(2), ""));
     assert!(unknown.err.contains("did you mean `pmderive help eval`?"), "{}", unknown.err);
+}
+
+/// Whoever gets a crate alone finds there what it is, and under which licence.
+#[test]
+fn published_crates_have_a_readme_and_licences() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
+    let members =
+        members.expect("the members").0.split(", ").map(|member| member.trim_matches('"'));
+    let published: Vec<&str> = members.filter(|member| !member.ends_with("testkit")).collect();
+    assert_eq!(published.len(), 7, "{published:?}");
+    for member in published {
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            let text = std::fs::read_to_string(root().join(member).join(file));
+            assert!(text.is_ok_and(|text| text.len() > 100), "{member}: {file}");
+        }
+    }
 }

@@ -491,16 +491,22 @@ fn a_pipe_gets_what_pcp_prints() {
 /// they are printed plainly.
 #[test]
 fn help_goes_through_a_pager() {
-    let shown = |pager: &str| {
+    let on = |terminal: &str, pager: &str| {
         let mut command = pmderive(&["help", "statuses"]);
-        command.env("PAGER", pager);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command.env("TERM", terminal).env("PAGER", pager);
         String::from_utf8(pty::run(command)).expect("UTF-8")
     };
+    let shown = |pager: &str| on("xterm", pager);
     let paged = shown("sed 's/^/> /'");
     assert!(paged.starts_with("> \u{1b}[1mExit statuses\u{1b}[0m\n> \n"), "{paged}");
-    let plain = shown("");
-    assert!(plain.starts_with("Exit statuses\n=============\n\n"), "{plain}");
-    assert_eq!(shown("cat"), plain);
+    let direct = shown("");
+    assert!(direct.starts_with("\u{1b}[1mExit statuses\u{1b}[0m\n\n"), "{direct}");
+    assert_eq!(shown("cat"), direct);
     // The shell says that there is no such command.
-    assert!(shown("/nowhere/pager").ends_with(&plain));
+    assert!(shown("/nowhere/pager").ends_with(&direct));
+    let plain = on("dumb", "");
+    assert!(plain.starts_with("Exit statuses\n=============\n\n"), "{plain}");
 }

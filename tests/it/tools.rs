@@ -313,7 +313,11 @@ fn all_codes() {
         assert!(!headline.is_empty());
         let page = run(&["explain", "--code", code]);
         assert_eq!((page.status, &*page.err), (Some(0), ""));
-        assert!(page.out.starts_with(&format!("# {line}\n")), "{line}: {}", page.out);
+        assert!(
+            page.out.starts_with(&format!("{}\n===", line.replace('`', ""))),
+            "{line}: {}",
+            page.out
+        );
     }
     assert!(list.out.contains("PMD0203"), "{}", list.out);
 }
@@ -354,7 +358,9 @@ fn pmlogger_takes_the_configuration() {
         "10",
         "-v",
     ]);
-    assert_eq!((made.status, &*made.err), (Some(0), ""));
+    assert_eq!(made.status, Some(0), "{}", made.err);
+    assert!(made.err.starts_with("read 3 definitions from "), "{}", made.err);
+    assert_eq!(made.err.lines().count(), 1, "{}", made.err);
     assert!(made.out.contains("    sample.bin\n") && made.out.contains("on once"), "{}", made.out);
     assert!(!made.out.contains("    no.such\n"), "{}", made.out);
     std::fs::write(&path, &made.out).expect("a file");

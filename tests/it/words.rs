@@ -1,14 +1,18 @@
-//! All that users read, in one snapshot: help, messages, diagnostics, notes.
+//! All that users read: help, messages, diagnostics, notes, the manual.
 //!
 //! The texts are those of the command line and the literals of the product's
-//! source, so that none is forgotten. The snapshot shows what a change of words
-//! comes to; after one run the test with `INSTA_UPDATE=always` and read the
-//! difference. No sentence has more than 25 words, and none is turned around.
+//! source, so that none is forgotten. One snapshot has all of them and shows
+//! what a change of words comes to; after a change run the test with
+//! `INSTA_UPDATE=always` and read the difference. Pages of the manual, the
+//! README and the page of targets are not in the snapshot, but their prose is
+//! held to the same rules. No sentence has more than 25 words, and none is
+//! turned around.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pmderive::manual::TOPICS;
 use regex::Regex;
 
 use crate::command::settings;
@@ -40,6 +44,13 @@ const TURNED_AROUND: &[&str] = &[
     r"\bhardly meant\b",
     r"\bbe it\b",
     r"\bbut for\b",
+    r"\bhardly\b",
+    r"\bhas to be said\b",
+    r"\bby second\b",
+    r"\bput right\b",
+    r"\bfor want of\b",
+    r"^Of several\b",
+    r"^What (comes|stands) (behind|before|after|in)\b",
 ];
 
 /// Lists of words that programs match on, in the order of PCP's tools.
@@ -48,9 +59,11 @@ const NO_SENTENCES: &[&str] = &["pdu fetch profile value context"];
 #[test]
 fn what_users_read_is_plain() {
     let texts = texts();
+    let pages = pages();
     let sentences = |text: &str| -> Vec<String> { sentences(text) };
     let long: Vec<String> = texts
         .iter()
+        .chain(&pages)
         .filter(|text| !NO_SENTENCES.iter().any(|known| text.starts_with(known)))
         .flat_map(|text| sentences(text))
         .filter(|sentence| words(sentence) > MOST_WORDS)
@@ -60,6 +73,7 @@ fn what_users_read_is_plain() {
     let patterns: Vec<Regex> = patterns.collect();
     let turned: Vec<String> = texts
         .iter()
+        .chain(&pages)
         .flat_map(|text| sentences(text))
         .filter(|sentence| patterns.iter().any(|pattern| pattern.is_match(sentence)))
         .collect();
@@ -68,8 +82,47 @@ fn what_users_read_is_plain() {
     settings("cli").bind(|| insta::assert_snapshot!("words", lines.join("\n")));
 }
 
+/// Paragraphs, headings, items of lists and cells of tables of the manual and
+/// the README, and what the page of targets shows.
+fn pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("a file");
+    let mut pages = paragraphs(&read("README.md"));
+    TOPICS.iter().for_each(|topic| pages.extend(paragraphs(topic.text)));
+    let quoted = Regex::new(r#""([A-Z][^"\n]*)""#).expect("a pattern");
+    let page = read("src/fleet/server/targets.html");
+    pages.extend(quoted.captures_iter(&page).map(|found| found[1].to_owned()));
+    pages
+}
+
+/// The prose of a page, without code and targets of references.
+fn paragraphs(page: &str) -> Vec<String> {
+    let left_out = Regex::new(r"^(\[[^\]]+\]: |<!--)").expect("a pattern");
+    let item = Regex::new(r"^(- |\* |\d+\. |#+ )").expect("a pattern");
+    let mut paragraphs = vec![String::new()];
+    for line in without_code(page).lines().map(str::trim) {
+        if let Some(row) = line.strip_prefix('|') {
+            let row = row.replace("\\|", "/");
+            paragraphs.extend(row.split('|').map(|cell| cell.trim().to_owned()));
+            paragraphs.push(String::new());
+        } else if line.is_empty() || left_out.is_match(line) {
+            paragraphs.push(String::new());
+        } else if let Some(sign) = item.find(line) {
+            paragraphs.push(line[sign.end()..].to_owned());
+            if sign.as_str().starts_with('#') {
+                paragraphs.push(String::new());
+            }
+        } else if let Some(last) = paragraphs.last_mut() {
+            last.push(' ');
+            last.push_str(line);
+        }
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.iter().map(|paragraph| paragraph.trim().to_owned()).collect()
+}
+
 /// All texts, each once, in alphabetical order.
-fn texts() -> BTreeSet<String> {
+pub fn texts() -> BTreeSet<String> {
     let mut texts: BTreeSet<String> = pmderive::internal::cli::help_texts().into_iter().collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ROOTS {
@@ -157,7 +210,7 @@ fn sentences(text: &str) -> Vec<String> {
                 last.push_str(word);
                 last.push(' ');
             }
-            if word.ends_with(['.', '!', '?', ']']) {
+            if word.trim_end_matches([')', '*', '"']).ends_with(['.', '!', '?', ']']) {
                 sentences.push(String::new());
             }
         }
@@ -182,4 +235,6 @@ fn literals_are_found() {
     assert_eq!(sentences("One two. Three\nfour?"), ["One two. ", "Three four? "]);
     assert_eq!(sentences("For example:\n  code here.\nfive"), ["For example: ", "five "]);
     assert_eq!(words("a `b c d` {} {e:?}, - f"), 5);
+    let page = "# A\nb\n- c\n  d\n\n```text\nno\n```\n| e | f\\|g |\n|---|\n[x]: y.md\nh\n";
+    assert_eq!(paragraphs(page), ["A", "b", "c d", "e", "f/g", "---", "h"]);
 }

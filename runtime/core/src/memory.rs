@@ -80,6 +80,21 @@ pub trait Feed {
     ) -> Result<FetchEvents, SourceError>;
 }
 
+/// A function with these arguments is a feed.
+impl<F> Feed for F
+where
+    F: FnMut(&FetchList, &mut MemoryMetadata, &mut ResultBatch) -> Result<FetchEvents, SourceError>,
+{
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        metadata: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self(list, metadata, batch)
+    }
+}
+
 /// Names, descriptors, instance domains, help texts and labels.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMetadata {

@@ -376,7 +376,7 @@ impl MetadataSource for LocalContext {
     }
 
     fn name(&self) -> String {
-        "this process".to_owned()
+        "this machine".to_owned()
     }
 
     fn metadata_epoch(&self) -> u64 {

@@ -132,7 +132,7 @@ fn names_lead_to_metrics() {
     assert_eq!(context.traverse("other.none").expect("in this process"), ["other.none"]);
     assert_eq!(context.traverse("").expect("in this process").len(), 6);
     let unknown = context.traverse("ap").expect_err("no such node");
-    assert_eq!(unknown.to_string(), "this process: Unknown metric name");
+    assert_eq!(unknown.to_string(), "this machine: Unknown metric name");
     let children = |context: &mut LocalContext, node| {
         let children = context.children(node).expect("in this process")?;
         Ok(children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect())

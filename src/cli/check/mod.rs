@@ -33,11 +33,12 @@ use super::args::{
     DefinitionArguments, DiagWords, FindingsFormat, MetadataArguments, SourceArguments,
 };
 use super::definitions::Definitions;
+use super::help::render::render;
 use super::messages::{Messages, counted};
 use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
-use super::terminal::{Purpose, RawArgument};
+use super::terminal::{self, Purpose, RawArgument};
 use super::{Outcome, Stop};
 use changed::Changed;
 use fixing::Fixing;
@@ -100,7 +101,7 @@ pub struct CheckArguments {
     #[arg(long, value_enum)]
     pub missing: Option<Missing>,
     /// List the definitions that are left out because operands are missing.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
     /// What to check.
     #[command(flatten)]
@@ -204,7 +205,9 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let own = definitions.own_texts();
     show(arguments.format, diagnostics, &definitions.sources, &own, messages)?;
     if arguments.explain_all {
-        codes.into_iter().for_each(|code| messages.lines(&[&page(code)]));
+        for code in codes {
+            messages.lines(&[&render(page(code), terminal::width(), false)]);
+        }
     }
     left_out.tell(arguments.verbose, messages);
     if arguments.fix {

@@ -58,7 +58,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let zone = what.time.zone.timezone.as_deref().map(zone).transpose()?;
     let escaping = output.escaping();
     let (several, digits) = (samples > 1, digits(arguments));
-    let renderer = arguments.format.renderer(several, arguments.why, zone, escaping, digits);
+    let renderer = arguments.format.renderer(several, arguments.verbose, zone, escaping, digits);
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
     let mut run = Run {
@@ -108,7 +108,9 @@ fn refuse_others(arguments: &EvalArguments) -> Result<(), Stop> {
         return wrong("--targets names the hosts: -h, -a and -L cannot be given beside it");
     }
     if arguments.reverse || what.follow.is_given() || !what.time.window.is_empty() {
-        return wrong("--targets is of live hosts: -S, -T, -A, -O, --follow and --reverse are not");
+        return wrong(
+            "-S, -T, -A, -O, --follow and --reverse cannot be used with --targets, which reads live hosts",
+        );
     }
     if what.time.zone.hostzone {
         return wrong("hosts have several zones: give one with -Z");

@@ -6,13 +6,14 @@
 //! ```
 
 mod pager;
-mod render;
+pub mod render;
 
 use clap::Args;
+use clap::builder::StyledStr;
 
 use super::command_line::command;
 use super::messages::Messages;
-use super::terminal::{self, Purpose};
+use super::terminal;
 use super::{Outcome, Stop};
 use crate::manual::{TOPICS, topic};
 use crate::syntax::nearest;
@@ -27,9 +28,10 @@ pub struct HelpArguments {
 
 /// Runs `help`.
 pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<Outcome, Stop> {
-    let is_paged = terminal::shows_output() && pager::show(&text(arguments, true)?);
+    let text = text(arguments, messages.is_output_coloured())?;
+    let is_paged = terminal::shows_output() && pager::show(&text);
     if !is_paged {
-        messages.output(Purpose::Text).print(text(arguments, false)?)?;
+        messages.own_output().print(text)?;
     }
     Ok(Outcome::Good)
 }
@@ -37,12 +39,12 @@ pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<Outcome, St
 /// What was asked for; with escape sequences for bold if it is `styled`.
 fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     match &arguments.words[..] {
-        [] => Ok(overview()),
+        [] => Ok(overview(styled)),
         [name] => match topic(name) {
             Some(topic) => Ok(render::render(topic.text, terminal::width(), styled)),
-            None => of_command(&arguments.words),
+            None => of_command(&arguments.words, styled),
         },
-        words => of_command(words),
+        words => of_command(words, styled),
     }
 }
 
@@ -50,8 +52,8 @@ fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
 const SUMMARY: &str = include_str!("../../manual/SUMMARY.md");
 
 /// The commands, and the topics of the manual.
-fn overview() -> String {
-    let mut text = command().render_long_help().to_string();
+fn overview(styled: bool) -> String {
+    let mut text = shown(&command().render_long_help(), styled);
     text.push_str("\nTopics of the manual (pmderive help TOPIC):\n");
     let longest = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
     // Its first line is its own heading.
@@ -68,7 +70,7 @@ fn overview() -> String {
 }
 
 /// The arguments of a command.
-fn of_command(words: &[String]) -> Result<String, Stop> {
+fn of_command(words: &[String], styled: bool) -> Result<String, Stop> {
     let mut root = command();
     root.build();
     let mut found = &mut root;
@@ -80,7 +82,15 @@ fn of_command(words: &[String]) -> Result<String, Stop> {
         };
         found = command;
     }
-    Ok(found.render_long_help().to_string())
+    Ok(shown(&found.render_long_help(), styled))
+}
+
+/// A text of clap's.
+fn shown(text: &StyledStr, styled: bool) -> String {
+    match styled {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    }
 }
 
 /// Says that a word is unknown, with what may have been meant.
@@ -88,14 +98,60 @@ fn unknown(word: &str, commands: &[String]) -> Stop {
     let topics = TOPICS.iter().map(|topic| topic.name);
     let help = match nearest(word, topics.chain(commands.iter().map(String::as_str))) {
         Some(meant) => format!("did you mean `pmderive help {meant}`?"),
-        None => "`pmderive help` lists all of them".to_owned(),
+        None => match &topics_about(word)[..] {
+            [] => "`pmderive help` lists all of them".to_owned(),
+            found => format!("these topics are about it: {}", found.join(", ")),
+        },
     };
     Stop::Usage(format!("`{word}` is neither a topic nor a command; {help}"))
+}
+
+/// Topics that are shown for a word, at most.
+const MOST_TOPICS: usize = 3;
+
+/// A heading says what a page is about; a word of its text hardly does.
+const WORTH_OF_HEADING: usize = 10;
+
+/// The topics in which a word comes most often.
+fn topics_about(word: &str) -> Vec<&'static str> {
+    let word = word.to_lowercase();
+    // `aggregates` is also found as `aggregate`.
+    let stem = word.strip_suffix('s').unwrap_or(&word);
+    if stem.len() < 3 {
+        return Vec::new();
+    }
+    let worth = |line: &str| match (line.starts_with('#'), line.to_lowercase().matches(stem)) {
+        (true, found) => found.count() * WORTH_OF_HEADING,
+        (false, found) => found.count(),
+    };
+    let mut found: Vec<(usize, &str)> = TOPICS
+        .iter()
+        .map(|topic| (topic.text.lines().map(worth).sum(), topic.name))
+        .filter(|(worth, _)| *worth > 0)
+        .collect();
+    found.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
+    found.into_iter().take(MOST_TOPICS).map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_leads_to_topics() {
+        for (word, topic) in [("aggregates", "fleets"), ("Kubernetes", ""), ("gap", "archives")] {
+            let found = topics_about(word);
+            assert!(topic.is_empty() || found.contains(&topic), "{word}: {found:?}");
+            assert!(found.len() <= MOST_TOPICS && found.is_empty() == topic.is_empty(), "{word}");
+        }
+    }
+
+    #[test]
+    fn every_topic_has_a_title() {
+        for topic in TOPICS {
+            assert!(topic.text.starts_with("# "), "{}", topic.name);
+        }
+    }
 
     #[test]
     fn a_topic_hides_no_command() {

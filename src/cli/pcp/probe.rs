@@ -59,7 +59,7 @@ pub struct Shown {
     pub values: bool,
     /// Accepted only to explain why it does not help here.
     #[arg(short = 'V', long, hide = true)]
-    pub verbose: bool,
+    pub libpcp_messages: bool,
 }
 
 impl Shown {
@@ -82,7 +82,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     if shown.values && shown.instances() {
         return Err(messages.misuse(&"at most one of -v and (-i or -I) allowed"));
     }
-    if shown.verbose {
+    if shown.libpcp_messages {
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::tool(&[&wrong]));
     }

@@ -4,17 +4,32 @@ use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 
 use crate::cli::pcp::source::Source;
+use crate::dialect::Dialect;
 use crate::engine::Session;
 
 /// The names of the metrics at or below a node; the empty name is the root.
 ///
 /// pmcd lists them itself, and derived metrics follow. Where the client has
 /// the name space, from an archive or a file, each node's own children come
-/// before those that derived metrics add to it.
+/// before those that derived metrics add to it. Unless the answers are to be
+/// libpcp's, the names are in alphabetical order.
 ///
 /// # Errors
 /// The source failed. The inner error: there is no such node.
 pub fn metrics_below(
+    source: &mut Source,
+    node: &str,
+) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+    let mut found = metrics_in_order_of_libpcp(source, node)?;
+    if let Ok(names) = &mut found
+        && source.dialect == Dialect::Fixed
+    {
+        names.sort_unstable();
+    }
+    Ok(found)
+}
+
+fn metrics_in_order_of_libpcp(
     source: &mut Source,
     node: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {

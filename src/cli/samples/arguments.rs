@@ -13,6 +13,7 @@ use crate::cli::samples::following::FollowArgument;
 use crate::cli::samples::patience::RetryArgument;
 use crate::cli::samples::time::TimeArguments;
 use crate::cli::{Outcome, Stop};
+use crate::dialect::Dialect;
 use crate::engine::Backend;
 use crate::engine::Registry;
 use crate::syntax::name_mistake;
@@ -111,7 +112,8 @@ impl SampleArguments {
             (true, _) => definitions.select_all(),
             (false, None) => definitions.select(&self.metrics),
             (false, Some(source)) => {
-                let names = without_groups(&self.metrics, &definitions.registry, source)?;
+                let registry = &definitions.registry;
+                let names = without_groups(&self.metrics, registry, source)?;
                 let of_groups = names.iter().filter(|name| !self.metrics.contains(name));
                 definitions.make_optional(of_groups.map(|name| name.as_str().into()));
                 definitions.select(&names);
@@ -131,8 +133,10 @@ impl SampleArguments {
     }
 }
 
-/// Replaces the name of a group by the group's metrics, derived ones last. `.`
-/// stands for all metrics, as in `record`, and is not the number zero.
+/// Replaces the name of a group by the group's metrics, derived ones last.
+/// Metrics of the source are in alphabetical order, unless the answers are to
+/// be libpcp's. `.` stands for all metrics, as in `record`, and is not the
+/// number zero.
 fn without_groups(
     texts: &[String],
     registry: &Registry,
@@ -143,7 +147,11 @@ fn without_groups(
         let before = names.len();
         if let Some(node) = group_of(text, registry) {
             if source.children(node)?.is_ok_and(|children| !children.is_empty()) {
-                names.extend(source.traverse(node)?);
+                let mut metrics = source.traverse(node)?;
+                if registry.language().dialect == Dialect::Fixed {
+                    metrics.sort_unstable();
+                }
+                names.extend(metrics);
             }
             let group = if node.is_empty() { String::new() } else { format!("{node}.") };
             let derived = registry.beginning_with(&group).iter();

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_runtime::context::Context as AnySource;
-use pmderive_runtime::model::{InstanceDomain, PmStatus};
-use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::source::MetadataSource;
 use pmderive_runtime::time::TimeZone;
 
 use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::check::typed::Desc;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::engine::{Engine, Finding, Metric, Registered, Sample, Session, Shown, Space};
+use crate::dialect::Dialect;
+use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
 
 use super::arguments::SampleArguments;
 use super::pace::Pace;
@@ -81,7 +81,6 @@ struct Selected<'r> {
     progress: Progress,
     space: Space,
     messages: &'r mut Messages,
-    domains: Vec<Option<Arc<InstanceDomain>>>,
     /// Failures that the sink has no place for, by metric; told once.
     failures: Vec<Option<PmStatus>>,
 }
@@ -146,7 +145,6 @@ impl<'r> Run<'r> {
             progress: Progress::default(),
             space: Space::default(),
             messages,
-            domains: Vec::new(),
             failures: Vec::new(),
         };
         Ok(Run { selected, sampler, samples, is_primed })
@@ -308,6 +306,7 @@ impl Selected<'_> {
         if self.session.is_stale() {
             self.compile()?;
         }
+        let is_own_dialect = self.definitions.registry.language().dialect == Dialect::Fixed;
         let mut sample = match self.session.sample(&mut self.space) {
             Ok(sample) if self.course.is_over(sample.values.timestamp()) => return Ok(None),
             Ok(sample) => sample,
@@ -324,16 +323,12 @@ impl Selected<'_> {
             sink.begin(sample.metrics, sample.source)?;
             self.has_begun = true;
         }
-        self.domains.clear();
-        for metric in sample.metrics {
-            let domain = instances(metric, &mut sample)?;
-            self.domains.push(domain);
-        }
+        let domains = sample.domains()?;
         let shown = Shown {
             source,
             metrics: sample.metrics,
             values: &sample.values,
-            domains: &self.domains,
+            domains: &domains,
             mistakes: &self.mistakes,
         };
         let taken = sink.sample(&shown);
@@ -348,7 +343,13 @@ impl Selected<'_> {
             if let Some(status) = failure.filter(|_| !sink.shows_failures())
                 && *before != failure
             {
-                self.messages.error(&format_args!("{}: {status}", metric.name));
+                match finding {
+                    // libpcp's words are for those who ask for its answers.
+                    Finding::Unusable(_, mistake) if is_own_dialect => {
+                        self.messages.error(&format_args!("{}: {mistake}", metric.name));
+                    }
+                    _ => self.messages.error(&format_args!("{}: {status}", metric.name)),
+                }
             }
             *before = failure;
         }
@@ -378,19 +379,4 @@ fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<
     }
     let mistake = |one: &&Registered| Some(found.get(&Subject::from(*one))?.message.clone());
     selection.iter().map(mistake).collect()
-}
-
-/// The instances of a metric's domain, if it has both a domain and values.
-fn instances(
-    metric: &Metric,
-    sample: &mut Sample<'_, AnySource>,
-) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
-    let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output) else {
-        return Ok(None);
-    };
-    let values = sample.values.get(output);
-    if values.is_empty() {
-        return Ok(None);
-    }
-    Ok(sample.instance_names(indom, values.instances)?.ok())
 }

@@ -48,7 +48,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "5 sec")]
     pub drain: Duration,
     /// Log more.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
 }
 

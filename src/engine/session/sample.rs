@@ -6,6 +6,7 @@ use pmderive_runtime::eval::Evaluation;
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
 
+use crate::check::typed::Desc;
 use crate::engine::Metric;
 
 /// The result of one fetch of the chosen metrics, see
@@ -25,6 +26,29 @@ pub struct Sample<'s, S> {
 }
 
 impl<S: FetchSource> Sample<'_, S> {
+    /// The instance domain of each metric that has both a domain and values, with
+    /// names as of the fetch; parallel to the metrics. [`Shown`](crate::engine::Shown)
+    /// takes them.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn domains(&mut self) -> Result<Vec<Option<Arc<InstanceDomain>>>, SourceError> {
+        let metrics = self.metrics;
+        metrics.iter().map(|metric| self.domain(metric)).collect()
+    }
+
+    fn domain(&mut self, metric: &Metric) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
+        let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output)
+        else {
+            return Ok(None);
+        };
+        let values = self.values.get(output);
+        if values.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.instance_names(indom, values.instances)?.ok())
+    }
+
     /// Names of a domain's instances as of the fetch. If the known names lack
     /// one of `ids`, the source is asked again, and an archive also for names
     /// at other times.

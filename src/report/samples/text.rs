@@ -90,8 +90,12 @@ impl Renderer for Text {
                     append(out, format_args!("No value(s) available! ({})\n", reason));
                 }
                 Finding::Empty(_) => out.push_str("No value(s) available!\n"),
-                Finding::Unusable(status, mistake) if self.why => {
+                Finding::Unusable(status, mistake) if self.digits == Digits::OfPcp && self.why => {
                     append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
+                }
+                // libpcp's words are of use to those only who ask for its answers.
+                Finding::Unusable(_, mistake) if self.digits == Digits::Shortest => {
+                    append(out, format_args!("Error: {}\n", escaping.text(mistake)));
                 }
                 Finding::Failed(status) | Finding::Unusable(status, _) => {
                     append(out, format_args!("Error: {status}\n"));

@@ -55,7 +55,7 @@
 //! Rows are in the order of time, then of the metrics in the request, then of
 //! instances in the source. A metric without a value in a sample has one row
 //! with a `status`: a word such as `first-sample` or `counter-fell` (those of
-//! `eval --why`), or the name of a PMAPI error such as `PM_ERR_PMID`. There is
+//! `eval -v`), or the name of a PMAPI error such as `PM_ERR_PMID`. There is
 //! no row for a metric whose definition cannot be used. There is no row either,
 //! if an archive is read record by record and a record lacks the metric.
 //!

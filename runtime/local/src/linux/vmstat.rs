@@ -107,7 +107,7 @@ pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.vmstat.thp_collapse_alloc", (28, 75), U64, Counter, COUNT, key("thp_collapse_alloc"), "Huge pages made of pages in use."),
     row("mem.vmstat.thp_collapse_alloc_failed", (28, 76), U64, Counter, COUNT, key("thp_collapse_alloc_failed"), "Huge pages that could not be made of pages in use."),
     row("mem.vmstat.thp_fault_alloc", (28, 73), U64, Counter, COUNT, key("thp_fault_alloc"), "Huge pages given on a fault."),
-    row("mem.vmstat.thp_fault_fallback", (28, 74), U64, Counter, COUNT, key("thp_fault_fallback"), "Faults that got small pages for want of a huge one."),
+    row("mem.vmstat.thp_fault_fallback", (28, 74), U64, Counter, COUNT, key("thp_fault_fallback"), "Faults that got small pages because no huge one was free."),
     row("mem.vmstat.thp_split_page", (28, 120), U64, Counter, COUNT, key("thp_split_page"), "Huge pages split."),
     row("mem.vmstat.thp_split_page_failed", (28, 121), U64, Counter, COUNT, key("thp_split_page_failed"), "Huge pages that could not be split."),
     row("mem.vmstat.thp_zero_page_alloc", (28, 101), U64, Counter, COUNT, key("thp_zero_page_alloc"), "Huge pages of zeroes made."),

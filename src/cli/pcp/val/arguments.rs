@@ -50,7 +50,7 @@ pub struct ValArguments {
     #[arg(short, long)]
     pub raw: bool,
     /// Say when there are no event records.
-    #[arg(short, long)]
+    #[arg(short, long, display_order = 993)]
     pub verbose: bool,
     /// Store VALUE in the metric before the first fetch; some agents take it for a filter.
     #[arg(short = 'x', long, value_name = "VALUE")]
@@ -58,10 +58,10 @@ pub struct ValArguments {
     /// Print date and microseconds with values of an archive; twice: nanoseconds.
     #[arg(short = 'X', long, action = ArgAction::Count)]
     pub timestamp: u8,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not apply.
     #[arg(short = 'g', long, hide = true)]
     pub guimode: bool,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not apply.
     #[arg(short = 'p', long, value_name = "PORT", hide = true)]
     pub guiport: Option<String>,
     /// An expression, or a metric, which may have a source and instances:
