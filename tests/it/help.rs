@@ -205,7 +205,7 @@ fn quiet_runs_say_what_is_wrong_and_nothing_else() {
 #[test]
 fn every_command_can_say_more() {
     let understood = |words: &[&str]| {
-        pmderive::cli::understands(words.iter().map(std::ffi::OsString::from).collect())
+        pmderive::internal::cli::understands(words.iter().map(std::ffi::OsString::from).collect())
     };
     for (name, _) in COMMANDS {
         let help = run(&["help", name]).out;

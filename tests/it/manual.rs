@@ -349,7 +349,7 @@ fn files_of_pages_are_understood() {
     let lua = texts_of("lua").concat();
     let command = lua.split_once("cmd = { ").and_then(|(_, rest)| rest.split_once(" }"));
     let words = command.expect("a command").0.split(", ").map(|word| word.trim_matches('"').into());
-    assert_eq!(pmderive::cli::understands(words.collect()), Ok(()), "{lua}");
+    assert_eq!(pmderive::internal::cli::understands(words.collect()), Ok(()), "{lua}");
 }
 
 /// What is wrong with a dependency on this crate in a `Cargo.toml`.
@@ -370,7 +370,7 @@ fn no_hidden_option_is_taught() {
     let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a page");
     let mut texts: Vec<String> = pages().iter().map(read).collect();
     texts.extend(crate::words::texts());
-    let mut hidden = pmderive::cli::hidden_options();
+    let mut hidden = pmderive::internal::cli::hidden_options();
     assert!(hidden.contains(&("eval".to_owned(), "why".to_owned())), "{hidden:?}");
     // Without a file it writes metadata, as `--format metadata` does.
     hidden.push(("deps".to_owned(), "metadata(?:$|[^=\\w])".to_owned()));
