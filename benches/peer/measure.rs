@@ -68,7 +68,7 @@ pub fn run(mode: &str, options: &[&str]) -> Result<(), String> {
     };
     print!("lib=pmderive cmd={mode} kind={} N={}", work.kind, work.count);
     for (key, value) in found {
-        print!(" {key}={value:.1}");
+        print!(" {key}={value:.3}");
     }
     println!();
     Ok(())

@@ -206,11 +206,11 @@ fn evaluation() -> Vec<Row> {
         aim: 20.0,
         is_long: count >= 10_000,
     };
-    let per_value = |(kind, aim): (&str, f64)| Row {
+    let per_value = |(kind, loop_name, aim): (&str, &str, f64)| Row {
         name: format!("P3 a value of 1,000, {kind}"),
         unit: "ns",
         peer: libpcp(format!("fetch -s m10i1000 -N 10 -k {kind} -r 20"), &["extra_ns"], 10_000.0),
-        floor: Some(Run::Limit(format!("limit={kind} I=1000 "))),
+        floor: Some(Run::Limit(format!("limit={loop_name} I=1000 "))),
         ours: ours(format!("memory -N 10 -k {kind} -I 1000"), &["derived_ns_per_value"], 1.0),
         aim,
         is_long: false,
@@ -225,7 +225,15 @@ fn evaluation() -> Vec<Row> {
         is_long: false,
     };
     let mut rows: Vec<Row> = [100, 1_000, 10_000, 100_000].map(per_metric).into();
-    rows.extend([("rate", 1.2), ("addd", 1.0), ("tree", 1.5), ("sum", 0.9)].map(per_value));
+    rows.extend(
+        [
+            ("rate", "rate_recip", 1.2),
+            ("addd", "addd", 1.0),
+            ("tree", "tree", 1.5),
+            ("sum", "sum_in_order", 0.9),
+        ]
+        .map(per_value),
+    );
     rows.push(churn);
     rows
 }
