@@ -272,8 +272,9 @@ impl Definitions {
             let name = &self.sources.get(*text).name;
             let all = self.registry.definitions().iter();
             let count = all.filter(|one| one.name_span.source == *text).count();
-            // A definition among the arguments is seen there.
-            if &**name != ARGUMENT {
+            // A definition among the arguments is seen there, and a file of the system may
+            // have been read before.
+            if &**name != ARGUMENT && (count > 0 || !self.system.contains(text)) {
                 let count = counted(count, "definition");
                 messages.note(&format_args!("read {count} from {name}"));
             }

@@ -272,7 +272,10 @@ fn usage_of_targets() {
     for (arguments, expected) in [
         (&["--fleet", "x.conf"][..], "which hosts? --fleet goes with --targets FILE"),
         (&["--targets", hosts, "-L", "x"], "-h, -a and -L cannot be given beside it"),
-        (&["--targets", hosts, "-T", "10 sec", "x"], "--targets is of live hosts"),
+        (
+            &["--targets", hosts, "-T", "10 sec", "x"],
+            "cannot be used with --targets, which reads live hosts",
+        ),
         (&["--targets", hosts, "-z", "x"], "hosts have several zones: give one with -Z"),
         (&["--targets", hosts], "nothing to evaluate"),
         (&["--targets", "/no/such", "x"], "cannot read /no/such"),

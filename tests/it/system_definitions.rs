@@ -177,9 +177,12 @@ fn operands_that_a_source_does_not_have() {
     assert_eq!(check(&[], &["--missing", "ignore", &own]), good);
     let (status, err) = check(environment, &["-v", &system]);
     assert_eq!(status, Some(0));
-    let listed = "left out: s.lost: unknown metric `no.such`\n\
+    let listed = format!(
+        "read 3 definitions from {system}\n\
+                  left out: s.lost: unknown metric `no.such`\n\
                   left out: s.lost.too: unknown metric `no.such`, unknown metric `no.other`\n\
-                  3 definitions, 0 errors\n";
+                  3 definitions, 0 errors\n"
+    );
     assert_eq!(err, listed);
     for (environment, arguments) in [
         (&[][..], &["-c", &*own][..]),

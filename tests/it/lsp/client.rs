@@ -46,7 +46,8 @@ impl Client {
         let (server, connection) = Connection::memory();
         let language = Language { dialect: Dialect::Fixed, extensions: true };
         let server = thread::spawn(move || {
-            serve(&server, Options { language, opener }).map_err(|error| error.to_string())
+            let options = Options { language, opener, grace: Duration::ZERO };
+            serve(&server, options).map_err(|error| error.to_string())
         });
         let mut client = Client {
             connection,
