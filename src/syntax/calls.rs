@@ -349,7 +349,7 @@ impl Call {
                     _ => match pattern_meant(repair.slice(first, last)) {
                         Some(pattern) => {
                             repair.retract(first, last);
-                            error.fix(repair.span(first, last), pattern)
+                            error.guess(repair.span(first, last), pattern)
                         }
                         None => error,
                     },
