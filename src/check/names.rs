@@ -49,6 +49,9 @@ pub(crate) fn value_elsewhere(
     })
 }
 
+/// Expressions of more nodes are machine-made.
+const MAX_LOOKED_AT: usize = 1_000;
+
 /// A difference that is a metric's name with a hyphen in it: `mem.util-free`.
 pub(super) struct Hyphenated {
     /// Where the whole name stands.
@@ -168,6 +171,7 @@ impl Checker<'_> {
         };
         let is_here = |id: ExprId| self.expr.node(id).span == span;
         self.extensions
+            && self.expr.nodes().len() <= MAX_LOOKED_AT
             && self.expr.nodes().any(|(_, node)| match node.kind {
                 NodeKind::Binary { op: BinaryOp::Eq | BinaryOp::Ne, left, right, .. } => {
                     is_here(left) && is_text(right) || is_here(right) && is_text(left)

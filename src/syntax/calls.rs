@@ -349,7 +349,7 @@ impl Call {
                     _ => match pattern_meant(repair.slice(first, last)) {
                         Some(pattern) => {
                             repair.retract(first, last);
-                            error.fix(repair.span(first, last), pattern)
+                            error.guess(repair.span(first, last), pattern)
                         }
                         None => error,
                     },
@@ -417,7 +417,7 @@ impl Call {
             Token::Minus if first < self.close - 1 => {
                 let rest = repair.slice(first + 1, self.close);
                 let help = "numbers have no sign; negate the result";
-                match rest.len() <= 80 {
+                match rest.len() <= 80 && rest.ends_with(')') {
                     true => error
                         .help(help)
                         .fix(repair.span(self.function, self.close), format!("-mkconst({rest}")),

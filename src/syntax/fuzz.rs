@@ -1,7 +1,7 @@
 //! Entry points for fuzzers.
 //!
-//! Each takes arbitrary bytes and panics where a promise of this stage is
-//! broken; malformed input is no such thing.
+//! Each takes arbitrary bytes, which may be malformed, and panics if the parser breaks
+//! one of its promises.
 
 use crate::diag::Diagnostics;
 use crate::diag::json::to_json;

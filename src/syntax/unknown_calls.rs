@@ -79,7 +79,8 @@ impl<'t> Repair<'_, 't> {
     fn product(&self, index: usize, name: &str) -> Option<(Span, String)> {
         let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close)?;
         let factor = self.slice(index + 1, close);
-        let is_product = name.contains('.') && close > index + 2 && factor.len() <= 80;
+        let is_product =
+            name.contains('.') && close > index + 2 && factor.len() <= 80 && factor.ends_with(')');
         is_product.then(|| (self.span(index, close), format!("{name} * {factor}")))
     }
 

@@ -4,6 +4,7 @@
 //! them hold what is said. After a change of wording run the test with
 //! `INSTA_UPDATE=always` and read the difference.
 
+mod elsewhere;
 mod fleet;
 mod mistakes;
 mod pages;

@@ -143,10 +143,9 @@ impl Clauses<'_, '_> {
                 false => text,
             };
             // What the template puts into parentheses needs none of its own.
-            let text = match uses_alone(template, *place) && self.is_one_group(*first, *last) {
-                true => &text[1..text.len() - 1],
-                false => text,
-            };
+            let is_group = uses_alone(template, *place) && self.is_one_group(*first, *last);
+            let bare = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+            let text = bare.filter(|_| is_group).unwrap_or(text);
             if is_quoted {
                 texts.push(('B', text.replace(['{', '}'], "")));
             }
