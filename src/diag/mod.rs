@@ -228,7 +228,7 @@ impl Diagnostic {
 /// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
 /// let source = sources.add("my.conf", "my.sum = a.b +\nmy.count = count(\n");
 /// registry.add_text(source, &sources, &mut diagnostics);
-/// assert!(diagnostics.errors() >= 2);
+/// assert!(diagnostics.errors() > 0);
 /// for diagnostic in diagnostics.iter() {
 ///     println!("{}", diagnostic.message);
 /// }

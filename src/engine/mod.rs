@@ -36,7 +36,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
-use crate::check::typed::Desc;
+pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};

@@ -34,7 +34,7 @@ use crate::text::{SourceId, SourceMap, SourceText};
 /// assert!(shared.snapshot().registry.get("my.writes").is_some());
 /// // A refused definition changes nothing.
 /// let refused = shared.replace("my.reads", "rate(").unwrap_err();
-/// assert_eq!(refused.diagnostics.errors(), 1);
+/// assert!(refused.diagnostics.errors() > 0);
 /// assert!(shared.snapshot().registry.get("my.reads").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

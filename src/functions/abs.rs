@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::ValueType;
 
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked, Operand};
 use crate::check::not_a_counter;
 use crate::check::typed::{TypedId, TypedKind};
@@ -12,7 +12,7 @@ pub static ABS: Function = Function {
     name: "abs",
     usage: "abs(x)",
     shape: Shape::OneValue,
-    result: Outcome {
+    result: ResultRule {
         value_type: "of x",
         semantics: "instant for a counter, else of x",
         units: "of x",

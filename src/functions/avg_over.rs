@@ -1,14 +1,14 @@
 //! `avg_over(x, "interval")`: the mean over the latest interval.
 
 use super::families::window;
-use super::{Example, Function, Outcome, Shape};
+use super::{Example, Function, ResultRule, Shape};
 use crate::check::typed::WindowFunction;
 
 pub static AVG_OVER: Function = Function {
     name: "avg_over",
     usage: "avg_over(x, \"interval\")",
     shape: Shape::IntervalLast,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "instant; no counter",
         units: "of x",

@@ -3,13 +3,13 @@
 use pmderive_runtime::kernel::UnaryOp;
 
 use super::families::rounded;
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 
 pub static CEIL: Function = Function {
     name: "ceil",
     usage: "ceil(x)",
     shape: Shape::OneValue,
-    result: Outcome { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
+    result: ResultRule { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
     values: "Least whole number not below; integers stay.",
     example: Example {
         call: "ceil(kernel.all.load)",

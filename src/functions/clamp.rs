@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::BinaryOp;
 use pmderive_runtime::model::{Conversion, ValueType};
 
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked, Operand, Spelled, plain_semantics};
 use crate::check::typed::{Desc, Scale, TypedId, TypedKind};
 use crate::check::units::dimensions_agree;
@@ -15,7 +15,7 @@ pub static CLAMP: Function = Function {
     name: "clamp",
     usage: "clamp(x, low, high)",
     shape: Shape::ThreeValues,
-    result: Outcome {
+    result: ResultRule {
         value_type: "of x if the bounds are of that type or numbers that it holds, else the narrowest that loses nothing",
         semantics: "discrete if all are, else instant; no counters",
         units: "of x; the bounds have its dimension and are brought to its scale",

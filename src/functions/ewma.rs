@@ -1,14 +1,14 @@
 //! `ewma(x, "half-life")`: a mean in which the past counts less and less.
 
 use super::families::window;
-use super::{Example, Function, Outcome, Shape};
+use super::{Example, Function, ResultRule, Shape};
 use crate::check::typed::WindowFunction;
 
 pub static EWMA: Function = Function {
     name: "ewma",
     usage: "ewma(x, \"half-life\")",
     shape: Shape::IntervalLast,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "instant; no counter",
         units: "of x",

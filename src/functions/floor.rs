@@ -3,13 +3,13 @@
 use pmderive_runtime::kernel::UnaryOp;
 
 use super::families::rounded;
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 
 pub static FLOOR: Function = Function {
     name: "floor",
     usage: "floor(x)",
     shape: Shape::OneValue,
-    result: Outcome { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
+    result: ResultRule { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
     values: "Greatest whole number not above; integers stay.",
     example: Example {
         call: "floor(kernel.all.load)",

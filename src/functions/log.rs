@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked};
 use crate::check::typed::{Desc, TypedId};
 
@@ -11,7 +11,7 @@ pub static LOG: Function = Function {
     name: "log",
     usage: "log(x)",
     shape: Shape::OneValue,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "of x; no counter",
         units: "none; x is a plain number or a count",

@@ -2,7 +2,7 @@
 
 use pmderive_runtime::model::ValueType;
 
-use super::{Example, Function, Outcome, Shape};
+use super::{Example, Function, ResultRule, Shape};
 use crate::check::call::{Call, Checked, truth_desc};
 use crate::check::describe;
 use crate::check::typed::{TypedId, TypedKind};
@@ -12,7 +12,7 @@ pub static MATCHVALUE: Function = Function {
     name: "matchvalue",
     usage: "matchvalue(/pattern/, x)",
     shape: Shape::PatternFirst,
-    result: Outcome {
+    result: ResultRule {
         value_type: "U32",
         semantics: "discrete if x is, else instant",
         units: "none",

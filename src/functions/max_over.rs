@@ -1,14 +1,14 @@
 //! `max_over(x, "interval")`: the greatest value of the latest interval.
 
 use super::families::window;
-use super::{Example, Function, Outcome, Shape};
+use super::{Example, Function, ResultRule, Shape};
 use crate::check::typed::WindowFunction;
 
 pub static MAX_OVER: Function = Function {
     name: "max_over",
     usage: "max_over(x, \"interval\")",
     shape: Shape::IntervalLast,
-    result: Outcome {
+    result: ResultRule {
         value_type: "of x",
         semantics: "instant; no counter",
         units: "of x",

@@ -68,7 +68,7 @@ pub struct Function {
     /// How its arguments are written.
     pub shape: Shape,
     /// For the manual: what its result is.
-    pub result: Outcome,
+    pub result: ResultRule,
     /// For the manual: which values it has, and when it has none.
     pub values: &'static str,
     /// A call as one may meet it.
@@ -82,7 +82,7 @@ pub struct Function {
 }
 
 /// Metadata of a result, in words: cells of the manual's table.
-pub struct Outcome {
+pub struct ResultRule {
     /// Type.
     pub value_type: &'static str,
     /// Semantics.
@@ -124,7 +124,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn manual() -> String {
     let row = |function: &&Function| {
         let Function { usage, result, values, example: Example { call, gives }, .. } = function;
-        let Outcome { value_type, semantics, units, instances } = result;
+        let ResultRule { value_type, semantics, units, instances } = result;
         format!(
             "| `{usage}` | {value_type} | {semantics} | {units} | {instances} | {values} | \
              `{call}` | {gives} |\n"

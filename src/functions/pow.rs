@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::BinaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked, Operand, Spelled, plain_semantics};
 use crate::check::describe;
 use crate::check::typed::{Desc, TypedId};
@@ -13,7 +13,7 @@ pub static POW: Function = Function {
     name: "pow",
     usage: "pow(x, y)",
     shape: Shape::TwoValues,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "discrete if both are, else instant; no counters",
         units: "x's dimensions times y if y is a whole number spelled as such; else none, and x and y are plain numbers or counts",

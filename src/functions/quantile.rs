@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::ReduceOp;
 
 use super::families::statistic;
-use super::{Example, Function, NumberKind, Outcome, Shape};
+use super::{Example, Function, NumberKind, ResultRule, Shape};
 use crate::check::call::{Call, Checked};
 use crate::check::typed::TypedId;
 
@@ -11,7 +11,7 @@ pub static QUANTILE: Function = Function {
     name: "quantile",
     usage: "quantile(q, x)",
     shape: Shape::NumberFirst(NumberKind::Fraction),
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "instant",
         units: "of x",

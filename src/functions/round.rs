@@ -3,13 +3,13 @@
 use pmderive_runtime::kernel::UnaryOp;
 
 use super::families::rounded;
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 
 pub static ROUND: Function = Function {
     name: "round",
     usage: "round(x)",
     shape: Shape::OneValue,
-    result: Outcome { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
+    result: ResultRule { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" },
     values: "Nearest whole number, halves away from zero; integers stay.",
     example: Example {
         call: "round(mem.util.free / 3)",

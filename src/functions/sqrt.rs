@@ -3,7 +3,7 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, Outcome, Shape};
+use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked};
 use crate::check::typed::{Desc, TypedId};
 use crate::check::{describe, units_name};
@@ -13,7 +13,7 @@ pub static SQRT: Function = Function {
     name: "sqrt",
     usage: "sqrt(x)",
     shape: Shape::OneValue,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "of x; no counter",
         units: "half of each dimension, all of which have to be even",

@@ -3,13 +3,13 @@
 use pmderive_runtime::kernel::ReduceOp;
 
 use super::families::statistic;
-use super::{Example, Function, Outcome, Shape};
+use super::{Example, Function, ResultRule, Shape};
 
 pub static STDEV: Function = Function {
     name: "stdev",
     usage: "stdev(x)",
     shape: Shape::OneValue,
-    result: Outcome {
+    result: ResultRule {
         value_type: "DOUBLE",
         semantics: "instant",
         units: "of x",

@@ -62,7 +62,7 @@ use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 
 pub use crate::functions::{
-    Example, FUNCTIONS, Function, LaneRule, NumberKind, Outcome, Shape, manual,
+    Example, FUNCTIONS, Function, LaneRule, NumberKind, ResultRule, Shape, manual,
 };
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,

@@ -14,7 +14,7 @@ use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
 use crate::engine::Shown;
-use crate::text::Escaping;
+pub use crate::text::Escaping;
 
 /// Writes samples in one form.
 pub trait Renderer {

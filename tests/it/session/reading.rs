@@ -41,7 +41,7 @@ fn words(readings: &Readings<'_>, descs: &[Result<MetricDesc, PmStatus>]) -> Vec
             Reading::Delivered(set) => writer.copy(&set),
             Reading::Empty => writer.set(pmid),
             Reading::Failed(status) => writer.status(pmid, status),
-            _ => panic!("a reading of another kind"),
+            other => panic!("{other:?}"),
         }
     }
     decode(&batch, descs).into_iter().map(|(_, values)| values).collect()

@@ -246,3 +246,18 @@ impl WriteError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults() {
+        let path = || PathBuf::from("a.0");
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(WriteError::Io { path: path(), source }.fault(), Fault::Environment);
+        assert_eq!(WriteError::Full { path: path() }.fault(), Fault::Environment);
+        assert_eq!(WriteError::Exists { path: path() }.fault(), Fault::User);
+        assert_eq!(WriteError::MetricTwice { pmid: Pmid::new(1, 0, 0) }.fault(), Fault::User);
+    }
+}

@@ -65,7 +65,7 @@ use pmderive_core::result::{FetchResult, ResultBatch};
 /// use pmderive_archive::archive::{ArchiveContext, Version};
 /// use pmderive_archive::archive_writer::{ArchiveWriter, WriterOptions};
 /// use pmderive_core::model::*;
-/// use pmderive_core::result::{FetchResult, InstanceValue, MetricValues, RawValue};
+/// use pmderive_core::result::{FetchResult, InstanceValue, MetricValues};
 /// use pmderive_core::source::MetadataSource;
 ///
 /// let folder = tempfile::tempdir()?;

@@ -147,3 +147,21 @@ impl ProtocolError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults() {
+        for (error, fault) in [
+            (ProtocolError::Refused(PmStatus::CONNLIMIT), Fault::Environment),
+            (ProtocolError::Refused(PmStatus::PERMISSION), Fault::User),
+            (ProtocolError::Closed { received: Some(3) }, Fault::Environment),
+            (ProtocolError::UnexpectedStatus { status: 7 }, Fault::Peer),
+            (ProtocolError::NotReady, Fault::Ours),
+        ] {
+            assert_eq!(error.fault(), fault, "{error}");
+        }
+    }
+}
