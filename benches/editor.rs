@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lsp_server::{Connection, Message, Notification, Request};
@@ -70,7 +71,7 @@ fn started() -> Client {
             let archive = ArchiveContext::open(Path::new(path))?;
             Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
         });
-        serve(&server, Options { language, opener: Some(opener) })
+        serve(&server, Options { language, opener: Some(opener), grace: Duration::from_secs(60) })
     });
     let mut client = Client { connection, number: 0 };
     client.ask("initialize", json!({ "capabilities": {} }));
@@ -98,6 +99,23 @@ fn editor(c: &mut Criterion) {
             b.iter(|| {
                 client.edit();
                 client.ask(&format!("textDocument/{request}"), place.clone());
+            });
+        });
+    }
+    let whole = json!({
+        "textDocument": { "uri": URI },
+        "position": { "line": 5000, "character": 3 },
+        "context": { "includeDeclaration": true, "diagnostics": [] },
+        "range": { "start": { "line": 5000, "character": 0 }, "end": { "line": 5001, "character": 0 } },
+        "options": { "tabSize": 4, "insertSpaces": true },
+    });
+    for request in
+        ["documentSymbol", "semanticTokens/full", "codeAction", "formatting", "references"]
+    {
+        group.bench_function(request, |b| {
+            b.iter(|| {
+                client.edit();
+                client.ask(&format!("textDocument/{request}"), whole.clone());
             });
         });
     }

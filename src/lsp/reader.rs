@@ -266,3 +266,24 @@ fn value(answer: &impl Serialize) -> Answer {
     // Values of the protocol always serialise.
     Answer::Value(serde_json::to_value(answer).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_about_all_of_a_text_is_computed_once() {
+        let (answer, computed) = (OnceLock::new(), Cell::new(0));
+        for _ in 0..3 {
+            let compute = || {
+                computed.set(computed.get() + 1);
+                [1, 2]
+            };
+            let Answer::Value(value) = once(&answer, compute) else { panic!("a value") };
+            assert_eq!(value, serde_json::json!([1, 2]));
+        }
+        assert_eq!(computed.get(), 1);
+    }
+}

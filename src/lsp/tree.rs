@@ -163,3 +163,36 @@ fn root_of<'p>(path: &'p Path, folders: &'p [PathBuf], settings: &'p Settings) -
     let inside = folders.iter().map(PathBuf::as_path).filter(above);
     inside.max_by_key(|folder| folder.components().count()).unwrap_or(own)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::lsp::files::uri_of;
+
+    #[test]
+    fn files_are_read_once_for_each_state() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.conf", "b.conf", "c.conf"] {
+            std::fs::write(path(name), "x = 1\n")?;
+        }
+        let (mut tree, mut open) = (Tree::default(), OpenTexts::default());
+        let mut others = |open: &OpenTexts| {
+            let language = Dialect::Fixed.into();
+            let settings = Settings::of(Some(&path("a.conf")), language, open, Encoding::Utf8);
+            let count = tree.others(&path("a.conf"), &[], &settings, open, Encoding::Utf8).len();
+            (count, tree.reads)
+        };
+        assert_eq!(others(&open), (2, 2));
+        assert_eq!(others(&open), (2, 2), "nothing has changed");
+        let uri = uri_of(&path("b.conf")).expect("it is absolute");
+        open.set(&uri, 1, "y = 1\n");
+        assert_eq!(others(&open), (2, 3));
+        assert_eq!(others(&open), (2, 3));
+        open.close(&uri);
+        std::fs::write(path("c.conf"), "longer = 1\n")?;
+        assert_eq!(others(&open), (2, 5));
+        Ok(())
+    }
+}

@@ -5,4 +5,5 @@ mod mistakes;
 mod positions;
 mod process;
 mod session;
+mod settings;
 mod textmate;

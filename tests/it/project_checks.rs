@@ -82,6 +82,7 @@ busy = hinv.ncpu > 2 && kernel.all.nprocs > 5\n\
 \n\
 free   =   rescale( mem.util.free, \"Mbyte\" )   \n\
 free(oneline) = and so do help texts\n\
+# a comment\n\
 half = kernel.all.load * 0.5\n\
 wrong = rate(disk.dev.totl)\n\
 long = hinv.ncpu + \\\n\
@@ -198,6 +199,118 @@ fn settings_of_a_folder() {
     let (status, _, err) = folder.run(&["check", "ext/y.conf"]);
     assert_eq!(status, 2);
     assert!(err.contains("ext/pmderive.toml:1:10 "), "{err}");
+}
+
+/// Each file is read as its own folder says, whichever comes first.
+#[test]
+fn each_folder_has_its_own_settings() {
+    let folder = Folder::with(&[
+        ("plain/pmderive.toml", "[lints]\nPMD0315 = \"deny\"\n"),
+        ("plain/p.conf", "a = hinv.ncpu / 0\n"),
+        ("ext/pmderive.toml", "extensions = true\n"),
+        ("ext/e.conf", "b = abs(hinv.ncpu)\n"),
+        ("old/pmderive.toml", "compat = \"6.0\"\n"),
+        ("old/o.conf", "c = 1\n"),
+    ]);
+    for files in [["plain/p.conf", "ext/e.conf"], ["ext/e.conf", "plain/p.conf"]] {
+        let (status, _, err) = folder.run(&[&["check", "-a", FLEET], &files[..]].concat());
+        assert_eq!(status, 2, "{err}");
+        assert!(err.contains("[PMD0315] Error") && !err.contains("abs"), "{err}");
+    }
+    let (status, _, err) = folder.run(&["check", "ext/e.conf", "old/o.conf"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("differ in `compat`"), "{err}");
+    // All commands read them.
+    let (status, _, err) = folder.run(&["fmt", "--check", "ext/e.conf"]);
+    assert_eq!((status, &*err), (0, ""));
+    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-c", "ext/e.conf", "-s", "1", "b"]);
+    assert_eq!(status, 0, "{err}");
+    let (status, _, err) = folder.run(&["explain", "-a", FLEET, "-c", "ext/e.conf", "b"]);
+    assert_eq!(status, 0, "{err}");
+    folder.write(
+        "ext/t.toml",
+        "files = [\"e.conf\"]\n[metrics]\n\"hinv.ncpu\" = { type = \"32\" }\n[[case]]\nname = \"x\"\n\
+         [case.samples]\n\"hinv.ncpu\" = \"-1\"\n[case.expect]\n\"b\" = \"1\"\n",
+    );
+    let (status, out, err) = folder.run(&["test", "ext/t.toml"]);
+    assert_eq!(status, 0, "{out}{err}");
+}
+
+/// What stands beside definitions and has none is no definition file.
+#[test]
+fn settings_and_hidden_files_are_no_definitions() {
+    let folder = Folder::with(&[
+        ("pmderive.toml", "extensions = true\n"),
+        ("metadata.json", "{}\n"),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        ("a.conf", "a = abs(1)\n"),
+    ]);
+    for directory in [".", "./"] {
+        let (status, _, err) = folder.run(&["check", "-c", directory]);
+        assert_eq!(status, 0, "{err}");
+        assert!(err.ends_with("1 definition, 0 errors\n"), "{err}");
+    }
+}
+
+#[cfg(feature = "fleet")]
+#[test]
+fn settings_say_which_definitions_are_over_the_fleet() {
+    let folder = Folder::with(&[
+        ("pmderive.toml", "fleet = [\"racks.conf\"]\n"),
+        ("hosts.conf", "shop.rate = rate(disk.dev.total)\n"),
+        ("racks.conf", "racks.rate = sum(shop.rate) by (rack)\n"),
+    ]);
+    for files in [&["-c", "."][..], &["hosts.conf", "racks.conf"]] {
+        let (status, _, err) = folder.run(&[&["check", "-a", FLEET], files].concat());
+        assert_eq!((status, &*err), (0, "2 definitions, 0 errors\n"));
+    }
+}
+
+/// An error in a file that has not changed counts if the change is its cause.
+#[test]
+fn changes_that_break_other_files_are_told() {
+    let folder = Folder::with(&[
+        ("a.conf", "a.x = hinv.ncpu\n"),
+        ("b.conf", "b.y = a.x + 1\nb.z = b.y * 2\nb.other = no.such\n"),
+    ]);
+    let is_ready = folder.git(&["init", "-q"])
+        && folder.git(&["add", "."])
+        && folder.git(&["commit", "-q", "-m", "first"]);
+    if !is_ready {
+        println!("NOT RUN: there is no git");
+        assert!(std::env::var_os("CI").is_none(), "git is missing");
+        return;
+    }
+    let check = |files: &[&str]| {
+        let arguments = ["check", "--extensions", "-a", FLEET, "--changed-since", "HEAD"];
+        folder.run(&[&arguments, files].concat())
+    };
+    let (status, _, err) = check(&["a.conf", "b.conf"]);
+    assert_eq!(status, 0, "{err}");
+    folder.write("a.conf", "a.new = hinv.ncpu\n");
+    let (status, _, err) = check(&["a.conf", "b.conf"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("b.conf:1:7 ") && !err.contains("no.such"), "{err}");
+    // The same for a file that is gone.
+    fs::remove_file(folder.path().join("a.conf")).expect("it was there");
+    let (status, _, err) = check(&["b.conf"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("b.conf:1:7 ") && !err.contains("no.such"), "{err}");
+}
+
+#[test]
+fn a_file_of_tests_that_is_not_there_is_an_error_in_every_form() {
+    let folder = Folder::with(&[]);
+    for (format, part) in [
+        ("json", "\"kind\":\"unreadable\""),
+        ("junit", "failures=\"1\""),
+        ("sarif", "cannot read nosuch.toml"),
+        ("github", "::error file=nosuch.toml"),
+    ] {
+        let (status, out, err) = folder.run(&["test", "nosuch.toml", "--format", format]);
+        assert_eq!(status, 2, "{err}");
+        assert!(out.contains(part), "{format}: {out}");
+    }
 }
 
 #[test]

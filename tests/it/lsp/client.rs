@@ -43,12 +43,16 @@ impl Client {
 
     /// The same with a folder that is open.
     pub fn start_in(opener: Option<Opener>, folder: Option<&str>) -> Client {
-        let (server, connection) = Connection::memory();
         let language = Language { dialect: Dialect::Fixed, extensions: true };
-        let server = thread::spawn(move || {
-            let options = Options { language, opener, grace: Duration::ZERO };
-            serve(&server, options).map_err(|error| error.to_string())
-        });
+        // What a source tells is awaited, however slow the machine is.
+        Client::start_with(Options { language, opener, grace: LONG }, folder)
+    }
+
+    /// The same with options.
+    pub fn start_with(options: Options, folder: Option<&str>) -> Client {
+        let (server, connection) = Connection::memory();
+        let server =
+            thread::spawn(move || serve(&server, options).map_err(|error| error.to_string()));
         let mut client = Client {
             connection,
             server: Some(server),

@@ -3,7 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pmderive::internal::lsp::Opener;
+use pmderive::dialect::{Dialect, Language};
+use pmderive::internal::lsp::{Opener, Options};
 use pmderive::runtime::source::SourceError;
 use serde_json::{Value, json};
 
@@ -82,7 +83,9 @@ fn a_source_that_hangs_keeps_nobody_waiting() {
         let _ = hangs.recv_timeout(Duration::from_secs(600));
         Err(gone())
     });
-    let mut client = Client::start(Some(opener));
+    let language = Language { dialect: Dialect::Fixed, extensions: true };
+    let options = Options { language, opener: Some(opener), grace: Duration::ZERO };
+    let mut client = Client::start_with(options, None);
     client.open(URI, "a.b = rate(kernel.all.load)\nc.d = 1 +\n");
     // What the text alone tells comes anyway.
     assert_eq!(client.mistakes(URI, 1).len(), 1);

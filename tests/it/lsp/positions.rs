@@ -8,7 +8,18 @@ use super::client::{Client, at, own_fleet};
 /// Definition files of this repository.
 fn shipped() -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["tests/cli", "tests/fmt", "tests/serve", "tests/unit_tests", "benches"];
+    let folders = [
+        "src/packages",
+        "src/packages/record",
+        "tests/cli",
+        "tests/definition_mistakes",
+        "tests/diagnostics",
+        "tests/extensions",
+        "tests/fmt",
+        "tests/over_fleet",
+        "tests/serve",
+        "tests/tools",
+    ];
     let mut files: Vec<PathBuf> = folders
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).into_iter().flatten())
@@ -57,7 +68,51 @@ fn type_again(path: &PathBuf, most: usize) {
 #[test]
 fn every_shipped_file_can_be_typed() {
     for path in shipped() {
-        type_again(&path, 600);
+        type_again(&path, 300);
+    }
+}
+
+/// Positions of a file at which it is edited; more would take too long.
+const POSITIONS: usize = 60;
+
+/// Takes characters away and brings them back, at positions over the whole
+/// length of a file, and asks after each edit.
+fn edit_everywhere(path: &PathBuf) {
+    let bytes = std::fs::read(path).expect("it is there");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let uri = format!("file://{}", path.display());
+    let mut client = Client::start(None);
+    client.open(&uri, &text);
+    let mut version = 1;
+    let count = text.chars().count();
+    let step = count.div_ceil(POSITIONS).max(1);
+    let (mut line, mut column) = (0u32, 0u32);
+    for (number, one) in text.chars().enumerate() {
+        let width = u32::try_from(one.len_utf16()).expect("1 or 2");
+        let after = if one == '\n' { (line + 1, 0) } else { (line, column + width) };
+        if number % step == 0 {
+            client.edit(&uri, version + 1, (line, column), after, "");
+            for method in ["completion", "signatureHelp", "hover", "definition"] {
+                client.ask(&format!("textDocument/{method}"), at(&uri, line, column));
+            }
+            version += 2;
+            client.edit(&uri, version, (line, column), (line, column), &one.to_string());
+        }
+        (line, column) = after;
+    }
+    // All is as it was.
+    let again = client.mistakes(&uri, version);
+    client.end();
+    let mut fresh = Client::start(None);
+    fresh.open(&uri, &text);
+    assert_eq!(again, fresh.mistakes(&uri, 1), "{path:?}");
+    fresh.end();
+}
+
+#[test]
+fn every_shipped_file_can_be_edited_everywhere() {
+    for path in shipped() {
+        edit_everywhere(&path);
     }
 }
 

@@ -81,3 +81,12 @@ fn nonsense_is_refused_with_words() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("does not speak the language server protocol"), "{words}");
 }
+
+/// A header may promise any length; memory is for what comes.
+#[test]
+fn a_header_that_promises_too_much_is_refused_with_words() {
+    let output = run(b"Content-Length: 99999999999\r\n\r\n{}", &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("a message of 99999999999 bytes is longer than"), "{words}");
+}

@@ -48,7 +48,8 @@ fn mistakes_are_shown_with_their_fixes() {
 fn hovering_shows_metadata_help_and_values() {
     let mut client = opened();
     let mut shown = String::new();
-    for (line, character) in [(1, 2), (1, 13), (1, 20), (2, 13), (2, 22), (3, 14), (0, 3)] {
+    let places = [(1, 2), (1, 13), (1, 20), (2, 13), (2, 22), (3, 14), (3, 20), (0, 3)];
+    for (line, character) in places {
         let hover = client.ask("textDocument/hover", at(URI, line, character));
         let text = hover["contents"]["value"].as_str().unwrap_or("nothing");
         shown.push_str(&format!("== {line}:{character}\n{text}\n"));
@@ -70,6 +71,12 @@ fn what_may_follow_is_offered() {
         "shop.x = disk.dev.total[",
         "shop.x = rescale(disk.dev.total_bytes, \"K",
         "shop.x = mkconst(1, t",
+        "shop.x = mkconst(1, type=",
+        "shop.x = mkconst(1, semantics=c",
+        "shop.x = avg_over(disk.dev.total, \"",
+        "shop.busy(one",
+        "shop.x = sum(disk.dev.total) by (j",
+        "# pmderive: allow PMD0302, PMD030",
         "# shop.x = disk.",
     ] {
         version += 1;
@@ -103,7 +110,8 @@ fn calls_are_explained_while_they_are_written() {
 fn names_are_found_and_renamed_in_a_whole_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("a.conf"), "a.x = kernel.all.load\n").expect("written");
+    let a = "a.x = kernel.all.load\na.x(oneline) = the load\n";
+    std::fs::write(path("a.conf"), a).expect("written");
     std::fs::write(path("b.conf"), "b.y = a.x + 1\n").expect("written");
     std::fs::create_dir(path("below")).expect("made");
     std::fs::write(path("below/c.conf"), "c.z = count(a.x)\n").expect("written");
@@ -118,7 +126,8 @@ fn names_are_found_and_renamed_in_a_whole_folder() {
     let mut asked = at(&b, 0, 7);
     asked["context"] = json!({ "includeDeclaration": true });
     let places = client.ask("textDocument/references", asked);
-    assert_eq!(places.as_array().map(Vec::len), Some(2), "{places}");
+    // The same places as renaming has.
+    assert_eq!(places.as_array().map(Vec::len), Some(4), "{places}");
     assert_eq!(client.ask("textDocument/prepareRename", at(&b, 0, 7)), range((0, 6), (0, 9)),);
     assert_eq!(client.ask("textDocument/prepareRename", at(&b, 0, 11)), Value::Null);
     let rename = |name: &str| {
@@ -132,6 +141,11 @@ fn names_are_found_and_renamed_in_a_whole_folder() {
     changed.sort();
     assert_eq!(changed, [&uri("a.conf"), &uri("b.conf"), &uri("below/c.conf")]);
     assert_eq!(changes[&uri("below/c.conf")][0]["range"], range((0, 12), (0, 15)));
+    let of_a = changes[&uri("a.conf")].as_array().expect("edits");
+    let ranges: Vec<&Value> = of_a.iter().map(|edit| &edit["range"]).collect();
+    assert_eq!(ranges, [&range((0, 0), (0, 3)), &range((1, 0), (1, 3))]);
+    let words = client.refused("textDocument/rename", rename("hinv.ncpu"));
+    assert_eq!(words, "`hinv.ncpu` is a metric of the source");
     let words = client.refused("textDocument/rename", rename("9"));
     assert!(words.contains("is no name of a metric"), "{words}");
     let words = client.refused("textDocument/rename", rename("b.y"));
