@@ -264,6 +264,43 @@ fn results_do_not_depend_on_those_before() {
     }
 }
 
+/// A sample after each record or two, so that all lanes of a metric move at once. A
+/// context that has seen nothing before moves each by itself.
+#[test]
+fn crossing_records_gives_what_single_fetches_give() {
+    for path in archives() {
+        let mut series = open(&path);
+        let list = numbers(&mut series);
+        let stamps: Vec<Timestamp> = records(&mut series).iter().map(|one| one.timestamp).collect();
+        let [first, second, .., last] = stamps[..] else { continue };
+        let gap = (second.seconds_since(first) * 1e9) as i64;
+        let (mut batch, mut compared) = (ResultBatch::default(), 0);
+        for (from, step) in [(first, gap), (first, gap * 3 / 2), (last, -gap)] {
+            let mut time = later(from, step / 3);
+            let step = step.signum() * step.abs().max(1_000_000);
+            let mode = Mode::Interpolated { step };
+            series.set_mode(mode, Some(time)).expect("archives have this mode");
+            for _ in 0..20 {
+                let fetched = series.fetch(&list, &mut batch);
+                let mut single = open(&path);
+                single.set_mode(mode, Some(time)).expect("archives have this mode");
+                let mut other = ResultBatch::default();
+                let like = single.fetch(&list, &mut other);
+                time = later(time, step);
+                // A series has no counters after a gap, and reports damage once.
+                if let (Ok(events), Ok(_)) = (fetched, like)
+                    && !events.gap
+                {
+                    let result = |batch| FetchResult::of_batch(batch, Default::default());
+                    assert_eq!(result(&batch), result(&other), "{} {mode:?}", path.display());
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 2, "{}: {compared}", path.display());
+    }
+}
+
 /// All metrics whose values are numbers.
 fn numbers(context: &mut ArchiveContext) -> FetchList {
     use ValueType::{F32, F64, I32, I64, U32, U64};

@@ -14,6 +14,10 @@ use std::path::Path;
 const FIRST_CHUNK: usize = 1024;
 const CHUNK: usize = 16 * 1024;
 
+/// Bytes that are read beyond a record longer than a chunk: enough for the header of the
+/// next one. More would have to be moved when that one is read.
+const AHEAD: usize = 64;
+
 /// Greater lengths are compared with the file's size before a buffer grows for them.
 const TRUSTED_LENGTH: usize = 1024 * 1024;
 
@@ -152,7 +156,8 @@ impl Window {
                 self.buffer.resize(target, 0);
             }
             let offset = self.start.saturating_add(self.filled as u64);
-            let count = self.file.read_at(offset, &mut self.buffer[self.filled..])?;
+            let end = length.saturating_add(AHEAD).max(CHUNK).min(self.buffer.len());
+            let count = self.file.read_at(offset, &mut self.buffer[self.filled..end])?;
             if count == 0 {
                 break;
             }

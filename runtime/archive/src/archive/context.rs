@@ -114,6 +114,8 @@ pub struct ArchiveContext {
     /// The epoch that the last fetch reported.
     pub(super) reported_epoch: u64,
     pub(super) selection: Selection,
+    /// Place and length of the record that was checked last.
+    pub(super) sound: Option<(Place, usize)>,
     pub(super) profile: InstanceProfile,
     pub(super) rules: InterpolationRules,
     pub(super) untyped_order: UntypedOrder,
@@ -212,6 +214,7 @@ impl ArchiveContext {
             epoch: 0,
             reported_epoch: 0,
             selection: Selection::default(),
+            sound: None,
         })
     }
 
@@ -302,6 +305,7 @@ impl ArchiveContext {
             epoch: self.epoch,
             reported_epoch: self.reported_epoch,
             selection: Selection::default(),
+            sound: None,
             profile: self.profile.clone(),
             rules: self.rules,
             untyped_order: self.untyped_order,

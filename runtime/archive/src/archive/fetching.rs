@@ -1,17 +1,17 @@
 //! Fetches from an archive, in every mode of `pmSetMode(3)`.
 //!
 //! Input: a position in time and a direction. Output: the results that [`FetchSource`]
-//! promises. Values fetched record by record stay encoded. `interpolation` makes the
-//! values between records.
+//! promises. Values fetched record by record stay encoded, unless they differ from those
+//! before in nothing but numbers. `interpolation` makes the values between records.
 
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
-use pmderive_core::result::{FetchResult, ResultBatch};
+use pmderive_core::result::{Encoded, FetchResult, ResultBatch};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::meta::Metadata;
-use crate::archive::record::Damage;
+use crate::archive::record::{Damage, LENGTH_WORD};
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
@@ -160,8 +160,13 @@ impl ArchiveContext {
                 self.gap = true;
                 continue;
             }
+            if self.add_as_before(&record, list, batch)? {
+                return Ok(true);
+            }
+            let place = (self.records.place_of(&record), record.length);
             let bytes = self.records.bytes(&record)?;
-            let selected = match self.selection.scan(bytes, record.first_set, record.set_count) {
+            let sets = (record.first_set, record.set_count);
+            let selected = match self.selection.scan(bytes, sets, self.sound == Some(place)) {
                 // Without metrics every record counts, because constants have a value
                 // in each.
                 Ok(any) => any || list.pmids().is_empty(),
@@ -174,23 +179,31 @@ impl ArchiveContext {
             if !selected {
                 continue;
             }
+            // Many short lists may be fetched from one record, one after the other.
+            self.sound = Some(place);
             self.describe(&record)?;
             let bytes = self.records.bytes(&record)?;
+            if self.profile.is_everything() {
+                let pmids = list.pmids();
+                batch.notice(&encoded(list, &record, bytes), || self.selection.places(pmids));
+            }
             let part = batch.add_part();
             part.timestamp = record.stamp;
             let wire = part.set_wire();
-            wire.bytes.extend_from_slice(bytes);
+            let blocks = self.selection.blocks(bytes);
+            wire.block_origin = BLOCK_ORIGIN - blocks.start as i64;
+            wire.bytes.extend_from_slice(&bytes[blocks]);
             wire.first_set = wire.bytes.len();
             wire.set_count = list.pmids().len();
-            wire.block_origin = BLOCK_ORIGIN;
             match self.profile.is_everything() {
-                true => self.selection.append_sets(list.pmids(), &mut wire.bytes),
+                true => self.selection.append_sets(bytes, list.pmids(), &mut wire.bytes),
                 false => {
                     let (metadata, profile) = (&self.metadata, &self.profile);
-                    self.selection.append_admitted(list.pmids(), &mut wire.bytes, |pmid, id| {
+                    let admits = |pmid, id| {
                         let indom = metadata.desc(pmid).and_then(|desc| desc.indom);
                         indom.is_none_or(|indom| profile.admits(indom, id))
-                    });
+                    };
+                    self.selection.append_admitted(bytes, list.pmids(), &mut wire.bytes, admits);
                 }
             }
             give_types(wire, self.untyped_order, type_in(&self.metadata));
@@ -198,6 +211,26 @@ impl ArchiveContext {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Adds the metrics of a record to a batch as columns, if the record differs in
+    /// nothing but numbers from one that was added before.
+    fn add_as_before(
+        &mut self,
+        record: &Record,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<bool, SourceError> {
+        if !self.profile.is_everything() {
+            return Ok(false);
+        }
+        let bytes = self.records.bytes(record)?;
+        let added = batch.add_part_as_before(&encoded(list, record, bytes), record.stamp);
+        let Some(holds) = added else { return Ok(false) };
+        self.selection.note(holds);
+        self.describe(record)?;
+        self.origin = record.stamp;
+        Ok(true)
     }
 
     /// Fetches at the next sample's time and advances that time. False outside of the
@@ -337,6 +370,17 @@ impl ArchiveContext {
                 Some(_) => Err(error),
             },
         }
+    }
+}
+
+/// The value sets and blocks of a record, which answer a list.
+fn encoded<'r>(list: &FetchList, record: &Record, bytes: &'r [u8]) -> Encoded<'r> {
+    Encoded {
+        list: list.id(),
+        bytes: &bytes[..bytes.len().saturating_sub(LENGTH_WORD)],
+        first_set: record.first_set,
+        set_count: record.set_count,
+        block_origin: BLOCK_ORIGIN,
     }
 }
 

@@ -4,11 +4,13 @@
 //! metrics, and their sets in the order of the list. This module does not decode
 //! values.
 
+use std::ops::Range;
+
 use pmderive_core::model::{InstId, Pmid};
 use pmderive_core::source::FetchList;
 
 use crate::archive::record::Damage;
-use crate::archive::values::{EMPTY_SET, SET_HEADER, SetRange, check, walk, word};
+use crate::archive::values::{EMPTY_SET, SET_HEADER, SetRange, block_of, check, walk, word};
 
 /// The slot number of a free place in a [`SlotTable`].
 const FREE: u32 = u32::MAX;
@@ -87,12 +89,12 @@ impl Selection {
 
     /// Scans a record with `count` value sets that begin at `start`. True if it holds
     /// at least one of the metrics, with or without values. In that case the whole
-    /// record was checked.
+    /// record was checked, unless the caller says that it is known to be sound.
     pub(super) fn scan(
         &mut self,
         record: &[u8],
-        start: usize,
-        count: usize,
+        (start, count): (usize, usize),
+        is_sound: bool,
     ) -> Result<bool, Damage> {
         self.record += 1;
         let mut any = false;
@@ -105,13 +107,50 @@ impl Selection {
                 any = true;
             }
         })?;
-        if any {
+        if any && !is_sound {
             check(record, start, count)?;
         }
         Ok(any)
     }
 
-    /// True if the last record scanned has a metric of the list, with or without
+    /// The part of the last record scanned that has the blocks of the metrics: few
+    /// bytes of a large record if there are few metrics.
+    pub(super) fn blocks(&self, record: &[u8]) -> Range<usize> {
+        let found =
+            self.found.iter().filter(|(number, set)| *number == self.record && set.in_blocks);
+        let lanes = found.flat_map(|(_, set)| {
+            record.get(set.start + SET_HEADER..set.end).unwrap_or_default().as_chunks::<8>().0
+        });
+        let (mut first, mut last) = (usize::MAX, 0);
+        for block in lanes.filter_map(block_of) {
+            (first, last) = (first.min(block), last.max(block));
+        }
+        let length = word(record, last).map_or(0, |head| (head & 0xff_ffff) as usize);
+        let end = (last + length).min(record.len());
+        first.min(end)..end
+    }
+
+    /// Offsets of the value sets of the last record scanned, in the order of the list.
+    pub(super) fn places<'s>(
+        &'s self,
+        pmids: &'s [Pmid],
+    ) -> impl Iterator<Item = (Pmid, Option<usize>)> + use<'s> {
+        let latest = self.record;
+        let offset =
+            move |(record, set): &(u64, SetRange)| (*record == latest).then_some(set.start);
+        pmids.iter().copied().zip(self.found.iter().map(offset))
+    }
+
+    /// Takes notice of a record that was not scanned. `holds` says for each metric of
+    /// the list whether the record has it.
+    pub(super) fn note(&mut self, holds: &[bool]) {
+        self.record += 1;
+        for ((record, _), _) in self.found.iter_mut().zip(holds).filter(|(_, holds)| **holds) {
+            *record = self.record;
+        }
+    }
+
+    /// True if the last record that was scanned or noted has a metric of the list, with or without
     /// values.
     pub(super) fn holds(&self, pmid: Pmid) -> bool {
         let slot = self.list.and_then(|_| self.slots.slot(pmid));
@@ -119,11 +158,11 @@ impl Selection {
     }
 
     /// Appends the value sets of the last record scanned in the order of the list.
-    /// `bytes` begins with that record. Metrics that it lacks get a set without values.
-    pub(super) fn append_sets(&self, pmids: &[Pmid], bytes: &mut Vec<u8>) {
-        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
-            if *record == self.record {
-                bytes.extend_from_within(set.start..set.end);
+    /// Metrics that it lacks get a set without values.
+    pub(super) fn append_sets(&self, record: &[u8], pmids: &[Pmid], bytes: &mut Vec<u8>) {
+        for (pmid, (number, set)) in pmids.iter().zip(&self.found) {
+            if *number == self.record {
+                bytes.extend_from_slice(&record[set.start..set.end]);
             } else {
                 append_empty(*pmid, bytes);
             }
@@ -134,22 +173,23 @@ impl Selection {
     /// accepts.
     pub(super) fn append_admitted(
         &self,
+        record: &[u8],
         pmids: &[Pmid],
         bytes: &mut Vec<u8>,
         admits: impl Fn(Pmid, InstId) -> bool,
     ) {
-        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
-            if *record != self.record {
+        for (pmid, (number, set)) in pmids.iter().zip(&self.found) {
+            if *number != self.record {
                 append_empty(*pmid, bytes);
                 continue;
             }
             let start = bytes.len();
-            bytes.extend_from_within(set.start..set.end.min(set.start + SET_HEADER));
+            bytes.extend_from_slice(&record[set.start..set.end.min(set.start + SET_HEADER)]);
             let mut count = 0u32;
             for lane in (set.start + SET_HEADER..set.end).step_by(8) {
-                let instance = word(bytes, lane).unwrap_or_default() as InstId;
+                let instance = word(record, lane).unwrap_or_default() as InstId;
                 if admits(*pmid, instance) {
-                    bytes.extend_from_within(lane..lane + 8);
+                    bytes.extend_from_slice(&record[lane..lane + 8]);
                     count += 1;
                 }
             }
@@ -188,14 +228,15 @@ mod tests {
         let list = FetchList::new(vec![Pmid(12), Pmid(99), Pmid(10)], vec![]);
         let mut selection = Selection::default();
         selection.prepare(&list);
-        assert!(selection.scan(&record, 16, 3).expect("sound"));
+        assert!(selection.scan(&record, (16, 3), false).expect("sound"));
+        assert_eq!(selection.blocks(&record), 64..71);
         let mut bytes = record.clone();
-        selection.append_sets(list.pmids(), &mut bytes);
+        selection.append_sets(&record, list.pmids(), &mut bytes);
         let expected = [&record[44..64], &[0, 0, 0, 99, 0, 0, 0, 0], &record[16..36]].concat();
         assert_eq!(bytes[record.len()..], expected);
 
         let other = FetchList::new(vec![Pmid(99)], vec![]);
         selection.prepare(&other);
-        assert!(!selection.scan(&record, 16, 3).expect("sound"));
+        assert!(!selection.scan(&record, (16, 3), false).expect("sound"));
     }
 }

@@ -5,6 +5,7 @@
 //! This module does not decode values.
 
 use pmderive_core::model::{PmStatus, Pmid};
+use pmderive_core::result::end_of_blocks_of_8;
 
 use crate::archive::record::{Damage, LENGTH_WORD};
 
@@ -149,7 +150,8 @@ fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage
                 (next, has_blocks) = (first, true);
             }
             next = next.and_then(|at| {
-                end_of_blocks_of_8(body, at, lanes).or_else(|| end_of_blocks(body, at, lanes))
+                end_of_blocks_of_8(body, at, BLOCK_ORIGIN, lanes)
+                    .or_else(|| end_of_blocks(body, at, lanes))
             });
         }
     })?;
@@ -159,8 +161,17 @@ fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage
     })
 }
 
+/// The blocks of some values, if they follow each other in the order of the values, and
+/// all have one type and 8 bytes of data.
+pub(super) fn regular_blocks<'r>(record: &'r [u8], lanes: &[[u8; 8]]) -> Option<&'r [[u8; 12]]> {
+    let body = record.get(..record.len().checked_sub(LENGTH_WORD)?)?;
+    let at = block_of(lanes.first()?)?;
+    let end = end_of_blocks_of_8(body, at, BLOCK_ORIGIN, lanes)?;
+    Some(body.get(at..end)?.as_chunks().0)
+}
+
 /// Offset of the block of a value.
-fn block_of(&[_, _, _, _, a, b, c, d]: &[u8; 8]) -> Option<usize> {
+pub(super) fn block_of(&[_, _, _, _, a, b, c, d]: &[u8; 8]) -> Option<usize> {
     let position = i64::from(u32::from_be_bytes([a, b, c, d]));
     usize::try_from(4 * position + BLOCK_ORIGIN).ok()
 }
@@ -175,27 +186,6 @@ fn end_of_blocks(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
         let is_within = length >= LENGTH_WORD && length <= body.len() - at;
         (is_here && is_within).then(|| at + length.next_multiple_of(4))
     })
-}
-
-/// The same for blocks that all have one type and 8 bytes of data, but faster.
-fn end_of_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
-    const SIZE: usize = 12;
-    let head = word(body, at).filter(|head| (head & 0xff_ffff) as usize == SIZE)?;
-    let end = at.checked_add(lanes.len().checked_mul(SIZE)?)?;
-    let (blocks, _) = body.get(at..end)?.as_chunks::<SIZE>();
-    let first = u32::try_from((at as i64 - BLOCK_ORIGIN) / 4).ok()?;
-    let is_aligned = (at as i64 - BLOCK_ORIGIN) % 4 == 0;
-    let (head, mut position) = (head.to_be(), first);
-    for (block, lane) in blocks.iter().zip(lanes) {
-        let [a, b, c, d, ..] = *block;
-        let [_, _, _, _, e, f, g, h] = *lane;
-        let is_of_8 = u32::from_ne_bytes([a, b, c, d]) == head;
-        if !is_of_8 || u32::from_be_bytes([e, f, g, h]) != position {
-            return None;
-        }
-        position = position.wrapping_add(3);
-    }
-    is_aligned.then_some(end)
 }
 
 #[cfg(test)]
@@ -290,7 +280,7 @@ mod tests {
             let list = FetchList::new(vec![Pmid(10), Pmid(12)], vec![]);
             let mut selection = Selection::default();
             selection.prepare(&list);
-            let damage = selection.scan(&bad, 16, 3).expect_err("it is bad");
+            let damage = selection.scan(&bad, (16, 3), false).expect_err("it is bad");
             (damage.offset, damage.message)
         };
         let cases = [

@@ -353,6 +353,7 @@ impl<T: Transport> AsyncHostContext<T> {
         for indom in list.domains() {
             link.request(Request::InstanceDomain(*indom))?;
         }
+        let is_for_values = !list.pmids().is_empty();
         let mut outcome = Ok(());
         let mut changes = StateChange::default();
         while link.connection.pending() > 0 {
@@ -366,13 +367,14 @@ impl<T: Transport> AsyncHostContext<T> {
                     outcome = Err(status);
                 }
                 Event::Failed(status) => batch.domains.push(Err(status)),
+                Event::Reply
+                    if is_for_values && link.connection.add_as_before(list.id(), batch) => {}
                 Event::Reply => match link.connection.reply()? {
                     Reply::Result(frame) => {
+                        link.connection.notice(frame, list.id(), batch);
                         let part = batch.add_part();
                         link.connection.take_result(frame, part);
-                        if list.pmids().is_empty()
-                            && let Some(wire) = part.wire_mut()
-                        {
+                        if !is_for_values && let Some(wire) = part.wire_mut() {
                             wire.set_count = 0;
                         }
                     }

@@ -17,7 +17,7 @@
 //! PDU itself can become a part of a [`pmderive_core::result::ResultBatch`].
 
 use pmderive_core::model::{Pmid, Timestamp};
-use pmderive_core::result::{ResultPart, Wire};
+use pmderive_core::result::{Encoded, ResultBatch, ResultPart, Wire, end_of_blocks_of_8};
 
 use super::event_array;
 use super::header::Header;
@@ -55,6 +55,26 @@ impl ResultFrame {
         resolution: Resolution,
         requested: Option<&[Pmid]>,
     ) -> Result<ResultFrame, DecodeError> {
+        let (ResultFrame { timestamp, first_set, set_count }, mut reader) =
+            ResultFrame::read_head(pdu, resolution, requested)?;
+        let mut with_blocks = false;
+        for slot in 0..set_count {
+            with_blocks |= skip_set(&mut reader, requested.map(|pmids| pmids[slot]))?;
+        }
+        if with_blocks {
+            check_blocks(pdu, first_set, set_count, reader.offset())?;
+        } else {
+            reader.finish()?;
+        }
+        Ok(ResultFrame { timestamp, first_set, set_count })
+    }
+
+    /// Reads what comes before the value sets. The reader is at the first set.
+    fn read_head<'p>(
+        pdu: &'p [u8],
+        resolution: Resolution,
+        requested: Option<&[Pmid]>,
+    ) -> Result<(ResultFrame, Reader<'p>), DecodeError> {
         let mut reader = Reader::new(pdu, NAME);
         let due = match resolution {
             Resolution::Micro => PduType::Result,
@@ -75,16 +95,35 @@ impl ResultFrame {
             }
         };
         let first_set = reader.offset();
-        let mut with_blocks = false;
-        for slot in 0..set_count {
-            with_blocks |= skip_set(&mut reader, requested.map(|pmids| pmids[slot]))?;
-        }
-        if with_blocks {
-            check_blocks(pdu, first_set, set_count, reader.offset())?;
-        } else {
-            reader.finish()?;
-        }
-        Ok(ResultFrame { timestamp, first_set, set_count })
+        Ok((ResultFrame { timestamp, first_set, set_count }, reader))
+    }
+
+    /// Adds a PDU to a batch as columns, if it differs in nothing but numbers from an
+    /// earlier one that answered the same part of the list with that identity. False
+    /// says only that the PDU must be decoded.
+    pub(crate) fn add_as_before(
+        pdu: &[u8],
+        (list, resolution): (u64, Resolution),
+        requested: &[Pmid],
+        batch: &mut ResultBatch,
+    ) -> bool {
+        let head = ResultFrame::read_head(pdu, resolution, Some(requested));
+        head.is_ok_and(|(frame, _)| {
+            let encoded = frame.encoded(list, pdu);
+            batch.add_part_as_before(&encoded, frame.timestamp).is_some()
+        })
+    }
+
+    /// Lets a batch take notice of a PDU with this frame, which is going to be its next
+    /// part.
+    pub(crate) fn notice(&self, list: u64, pdu: &[u8], batch: &mut ResultBatch) {
+        let encoded = self.encoded(list, pdu);
+        batch.notice(&encoded, || encoded.sets().map(|(pmid, offset)| (pmid, Some(offset))));
+    }
+
+    fn encoded<'p>(&self, list: u64, bytes: &'p [u8]) -> Encoded<'p> {
+        let ResultFrame { first_set, set_count, .. } = *self;
+        Encoded { list, bytes, first_set, set_count, block_origin: 0 }
     }
 
     /// Makes a PDU with this frame a part of a batch.
@@ -165,6 +204,11 @@ fn check_blocks(
             sets.bytes(count * LANE_BYTES, "values")?;
             continue;
         }
+        if let Some(end) = end_of_regular_blocks(pdu, (&sets, count), &blocks) {
+            sets.bytes(count * LANE_BYTES, "values")?;
+            blocks = Reader::starting_at(pdu, end, NAME);
+            continue;
+        }
         for _ in 0..count {
             sets.i32("inst")?;
             let offset = sets.offset();
@@ -179,6 +223,19 @@ fn check_blocks(
         }
     }
     blocks.finish()
+}
+
+/// The end of the blocks of a set, if they are regular. `None` says only that each
+/// must be looked at.
+fn end_of_regular_blocks(
+    pdu: &[u8],
+    (sets, count): (&Reader<'_>, usize),
+    blocks: &Reader<'_>,
+) -> Option<usize> {
+    let (lanes, _) = pdu.get(sets.offset()..)?.as_chunks();
+    // Event arrays have contents to check.
+    let is_number = !matches!(pdu.get(blocks.offset())?, &EVENT | &HIGHRES_EVENT);
+    end_of_blocks_of_8(pdu, blocks.offset(), 0, lanes.get(..count)?).filter(|_| is_number)
 }
 
 fn check_block(pdu: &[u8], blocks: &mut Reader<'_>) -> Result<(), DecodeError> {
@@ -256,6 +313,7 @@ pub(super) fn fuzz_result(data: &[u8]) {
         let part = frame.into_part(data.to_vec());
         let pmids: Vec<Pmid> = part.sets().map(|set| set.pmid).collect();
         assert_eq!(pmids.len(), frame.set_count);
+        fuzz_known(data, resolution, &pmids);
         let mut again = Vec::new();
         encode_result(&part, resolution, &mut again);
         let copy = ResultFrame::decode(&again, resolution, Some(&pmids));
@@ -284,6 +342,36 @@ pub(super) fn fuzz_result(data: &[u8]) {
             for (set, twin) in part.sets().zip(columns.sets()) {
                 assert_eq!((set.pmid, set.count), (twin.pmid, twin.count));
                 assert_eq!(owned(set), owned(twin));
+            }
+        }
+    }
+}
+
+/// A PDU that is like another one but for a few bits must come in columns only if it
+/// decodes, and then with the same values.
+#[cfg(any(test, feature = "fuzz"))]
+fn fuzz_known(data: &[u8], resolution: Resolution, pmids: &[Pmid]) {
+    let Ok(frame) = ResultFrame::decode(data, resolution, Some(pmids)) else { return };
+    let mut batch = ResultBatch::default();
+    (0..2).for_each(|_| frame.notice(1, data, &mut batch));
+    let mut other = data.to_vec();
+    // The bytes themselves say which of them are changed.
+    let bits = data.iter().fold(7usize, |all, byte| all.rotate_left(5) ^ usize::from(*byte));
+    let at = bits / 8 % data.len();
+    for flipped in [0, 1 << (bits % 8)] {
+        other[at] ^= flipped;
+        batch.clear();
+        if !ResultFrame::add_as_before(&other, (1, resolution), pmids, &mut batch) {
+            continue;
+        }
+        let twin = ResultFrame::decode(&other, resolution, Some(pmids)).expect("it is like one");
+        let twin = twin.into_part(other.clone());
+        assert_eq!(twin.timestamp, batch.timestamp());
+        for (set, other) in twin.sets().zip(batch.sets()) {
+            assert_eq!((set.pmid, set.count), (other.pmid, other.count));
+            for ((instance, value), (id, same)) in set.values().zip(other.values()) {
+                let [value, same] = [value, same].map(|value| value.map(|value| value.to_owned()));
+                assert_eq!((instance, value), (id, same));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use pmderive_core::model::{InstanceProfile, PmStatus, StateChange};
-use pmderive_core::result::{ResultPart, Spare};
+use pmderive_core::result::{ResultBatch, ResultPart, Spare};
 
 use super::config::ConnectionConfig;
 use super::error::ProtocolError;
@@ -215,6 +215,26 @@ impl Connection {
                 Err(error.into())
             }
         }
+    }
+
+    /// Adds the values that [`Event::Reply`] announced to a batch as columns, if they
+    /// came as before for the list with that identity, but for their numbers. Otherwise
+    /// [`Connection::reply`] decodes them.
+    pub(crate) fn add_as_before(&mut self, list: u64, batch: &mut ResultBatch) -> bool {
+        let Some(Expected::Result { request, .. }) = &self.answered else { return false };
+        let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
+        let is_added = request.add_as_before(pdu, list, batch);
+        if is_added {
+            self.answered = None;
+        }
+        is_added
+    }
+
+    /// Lets a batch take notice of the values of [`Reply::Result`], before they become
+    /// its next part.
+    pub(crate) fn notice(&self, frame: ResultFrame, list: u64, batch: &mut ResultBatch) {
+        let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
+        frame.notice(list, pdu, batch);
     }
 
     /// Moves the values of [`Reply::Result`] into a part. The part's old buffer becomes

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use pmderive_core::model::{InDom, InstId, LabelLevel, LabelSet, MetricDesc, Pmid};
+use pmderive_core::result::ResultBatch;
 
 use super::StoreRequest;
 use crate::pdu::{
@@ -74,6 +75,12 @@ impl FetchRequest {
     /// Microsecond or nanosecond stamps.
     pub fn resolution(&self) -> Resolution {
         self.resolution
+    }
+
+    /// Adds a reply to a batch as columns, if it differs in nothing but numbers from an
+    /// earlier one for the list with that identity (see [`ResultFrame::add_as_before`]).
+    pub(super) fn add_as_before(&self, pdu: &[u8], list: u64, batch: &mut ResultBatch) -> bool {
+        ResultFrame::add_as_before(pdu, (list, self.resolution), &self.pmids, batch)
     }
 }
 

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::model::{InDom, InstId, InstanceDomain, InstanceProfile, PmStatus, Pmid, Timestamp};
-use crate::result::{Columns, LayoutId, ValueSet, ValueSets, Wire};
+use crate::result::known::KnownResults;
+use crate::result::{Columns, Encoded, LayoutId, ValueSet, ValueSets, Wire};
 
 /// The answer to one fetch: one part, or several if the request was split. Its
 /// buffers are reused from fetch to fetch.
@@ -27,6 +28,7 @@ pub struct Spare {
     pub inbox: Vec<u8>,
     /// Bytes to send.
     pub outbox: Vec<u8>,
+    known: KnownResults,
 }
 
 /// The value sets of one moment, encoded or in columns. A new part has columns
@@ -68,6 +70,36 @@ impl ResultBatch {
         }
         self.used += 1;
         Some(part)
+    }
+
+    /// Adds an encoded result in columns, if it differs in nothing but numbers
+    /// from one that was noticed before ([`ResultBatch::notice`]) for the same
+    /// list. Then it is as sound as that one. Says for each metric of the list
+    /// whether the result has a set of it. Otherwise adds nothing.
+    pub fn add_part_as_before(
+        &mut self,
+        encoded: &Encoded<'_>,
+        timestamp: Timestamp,
+    ) -> Option<&[bool]> {
+        if self.used == self.parts.len() {
+            self.parts.push(ResultPart::default());
+        }
+        let part = &mut self.parts[self.used];
+        let holds = self.spare.known.deliver(encoded, self.used, &mut part.columns)?;
+        (part.timestamp, part.is_wire) = (timestamp, false);
+        self.used += 1;
+        Some(holds)
+    }
+
+    /// Takes notice of an encoded result that was checked and becomes the next
+    /// part. `wanted` has for each metric of the list the offset of its value
+    /// set, if there is one.
+    pub fn notice<W: Iterator<Item = (Pmid, Option<usize>)>>(
+        &mut self,
+        encoded: &Encoded<'_>,
+        wanted: impl FnOnce() -> W,
+    ) {
+        self.spare.known.notice(encoded, self.used, wanted);
     }
 
     /// The parts of the latest fetch, in the order of its slots.

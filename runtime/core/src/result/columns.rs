@@ -125,6 +125,28 @@ impl Columns {
         self.layout = None;
     }
 
+    /// Drops the lanes, to keep what is left as a model of other columns.
+    pub(super) fn drop_lanes(&mut self) {
+        self.lanes = Vec::new();
+        self.sets.shrink_to_fit();
+        self.ids.shrink_to_fit();
+    }
+
+    /// Takes the sets of columns whose lanes were dropped and had `lane_bytes`
+    /// bytes. The numbers must be written afterwards.
+    pub(super) fn become_like(&mut self, model: &Columns, lane_bytes: usize) {
+        self.sets.clone_from(&model.sets);
+        self.ids.clone_from(&model.ids);
+        self.lanes.resize(lane_bytes, 0);
+        self.arena.clear();
+        self.layout = None;
+    }
+
+    /// The lanes of all sets.
+    pub(super) fn lanes_mut(&mut self) -> &mut [u8] {
+        &mut self.lanes
+    }
+
     /// Number of value sets.
     pub(crate) fn len(&self) -> usize {
         self.sets.len()

@@ -8,6 +8,10 @@
 //! | [`Wire`]    | the encoding of pmcd and of archives, untouched | replies, records of archives |
 //! | [`Columns`] | typed columns in the machine's own order        | interpolation, local agents, memory, derived metrics |
 //!
+//! A source with encoded results need not deliver them encoded: if one differs
+//! from an earlier one in nothing but numbers, it comes in columns
+//! ([`ResultBatch::add_part_as_before`]).
+//!
 //! Nobody encodes for a neighbour in the same process. [`ResultWriter`] makes
 //! columns. [`Wire::append`] encodes columns when they leave the process as a
 //! PDU, and the archive writer does it when they go to a file.
@@ -26,17 +30,22 @@
 //! [`RawValueRef`]: crate::model::RawValueRef
 
 mod batch;
+mod blocks;
 mod columns;
+mod known;
 mod owned;
 mod sets;
+mod skeleton;
 mod wire;
 mod writer;
 
 pub use batch::{ResultBatch, ResultPart, Spare};
+pub use blocks::end_of_blocks_of_8;
 pub(crate) use columns::Form;
 pub use columns::{Columns, LayoutId};
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub(crate) use sets::Content;
 pub use sets::{ValueSet, ValueSets};
+pub use skeleton::Encoded;
 pub use wire::{Lane, Wire, WireValues};
 pub use writer::{BlockValue, ResultWriter};

@@ -27,6 +27,8 @@ pub(super) struct Candidates {
     /// `None` for metrics without a domain, which have one lane.
     pub(super) indom: Option<InDom>,
     lanes: Vec<Candidate>,
+    /// Time span in which all lanes may hold values; `None` if a lane is not admitted.
+    common_life: Option<(f64, f64)>,
     lane_of: HashMap<InstId, u32>,
     shapes: Vec<Shape>,
     shape_of: HashMap<Box<[InstId]>, u32>,
@@ -81,6 +83,7 @@ impl Candidates {
         let first = Shape { instances: Box::default(), positions: Box::new([(0, 0)]) };
         Candidates {
             lanes: vec![lane],
+            common_life: Some(life),
             shapes: vec![Shape::none(), first],
             ..Candidates::default()
         }
@@ -104,6 +107,7 @@ impl Candidates {
         let lane_of = (0u32..).zip(&lanes).map(|(at, lane)| (lane.instance, at)).collect();
         Candidates {
             indom: Some(indom),
+            common_life: common_life(&lanes),
             lanes,
             lane_of,
             shapes: vec![Shape::none()],
@@ -116,6 +120,12 @@ impl Candidates {
         &self.lanes
     }
 
+    /// Time span in which all lanes may hold values, in seconds since the start of the
+    /// archive. `None` if there are values that are not delivered at any time.
+    pub(super) fn common_life(&self) -> Option<(f64, f64)> {
+        self.common_life
+    }
+
     /// Applies a profile: decides which instances are delivered.
     pub(super) fn apply(&mut self, profile: &InstanceProfile) {
         if let Some(indom) = self.indom {
@@ -123,6 +133,7 @@ impl Candidates {
                 lane.is_admitted = profile.admits(indom, lane.instance);
             }
         }
+        self.common_life = common_life(&self.lanes);
     }
 
     /// The number of the shape for a list of instances. `hint` is the number of the
@@ -186,6 +197,17 @@ impl Candidates {
         self.limit = SHAPES_LIMIT.max(2 * self.size);
     }
 
+    /// For each lane, its position in the value sets of a shape, if these have all
+    /// lanes.
+    pub(super) fn positions_of_all(
+        &self,
+        shape: u32,
+    ) -> Option<impl ExactSizeIterator<Item = u32> + Clone> {
+        let positions = &self.shapes[shape as usize].positions;
+        let are_all = positions.len() == self.lanes.len();
+        are_all.then(|| positions.iter().map(|(_, position)| *position))
+    }
+
     /// The lanes in value sets of a shape.
     pub(super) fn lanes_of(&self, shape: u32) -> impl Iterator<Item = usize> {
         self.shapes[shape as usize].positions.iter().map(|(lane, _)| *lane as usize)
@@ -203,6 +225,14 @@ impl Candidates {
         let at = positions.binary_search_by_key(&lane, |(lane, _)| *lane).ok()?;
         Some(positions[at].1)
     }
+}
+
+/// Time span in which all lanes may hold values, if all are admitted.
+fn common_life(lanes: &[Candidate]) -> Option<(f64, f64)> {
+    let always = (f64::NEG_INFINITY, f64::INFINITY);
+    lanes.iter().try_fold(always, |(birth, death), lane| {
+        lane.is_admitted.then(|| (birth.max(lane.life.0), death.min(lane.life.1)))
+    })
 }
 
 /// Positions in `lives.instances` in libpcp's order of delivery: that of a hash table

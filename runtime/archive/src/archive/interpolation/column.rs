@@ -10,7 +10,7 @@ use pmderive_core::model::{InstId, Pmid, ValueType};
 use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::record::LENGTH_WORD;
 use crate::archive::untyped::{UNTYPED, UntypedOrder};
-use crate::archive::values::BLOCK_ORIGIN;
+use crate::archive::values::{BLOCK_ORIGIN, regular_blocks};
 
 /// Number of decoded sets that are kept: those around a time, and a spare one.
 const COLUMNS: usize = 3;
@@ -91,7 +91,15 @@ impl Column {
         let count = word(4).unwrap_or_default() as usize;
         let in_blocks = word(8) != Some(0);
         let lanes = set.get(12..).unwrap_or_default().as_chunks::<8>().0;
-        for [_, _, _, _, a, b, c, d] in lanes.iter().take(count) {
+        let lanes = &lanes[..count.min(lanes.len())];
+        if in_blocks
+            && matches!(value_type, ValueType::I64 | ValueType::U64 | ValueType::F64)
+            && let Some(blocks) = regular_blocks(record, lanes)
+        {
+            self.take(blocks, untyped_order);
+            return in_blocks;
+        }
+        for [_, _, _, _, a, b, c, d] in lanes {
             let word = u32::from_be_bytes([*a, *b, *c, *d]);
             let bits = match in_blocks {
                 false => in_place(word, value_type),
@@ -108,6 +116,13 @@ impl Column {
             self.bits.push(bits);
         }
         in_blocks
+    }
+
+    /// Takes the numbers of blocks that have one type and 8 bytes of data.
+    fn take(&mut self, blocks: &[[u8; 12]], untyped_order: UntypedOrder) {
+        let is_untyped = blocks.first().is_some_and(|[code, ..]| *code == UNTYPED);
+        let order = if is_untyped { untyped_order } else { UntypedOrder::Network };
+        self.bits.extend(blocks.iter().map(|[_, _, _, _, data @ ..]| order.bits(*data)));
     }
 
     fn in_block(&mut self, data: &[u8], value_type: ValueType, order: UntypedOrder) -> Option<u64> {

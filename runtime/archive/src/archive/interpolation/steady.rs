@@ -130,24 +130,24 @@ impl Steady {
     /// rule.
     pub(super) fn finish(
         &mut self,
-        lanes: &[SteadyLane],
+        lanes: impl ExactSizeIterator<Item = SteadyLane> + Clone,
         (value_type, rule): (ValueType, Rule),
         rules: &InterpolationRules,
     ) {
         (self.value_type, self.rule) = (value_type, rule);
-        renew(&mut self.instances, lanes.iter().map(|lane| lane.instance));
+        renew(&mut self.instances, lanes.clone().map(|lane| lane.instance));
         let span = |lane: &SteadyLane| Span { from: lane.earlier.time, to: lane.later.time };
-        self.span = lanes.first().map_or(self.span, span);
-        let line = |lane: &SteadyLane| {
-            let is_alike = span(lane) == self.span;
+        self.span = lanes.clone().next().as_ref().map_or(self.span, span);
+        let line = |lane: SteadyLane| {
+            let is_alike = span(&lane) == self.span;
             is_alike.then(|| Line::between(value_type, rules, lane.earlier, lane.later))?
         };
-        let lines: &[SteadyLane] = if rule == Rule::OnLine { lanes } else { &[] };
+        let count = if rule == Rule::OnLine { lanes.len() } else { 0 };
         self.lines.clear();
-        self.lines.reserve_exact(lines.len());
-        self.lines.extend(lines.iter().map_while(line));
-        let others: &[SteadyLane] = if self.lines.len() == lanes.len() { &[] } else { lanes };
-        renew(&mut self.samples, others.iter().map(|lane| (lane.earlier, lane.later)));
+        self.lines.reserve_exact(count);
+        self.lines.extend(lanes.clone().take(count).map_while(line));
+        let others = if self.lines.len() == lanes.len() { 0 } else { lanes.len() };
+        renew(&mut self.samples, lanes.take(others).map(|lane| (lane.earlier, lane.later)));
     }
 
     /// Writes the values at `time`, which must be in the range.

@@ -14,7 +14,7 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::interpolation::candidates::{Candidates, NO_LANES};
 use crate::archive::interpolation::column::{Column, Columns, instances};
-use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
+use crate::archive::interpolation::coverage::{Coverage, Covered, Ordinal, Side};
 use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
 use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
 use crate::archive::interpolation::steady::Steady;
@@ -325,27 +325,82 @@ impl Track {
             return Ok(None);
         };
         let Some(record) = sources.coverage.record(occurrence.record) else { return Ok(None) };
-        let column = match sources.columns.find((self.desc.pmid, occurrence.record)) {
-            Ok(known) => known,
-            Err(column) => {
-                let bytes = match sources.coverage.held(record) {
-                    Some(bytes) => Ok(bytes),
-                    None => sources.reader.bytes_at(record.place, record.length),
-                };
-                let bytes = match bytes {
-                    Ok(bytes) => bytes,
-                    Err(error) => {
-                        column.forget();
-                        return Err(error);
-                    }
-                };
-                let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
-                self.decode(column, bytes, set);
-                column
-            }
-        };
+        let column = self.decoded(occurrence, record, sources)?;
         let place = (occurrence.record, record.time);
         Ok(self.end_in(column, (lane, side), place, position))
+    }
+
+    /// The values of an occurrence, which is in that record.
+    fn decoded<'s>(
+        &mut self,
+        occurrence: Occurrence,
+        record: &Covered,
+        sources: &'s mut Sources<'_>,
+    ) -> Result<&'s Column, SourceError> {
+        let column = match sources.columns.find((self.desc.pmid, occurrence.record)) {
+            Ok(known) => return Ok(known),
+            Err(column) => column,
+        };
+        let bytes = match sources.coverage.held(record) {
+            Some(bytes) => Ok(bytes),
+            None => sources.reader.bytes_at(record.place, record.length),
+        };
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                column.forget();
+                return Err(error);
+            }
+        };
+        let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
+        self.decode(column, bytes, set);
+        Ok(column)
+    }
+
+    /// Moves all lanes at once to a time that has just passed the record after each of
+    /// them, if the next value set has all lanes again. Only metrics of numbers have
+    /// this. False if that is not so: then each lane must be moved by itself, and
+    /// nothing has changed. True means [`Found::Both`] for each lane.
+    pub(super) fn cross(
+        &mut self,
+        cut: &Cut,
+        sources: &mut Sources<'_>,
+    ) -> Result<bool, SourceError> {
+        let coverage = sources.coverage;
+        let life = sources.candidates.common_life();
+        if self.lanes.is_empty()
+            || life.is_none_or(|(birth, death)| !(birth..=death).contains(&cut.time))
+        {
+            return Ok(false);
+        }
+        let at = self.occurrences.position(&(cut.after..cut.after), Side::Ahead);
+        let around = [Side::Behind, Side::Ahead].map(|side| self.occurrences.get(at, side));
+        let [Some(behind), Some(ahead)] = around else { return Ok(false) };
+        let Some(record) = coverage.record(ahead.record) else { return Ok(false) };
+        let has_passed = |lane: &Lane| {
+            let after = &lane.after;
+            after.record() == behind.record && after.is_value() && !after.is_value_at(cut.time)
+        };
+        let mark = coverage.mark_from(behind.record, Side::Ahead);
+        if mark.is_some_and(|mark| mark <= ahead.record) || !self.lanes.iter().all(has_passed) {
+            return Ok(false);
+        }
+        let candidates = sources.candidates;
+        let Some(positions) = candidates.positions_of_all(ahead.shape) else { return Ok(false) };
+        let bits = &self.decoded(ahead, record, sources)?.bits;
+        if !positions.clone().all(|position| (position as usize) < bits.len()) {
+            return Ok(false);
+        }
+        for (lane, position) in self.lanes.iter_mut().zip(positions) {
+            let sample = Sample { time: record.time, bits: bits[position as usize] };
+            *lane = Lane { before: lane.after, after: End::value(ahead.record, sample) };
+        }
+        Ok(true)
+    }
+
+    /// All lanes.
+    pub(super) fn lanes(&self) -> &[Lane] {
+        &self.lanes
     }
 
     /// The value at a position of a decoded set. Its contents go to the end on `side`.

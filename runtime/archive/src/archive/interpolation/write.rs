@@ -12,7 +12,7 @@ use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
 use crate::archive::interpolation::lane::{Cut, Found};
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
-use crate::archive::interpolation::track::Track;
+use crate::archive::interpolation::track::{Sources, Track};
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
 
 /// A part that was written. Another fetch may differ from it only in its numbers.
@@ -102,6 +102,12 @@ impl Interpolator {
         let lanes = if is_suppressed { 0 } else { self.metrics.domains[domain].lanes().len() };
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
+        if is_typed && looks_ahead && !is_suppressed && self.cross(number, cut)? {
+            let track = &mut self.metrics.tracks[number];
+            track.steady.write(&rules, cut.time, track.in_blocks, writer);
+            track.last_count = writer.count();
+            return Ok(false);
+        }
         let mut steady = std::mem::take(&mut self.metrics.tracks[number].steady);
         steady.begin();
         let mut found_lanes = std::mem::take(&mut self.found_lanes);
@@ -170,13 +176,47 @@ impl Interpolator {
             is_steady = false;
         }
         match is_steady {
-            true => steady.finish(&found_lanes, (value_type, rule), &rules),
+            true => steady.finish(found_lanes.iter().copied(), (value_type, rule), &rules),
             false => steady.forget(),
         }
         self.found_lanes = found_lanes;
         self.metrics.tracks[number].steady = steady;
         self.metrics.tracks[number].last_count = writer.count();
         Ok(false)
+    }
+}
+
+impl Interpolator {
+    /// Moves all lanes of a metric at once, if that is possible (see [`Track::cross`]).
+    fn cross(&mut self, number: usize, cut: &Cut) -> Result<bool, SourceError> {
+        let track = &mut self.metrics.tracks[number];
+        let candidates = &self.metrics.domains[track.domain];
+        let mut sources = Sources {
+            coverage: &self.coverage,
+            candidates,
+            reader: &mut self.reader,
+            columns: &mut self.columns,
+        };
+        if !track.cross(cut, &mut sources)? {
+            return Ok(false);
+        }
+        let MetricDesc { value_type, semantics, .. } = track.desc;
+        let rule = Rule::of(value_type, semantics, &self.rules);
+        let mut steady = std::mem::take(&mut track.steady);
+        steady.begin();
+        let life = candidates.common_life();
+        life.into_iter().for_each(|life| steady.keep_life(life, cut.time));
+        // All lanes have the same ends.
+        track.lanes().first().into_iter().for_each(|lane| steady.keep_between(lane));
+        let lanes = track.lanes().iter().zip(candidates.lanes());
+        let lanes = lanes.map(|(ends, candidate)| SteadyLane {
+            instance: candidate.instance,
+            earlier: ends.before.sample(),
+            later: ends.after.sample(),
+        });
+        steady.finish(lanes, (value_type, rule), &self.rules);
+        track.steady = steady;
+        Ok(true)
     }
 }
 
