@@ -87,11 +87,6 @@ impl LineIndex {
     pub fn range(&self, text: &str, range: std::ops::Range<usize>) -> Range {
         Range { start: self.position(text, range.start), end: self.position(text, range.end) }
     }
-
-    /// The unit of columns.
-    pub fn encoding(&self) -> Encoding {
-        self.encoding
-    }
 }
 
 /// What the protocol counts with; texts are shorter than 4 GiB.
