@@ -14,11 +14,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::condition::Condition;
 use super::config::Limits;
@@ -50,8 +49,6 @@ struct Watched {
 struct Thread {
     orders: UnboundedSender<Order>,
     job: Job,
-    /// Counts while the thread is not stuck.
-    beat: Arc<AtomicU64>,
 }
 
 /// What a thread is told.
@@ -80,14 +77,13 @@ impl Fleet {
         let start = |at: usize| {
             let (sender, receiver) = unbounded_channel();
             let (engine, numbers) = (Arc::clone(engine), Arc::clone(&numbers));
-            let (outlets, beat) = (outlets.clone(), Arc::<AtomicU64>::default());
-            let own_beat = Arc::clone(&beat);
+            let outlets = outlets.clone();
             let work = move || {
                 let shared = Rc::new(Shared::new(engine, numbers, limits, outlets));
-                obey::<W>(receiver, shared, own_beat)
+                obey::<W>(receiver, shared)
             };
             let job = W::spawn(&format!("fleet-{at}"), work)?;
-            Ok(Thread { orders: sender, job, beat })
+            Ok(Thread { orders: sender, job })
         };
         let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
@@ -100,7 +96,7 @@ impl Fleet {
 
     /// A number for each thread, which grows every second unless it is stuck.
     pub fn beats(&self) -> Vec<u64> {
-        self.threads.iter().map(|thread| thread.beat.load(Ordering::Relaxed)).collect()
+        self.threads.iter().map(|thread| thread.job.beat()).collect()
     }
 
     /// How the hosts are, by name.
@@ -154,14 +150,16 @@ impl Fleet {
         }
     }
 
-    /// Ends all threads. No series is marked stale.
-    pub fn stop(self) {
+    /// Ends all threads, and waits for that until the deadline. No series is marked stale.
+    pub fn stop(self, deadline: Instant) {
         let end = |thread: Thread| {
             drop(thread.orders);
             thread.job
         };
         let jobs: Vec<Job> = self.threads.into_iter().map(end).collect();
-        jobs.into_iter().for_each(Job::join);
+        for job in jobs {
+            job.join(deadline);
+        }
     }
 
     fn thread_of(&self, target: &Target) -> &Thread {
@@ -201,23 +199,10 @@ impl Thread {
     }
 }
 
-/// Counts seconds, as long as the thread comes to it.
-async fn keep_beating(beat: Arc<AtomicU64>) {
-    loop {
-        beat.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-}
-
 /// Runs hosts as the orders say, until nobody can give any; then all of them end.
-async fn obey<W: World>(
-    mut orders: UnboundedReceiver<Order>,
-    shared: Rc<Shared>,
-    beat: Arc<AtomicU64>,
-) {
+async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
     let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
     let mut tasks = JoinSet::new();
-    tasks.spawn_local(keep_beating(beat));
     loop {
         let order = tokio::select! {
             // In this order, so that a simulation runs the same again.

@@ -168,6 +168,24 @@ impl Event {
         }
     }
 
+    /// The same with its instances, each once, as if nobody else had them.
+    pub fn bytes_with_instances(&self) -> usize {
+        let mut all: Vec<&Arc<Instances>> = self.instances().collect();
+        all.sort_unstable_by_key(|one| Arc::as_ptr(one));
+        all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        self.bytes() + all.iter().map(|one| one.bytes()).sum::<usize>()
+    }
+
+    /// The instances that it holds, some of them several times.
+    pub fn instances(&self) -> impl Iterator<Item = &Arc<Instances>> {
+        let (columns, series) = match self {
+            Event::Frame(frame) => (&*frame.columns, &[][..]),
+            Event::Stale(stale) => (&[][..], &*stale.series),
+        };
+        let of_columns = columns.iter().map(|column| &column.instances);
+        of_columns.chain(series.iter().map(|(_, instances)| instances))
+    }
+
     /// Bytes of memory that it takes by itself, roughly: what it shares with
     /// others does not count.
     pub fn bytes(&self) -> usize {
@@ -177,6 +195,22 @@ impl Event {
             }
             Event::Stale(stale) => size_of::<Event>() + size_of_val(&*stale.series),
         }
+    }
+}
+
+impl Instances {
+    /// Bytes of memory, with the names and labels.
+    pub fn bytes(&self) -> usize {
+        /// The two counters of an `Arc`.
+        const SHARED: usize = 16;
+        let names = self.names.iter().map(|name| size_of_val(name) + SHARED + name.len());
+        let labels = self.labels.iter().map(|one| size_of_val(one) + SHARED + one.bytes());
+        size_of::<Instances>()
+            + SHARED
+            + size_of_val(&*self.ids)
+            + self.domain_labels.bytes()
+            + names.sum::<usize>()
+            + labels.sum::<usize>()
     }
 }
 

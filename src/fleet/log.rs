@@ -1,17 +1,17 @@
-//! The log: what is worth a line, and that no trouble of thousands of hosts at once
-//! takes thousands of lines.
+//! Limits the lines of the log: trouble of thousands of hosts at once does not take
+//! thousands of lines.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Lines that may come at once,
+/// Lines that may come at once.
 const BURST: u32 = 20;
-/// and how long it takes until another may.
+/// Time until another line may come after that.
 const EACH: Duration = Duration::from_millis(500);
 
-/// Lets so many lines through, and counts the others.
+/// Lets some lines through, and counts the others.
 #[derive(Debug, Default)]
 pub struct Limiter(Mutex<State>);
 

@@ -56,10 +56,14 @@ pub struct Numbers {
     pub answered: Number,
     /// Slots that were never begun.
     pub missed: Number,
+    /// Those of them that this process came to when they were over.
+    pub missed_late: Number,
     /// Slots that failed, parallel to [`Reason::ALL`].
     pub failed: [Number; Reason::ALL.len()],
     /// Connections that came about.
     pub connects: Number,
+    /// Those of them that were made to hosts that had been connected before.
+    pub reconnects: Number,
     /// Times that definitions were bound to a host.
     pub binds: Number,
     /// Metrics of frames that had too many instances.

@@ -5,12 +5,16 @@
 use std::future::Future;
 use std::io;
 use std::path::Path;
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use pmderive_runtime::escape;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::transport::{AsyncSocket, Transport};
 use tokio::task::LocalSet;
+use tokio::time::Instant;
 
 use super::sinks::client::{Client, HttpClient};
 use super::slot::Nanos;
@@ -57,16 +61,32 @@ pub trait World: 'static {
 
 /// Work that runs beside everything else.
 #[derive(Debug, Default)]
-pub struct Job(Option<JoinHandle<()>>);
+pub struct Job {
+    /// Says that the thread is over by going away; nothing in a simulation.
+    over: Option<Receiver<()>>,
+    beat: Arc<AtomicU64>,
+}
 
 impl Job {
-    /// Waits for its end, if it is a thread. In a simulation it is a task, which
-    /// nobody can wait for here.
-    pub fn join(self) {
-        if let Some(thread) = self.0 {
-            // One that panicked has said so.
-            let _ = thread.join();
-        }
+    /// Waits for its end until a deadline, if it is a thread. In a simulation it is a
+    /// task, which nobody can wait for here. True unless it goes on.
+    pub fn join(self, deadline: Instant) -> bool {
+        let Some(over) = self.over else { return true };
+        let patience = deadline.saturating_duration_since(Instant::now());
+        over.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
+    }
+
+    /// Grows every second unless the thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.beat.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts seconds, as long as the thread comes to it.
+async fn keep_beating(beat: Arc<AtomicU64>) {
+    loop {
+        beat.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
@@ -106,12 +126,18 @@ impl World for Machine {
             .enable_all()
             .max_blocking_threads(LOOKUPS)
             .build()?;
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            LocalSet::new().block_on(&runtime, async { work().await });
+        let (ends, over) = channel();
+        let beat = Arc::<AtomicU64>::default();
+        let own_beat = Arc::clone(&beat);
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ends: Sender<()> = ends;
+            let local = LocalSet::new();
+            local.spawn_local(keep_beating(own_beat));
+            local.block_on(&runtime, async { work().await });
             // A name that is still looked up is not waited for.
             runtime.shutdown_background();
-        });
-        Ok(Job(Some(thread?)))
+        })?;
+        Ok(Job { over: Some(over), beat })
     }
 
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {

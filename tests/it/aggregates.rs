@@ -9,4 +9,5 @@ mod fleet;
 mod mistakes;
 mod model;
 mod random;
+mod reload;
 mod tables;

@@ -2,6 +2,8 @@
 //! lines, its listener, signals and files that change. Every value is one that the
 //! fake hosts have at that moment.
 
+mod receivers;
+mod reload;
 mod trouble;
 
 use std::collections::BTreeMap;
@@ -67,13 +69,18 @@ fn serve(config: &Path) -> Child {
 /// A process that serves.
 struct Serving {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    /// Nothing if they are thrown away.
+    lines: BufReader<Box<dyn Read + Send>>,
     log: BufReader<ChildStderr>,
 }
 
 impl Serving {
     fn of(mut child: Child) -> Serving {
-        let lines = BufReader::new(child.stdout.take().expect("piped"));
+        let lines = child.stdout.take().map_or_else(
+            || Box::new(std::io::empty()) as Box<dyn Read + Send>,
+            |lines: ChildStdout| Box::new(lines),
+        );
+        let lines = BufReader::new(lines);
         let log = BufReader::new(child.stderr.take().expect("piped"));
         Serving { child, lines, log }
     }
@@ -305,11 +312,18 @@ fn the_listener_shows_metrics_hosts_and_health() {
     ] {
         assert!(own.lines().any(|found| found == line), "{line} in {own}");
     }
-    for part in ["programs", "layouts", "targets", "newest", "rings", "labels"] {
+    for line in [
+        "pmderive_slots_missed_total{reason=\"late\"} ",
+        "pmderive_slots_missed_total{reason=\"skipped\"} ",
+        "pmderive_reconnects_total ",
+    ] {
+        assert!(own.lines().any(|found| found.starts_with(line)), "{line} in {own}");
+    }
+    for part in ["programs", "layouts", "targets", "across", "newest", "rings", "labels"] {
         let (_, bytes) =
             own.split_once(&format!("pmderive_memory_bytes{{part=\"{part}\"}} ")).expect(part);
         let bytes: u64 = bytes.split('\n').next().and_then(|text| text.parse().ok()).expect(part);
-        let is_empty = ["rings", "labels"].contains(&part);
+        let is_empty = ["across", "rings", "labels"].contains(&part);
         assert_eq!(bytes == 0, is_empty, "{part}: {own}");
     }
     let target = site.fleet.address(1);
@@ -424,6 +438,8 @@ fn racks_have_the_sums_of_their_hosts() {
     let (_, text) = request(address, "GET /metrics HTTP/1.1");
     assert!(text.contains("\nracks_hosts{dc=\"dc0\"}"), "{text}");
     assert!(text.contains("\npmderive_fleet_slots_total "), "{text}");
+    // What is kept of the hosts for that takes memory.
+    assert!(!text.contains("{part=\"across\"} 0\n"), "{text}");
     serving.end();
 }
 

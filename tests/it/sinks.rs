@@ -4,7 +4,7 @@
 mod collisions;
 mod listener;
 mod pmproxy;
-mod receivers;
+pub mod receivers;
 mod sending;
 
 use std::io::{Read, Write};
@@ -18,6 +18,11 @@ use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
+
+/// A deadline that no test waits for.
+fn far() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_secs(60)
+}
 
 /// A host with a few metrics of all kinds, which sink 0 wants.
 struct Host {

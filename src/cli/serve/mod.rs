@@ -10,14 +10,13 @@ mod signals;
 use std::time::{Duration, Instant};
 
 use crate::fleet::plan::{Loaded, load};
-use crate::fleet::server::{Reload, Server};
+use crate::fleet::server::{Reload, Server, allow_files};
 
 use super::messages::{Messages, counted};
 use super::terminal::Purpose;
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
 use service::Service;
-pub use service::allow_files;
 use signals::{Signal, Signals};
 
 /// How often files are looked at for changes.

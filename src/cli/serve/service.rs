@@ -1,23 +1,20 @@
 //! `serve` as a service of systemd: it says when it is ready, reads again or ends,
 //! and that it is not stuck (sd_notify(3)). Without systemd nothing is said.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 
 use crate::fleet::server::Server;
-
-/// Files beside those of the hosts: sinks, definitions, connections to the listener.
-const OTHER_FILES: u64 = 256;
 
 /// What is said to the service manager.
 pub struct Service {
     /// How often it wants to hear that nothing is stuck.
     watchdog: Option<Duration>,
     told: Instant,
-    /// What threads had counted when they were looked at last.
-    beats: Vec<u64>,
+    /// What threads had counted when they were looked at last, by their names.
+    beats: HashMap<String, u64>,
 }
 
 impl Service {
@@ -27,7 +24,7 @@ impl Service {
         let mut microseconds = 0;
         let is_watched = sd_notify::watchdog_enabled(false, &mut microseconds);
         let watchdog = is_watched.then(|| Duration::from_micros(microseconds / 2));
-        Service { watchdog, told: Instant::now(), beats: Vec::new() }
+        Service { watchdog, told: Instant::now(), beats: HashMap::new() }
     }
 
     /// Says in time that nothing is stuck, if all threads have come along.
@@ -35,11 +32,13 @@ impl Service {
         if self.watchdog.is_none_or(|watchdog| self.told.elapsed() < watchdog) {
             return;
         }
-        let beats = server.beats();
-        let goes_on = beats.iter().zip(&self.beats).all(|(now, before)| now > before);
-        if goes_on {
-            tell(&[NotifyState::Watchdog]);
-            self.told = Instant::now();
+        let beats: HashMap<String, u64> = server.beats().into_iter().collect();
+        match stuck(&beats, &self.beats) {
+            None => {
+                tell(&[NotifyState::Watchdog]);
+                self.told = Instant::now();
+            }
+            Some(thread) => tracing::warn!(thread, "is stuck"),
         }
         self.beats = beats;
     }
@@ -60,29 +59,35 @@ impl Service {
     }
 }
 
+/// A thread that has not counted on. One that is new, or has gone, is not stuck.
+fn stuck<'b>(now: &'b HashMap<String, u64>, before: &HashMap<String, u64>) -> Option<&'b str> {
+    let mut all = now.iter();
+    let is_stuck =
+        |(name, now): &(&String, &u64)| before.get(*name).is_some_and(|before| now <= &before);
+    all.find(is_stuck).map(|(name, _)| name.as_str())
+}
+
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, state) {
         tracing::warn!("cannot notify the service manager: {error}");
     }
 }
 
-/// Raises the limit of open files as far as the system lets us.
-///
-/// # Errors
-/// That is not enough for so many hosts; in words.
-pub fn allow_files(hosts: usize) -> Result<(), String> {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let needed = hosts as u64 + OTHER_FILES;
-    if current.is_none_or(|current| current >= needed) {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_does_not_count_on_is_stuck() {
+        let beats = |all: &[(&str, u64)]| -> HashMap<String, u64> {
+            all.iter().map(|(name, beat)| ((*name).to_owned(), *beat)).collect()
+        };
+        let before = beats(&[("fleet 0", 3), ("stage two", 3), ("sink a", 9)]);
+        assert_eq!(stuck(&before, &HashMap::new()), None);
+        // One is new, one has begun anew under another name, one has gone.
+        let now = beats(&[("fleet 0", 4), ("sink b", 0), ("sink a", 10)]);
+        assert_eq!(stuck(&now, &before), None);
+        let now = beats(&[("fleet 0", 4), ("stage two", 3)]);
+        assert_eq!(stuck(&now, &before), Some("stage two"));
     }
-    let wanted = Rlimit { current: maximum, maximum };
-    if maximum.is_none_or(|most| most >= needed) && setrlimit(Resource::Nofile, wanted).is_ok() {
-        return Ok(());
-    }
-    let most = maximum.map_or("what the system allows".to_owned(), |most| most.to_string());
-    Err(format!(
-        "{hosts} hosts need {needed} open files, and the limit is {most}: raise it \
-         (`ulimit -n`, `LimitNOFILE=` of the unit), or divide the fleet between processes"
-    ))
 }

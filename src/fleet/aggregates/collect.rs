@@ -1,10 +1,9 @@
 //! Frames of hosts, slot by slot, and the partial aggregates of each virtual shard
 //! at a slot's end. A process has one for the shards that it watches.
 //!
-//! What can be thought once is thought when something changes: which column of a
-//! class of hosts an operand is and how it converts, in which order the instances
-//! of a host stand, which group it is in. A frame like the one before costs a copy
-//! of its values.
+//! Much is decided only when something changes: which column of a class of hosts an
+//! operand is and how it converts, the order of the instances of a host, the group of
+//! a host. A frame like the one before costs a copy of its values.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,6 +13,7 @@ use pmderive_runtime::program::Status;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aggregate::Function;
+use super::carry::{Carried, carry};
 use super::definitions::{Definitions, Operand};
 use super::groups::GroupKey;
 use super::operand::{Action, Kind, Reference, convert};
@@ -163,14 +163,9 @@ struct Scratch {
 impl Collector {
     /// For definitions, of a fleet without hosts.
     pub fn new(definitions: Arc<Definitions>) -> Collector {
-        let operands = definitions.operands().len();
-        let of = |operand: usize| {
-            let all = definitions.aggregates().iter().enumerate();
-            all.filter(|(_, one)| one.operand == operand).map(|(at, _)| at).collect()
-        };
         Collector {
-            by_operand: (0..operands).map(of).collect(),
-            references: vec![None; operands],
+            by_operand: by_operand(&definitions),
+            references: vec![None; definitions.operands().len()],
             hosts: Vec::new(),
             shards: vec![0..0; SHARDS],
             by_name: FxHashMap::default(),
@@ -185,6 +180,28 @@ impl Collector {
             scratch: Scratch::default(),
             definitions,
         }
+    }
+
+    /// Goes over to other definitions, and says which hosts are expected. What is known
+    /// of operands that both have stays, with their values of slots that are not over.
+    pub fn follow(&mut self, definitions: Arc<Definitions>, targets: &[Arc<Target>]) {
+        let Carried { operands, .. } = Carried::between(&self.definitions, &definitions);
+        self.by_operand = by_operand(&definitions);
+        self.references = carry(std::mem::take(&mut self.references), &operands);
+        for host in &mut self.hosts {
+            host.members = carry(std::mem::take(&mut host.members), &operands).into();
+        }
+        for class in &mut self.classes {
+            class.columns = columns(&class.schema, &definitions);
+            class.actions = carry(std::mem::take(&mut class.actions), &operands);
+            class.is_decided = false;
+        }
+        for slot in self.open.iter_mut().flat_map(|open| &mut open.hosts) {
+            slot.columns = carry(std::mem::take(&mut slot.columns), &operands);
+        }
+        self.keys = definitions.groupings().iter().map(|_| Keys::default()).collect();
+        self.definitions = definitions;
+        self.set_targets(targets);
     }
 
     /// Says which hosts are expected from now on. What is known of those that were
@@ -322,6 +339,13 @@ impl Collector {
         self.finished.is_some_and(|finished| slot <= finished)
     }
 
+    /// Bytes of the values of hosts that are kept, and of their instances.
+    pub fn bytes(&self) -> usize {
+        let slots = self.open.iter().chain(&self.spare).flat_map(|open| &open.hosts);
+        let of_slots: usize = slots.map(HostSlot::bytes).sum();
+        of_slots + self.hosts.iter().map(Host::bytes).sum::<usize>()
+    }
+
     /// Frames that were dropped.
     pub fn dropped(&self) -> Dropped {
         self.dropped
@@ -401,10 +425,7 @@ impl Collector {
         if let Some(at) = self.by_schema.get(&address) {
             return *at;
         }
-        let column =
-            |operand: &Operand| schema.metrics.iter().position(|one| one.name == operand.name);
-        let columns: Box<[Option<usize>]> =
-            self.definitions.operands().iter().map(column).collect();
+        let columns = columns(schema, &self.definitions);
         let actions = vec![None; columns.len()];
         // The address is taken for as long as the class holds it.
         self.by_schema.insert(address, self.classes.len());
@@ -551,6 +572,21 @@ impl Collector {
     }
 }
 
+/// The aggregates of each operand.
+fn by_operand(definitions: &Definitions) -> Box<[Box<[usize]>]> {
+    let of = |operand: usize| {
+        let all = definitions.aggregates().iter().enumerate();
+        all.filter(|(_, one)| one.operand == operand).map(|(at, _)| at).collect()
+    };
+    (0..definitions.operands().len()).map(of).collect()
+}
+
+/// For each operand its position in a schema.
+fn columns(schema: &Schema, definitions: &Definitions) -> Box<[Option<usize>]> {
+    let column = |operand: &Operand| schema.metrics.iter().position(|one| one.name == operand.name);
+    definitions.operands().iter().map(column).collect()
+}
+
 /// Values of an operand on a host in a slot.
 struct Found<'s> {
     /// Nothing without values.
@@ -631,7 +667,24 @@ fn rank<'s>(
     }
 }
 
+impl HostSlot {
+    fn bytes(&self) -> usize {
+        let columns = self.columns.capacity() * size_of::<Option<(Arc<Members>, Range<usize>)>>();
+        size_of::<HostSlot>() + columns + self.values.capacity() * size_of::<u64>()
+    }
+}
+
 impl Host {
+    /// Operands that have the same instances share them; frames do not hold them.
+    fn bytes(&self) -> usize {
+        let mut members: Vec<&Arc<Members>> = self.members.iter().flatten().collect();
+        members.dedup_by_key(|one| Arc::as_ptr(one));
+        let of = |one: &&Arc<Members>| one.order.as_ref().map_or(0, |order| size_of_val(&**order));
+        size_of::<Host>()
+            + size_of_val(&*self.members)
+            + members.iter().map(|one| size_of::<Members>() + of(one)).sum::<usize>()
+    }
+
     fn new(target: &Arc<Target>, operands: usize) -> Host {
         Host {
             target: Arc::clone(target),

@@ -1,5 +1,5 @@
-//! Partial aggregates of a shard as bytes, for processes that share a fleet: whoever
-//! merges the shards of several processes gets the bits that one process would.
+//! Partial aggregates of a shard as bytes, for processes that share a fleet. The merged
+//! shards of several processes have the same bits as those of one process.
 //!
 //! ```text
 //! "pmsp" version shard fingerprint                     4 + 1 + 1 + 8 bytes
@@ -246,7 +246,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(bytes).map_err(|_| self.damaged())
     }
 
-    /// A number of things of at least so many bytes, which are there.
+    /// A count of things with at least `least` bytes each; the bytes must be there.
     fn count(&mut self, least: usize) -> Result<usize, EncodingError> {
         let count = usize::try_from(self.u32()?).map_err(|_| self.damaged())?;
         match count <= (self.bytes.len() - self.at) / least {

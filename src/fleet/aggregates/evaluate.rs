@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Values, Workspace};
-use pmderive_runtime::model::{InDom, InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::{Binding, Status};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::carry::{Carried, carry};
 use super::definitions::Definitions;
 use super::groups::{Domain, GroupKey};
 use super::merge::Merged;
 use super::operand::Reference;
 use super::partial::{Hosts, Total};
-use super::source::{self, FleetSource};
+use super::source::{self, FleetSource, Identifiers};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::frame::{
@@ -72,6 +73,7 @@ pub struct Evaluation {
     pub(super) definitions: Arc<Definitions>,
     selection: Arc<Selection>,
     pub(super) source: FleetSource,
+    pub(super) identifiers: Identifiers,
     pub(super) references: Vec<Option<Reference>>,
     compiled: Option<Arc<Compiled>>,
     diagnostics: Diagnostics,
@@ -106,8 +108,9 @@ struct Export {
 /// Where the values of a metric come from.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
-    /// The output of a program, in a domain.
-    Output(usize, Option<InDom>),
+    /// The output of a program; the grouping that its instances are of, and whether they
+    /// are those of hosts.
+    Output(usize, Option<(usize, bool)>),
     /// A number of hosts.
     Hosts(Number),
 }
@@ -121,22 +124,14 @@ impl Evaluation {
         interval: u64,
         sinks: &dyn Fn(&str) -> u64,
     ) -> Evaluation {
-        let registry = &definitions.registry;
-        let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
-        let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
-        let exports =
-            chosen
-                .iter()
-                .map(|one| Export { sinks: sinks(&one.name), help: one.pmid.and_then(help) })
-                .chain(HOSTS.iter().map(|(name, help, _)| Export {
-                    sinks: sinks(name),
-                    help: Some(Arc::from(*help)),
-                }))
-                .collect();
+        let (selection, exports) = chosen(&definitions, sinks);
         let groupings = definitions.groupings().len();
+        let mut identifiers = Identifiers::default();
+        identifiers.follow(&definitions);
         Evaluation {
-            selection: Arc::new(Selection::new(registry, &chosen)),
-            source: source::fleet(&definitions),
+            selection,
+            source: source::fleet(&definitions, &identifiers),
+            identifiers,
             references: vec![None; definitions.operands().len()],
             compiled: None,
             diagnostics: Diagnostics::default(),
@@ -159,13 +154,50 @@ impl Evaluation {
         }
     }
 
+    /// Goes over to other definitions. What both have goes on: identifiers of groups,
+    /// earlier samples of rates, and series.
+    pub fn follow(
+        &mut self,
+        definitions: Arc<Definitions>,
+        interval: u64,
+        sinks: &dyn Fn(&str) -> u64,
+    ) {
+        let carried = Carried::between(&self.definitions, &definitions);
+        (self.selection, self.exports) = chosen(&definitions, sinks);
+        self.identifiers.follow(&definitions);
+        self.source = source::fleet(&definitions, &self.identifiers);
+        self.references = carry(std::mem::take(&mut self.references), &carried.operands);
+        for (operand, reference) in self.references.iter().enumerate() {
+            if let Some(reference) = reference {
+                let of = (&*definitions, &self.identifiers);
+                source::know(&mut self.source, of, operand, reference);
+            }
+        }
+        self.groups = carry(std::mem::take(&mut self.groups), &carried.groupings);
+        self.of_hosts = carry(std::mem::take(&mut self.of_hosts), &carried.groupings);
+        // The source is told of all instances again.
+        self.named = vec![(u64::MAX, u64::MAX); definitions.groupings().len()];
+        self.members = carry(std::mem::take(&mut self.members), &carried.aggregates);
+        let now: FxHashMap<usize, usize> = carried
+            .aggregates
+            .iter()
+            .zip(0..)
+            .filter_map(|(at, now)| Some(((*at)?, now)))
+            .collect();
+        self.of_aggregates.rename(|(at, group)| Some((*now.get(at)?, group.clone())));
+        self.definitions = definitions;
+        self.interval = interval.max(1);
+        self.bind();
+    }
+
     /// Takes the metadata of operands, and checks the definitions with them.
     pub fn know(&mut self, references: &[Option<Reference>]) {
         let mut is_news = self.compiled.is_none();
         for (operand, reference) in references.iter().enumerate() {
             if let (Some(reference), None) = (reference, self.references[operand]) {
                 self.references[operand] = Some(*reference);
-                is_news |= source::know(&mut self.source, &self.definitions, operand, reference);
+                let of = (&*self.definitions, &self.identifiers);
+                is_news |= source::know(&mut self.source, of, operand, reference);
             }
         }
         if is_news {
@@ -210,11 +242,12 @@ impl Evaluation {
             }
         }
         for diagnostic in compiled.diagnostics() {
-            // Until a host has a metric nothing is known of it, and that is no mistake.
+            // Before a host has a metric, nothing is known of it. That is no mistake.
             let is_of_name = matches!(diagnostic.code, Code::UnknownMetric | Code::UnusableOperand);
             let is_told = refused.iter().any(|text| diagnostic.message.contains(*text));
             if !is_of_name || is_whole && !is_told {
-                self.diagnostics.push(in_groups(diagnostic.clone(), &self.definitions));
+                let told = in_groups(diagnostic.clone(), &self.definitions, &self.identifiers);
+                self.diagnostics.push(told);
             }
         }
         let mut metrics: Vec<(Exported, Origin)> = Vec::new();
@@ -229,7 +262,8 @@ impl Evaluation {
                 help: export.help.clone(),
                 sinks: export.sinks,
             };
-            metrics.push((exported, Origin::Output(output, desc.indom)));
+            let domain = desc.indom.and_then(|indom| self.identifiers.grouping_of(indom));
+            metrics.push((exported, Origin::Output(output, domain)));
         }
         let of_hosts = HOSTS.iter().zip(&self.exports[self.exports.len() - HOSTS.len()..]);
         for ((name, _, number), export) in of_hosts {
@@ -295,7 +329,7 @@ impl Evaluation {
                         hosts.iter().map(|(_, hosts)| u64::from(number(hosts))).collect(),
                     ),
                 },
-                Origin::Output(output, indom) => match &sampled {
+                Origin::Output(output, domain) => match &sampled {
                     Err(error) => Column {
                         status: Status::Failed(error.status()),
                         instances: Arc::default(),
@@ -304,7 +338,7 @@ impl Evaluation {
                     Ok((evaluation, _)) => {
                         let values = evaluation.get(*output);
                         column(&values, former(position), |id| {
-                            let (grouping, is_of_hosts) = source::grouping_of((*indom)?);
+                            let (grouping, is_of_hosts) = (*domain)?;
                             match is_of_hosts {
                                 true => {
                                     of_hosts[grouping].of_id(id).map(|one| (&one.name, &one.labels))
@@ -327,9 +361,11 @@ impl Evaluation {
             schema: Arc::clone(&self.schema),
             columns: columns.into(),
         };
-        let ended = self.last.as_ref().and_then(|last| ended(last, &frame));
+        let mut events: Vec<Event> =
+            self.last.iter().flat_map(|last| ended(last, &frame)).map(Event::Stale).collect();
         self.last = Some(frame.clone());
-        ended.map(Event::Stale).into_iter().chain([Event::Frame(frame)]).collect()
+        events.push(Event::Frame(frame));
+        events
     }
 
     /// Says that all series have ended, if there are any.
@@ -488,10 +524,10 @@ impl Evaluation {
             };
             let own: Vec<_> =
                 groups.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
-            metadata.set_instances(source::of_groups(grouping), all(&own));
+            metadata.set_instances(self.identifiers.of_groups(grouping), all(&own));
             let own: Vec<_> =
                 of_hosts.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
-            metadata.set_instances(source::of_hosts(grouping), all(&own));
+            metadata.set_instances(self.identifiers.of_hosts(grouping), all(&own));
             *named = now;
         }
     }
@@ -499,15 +535,19 @@ impl Evaluation {
 
 /// The diagnostic with words for the instance domains of the fleet, whose numbers
 /// mean nothing to anybody.
-fn in_groups(mut diagnostic: Diagnostic, definitions: &Definitions) -> Diagnostic {
+fn in_groups(
+    mut diagnostic: Diagnostic,
+    definitions: &Definitions,
+    identifiers: &Identifiers,
+) -> Diagnostic {
     for (grouping, labels) in definitions.groupings().iter().enumerate() {
         let by = match labels.is_empty() {
             true => "all hosts".to_owned(),
             false => format!("groups by ({})", labels.join(", ")),
         };
         for (domain, words) in [
-            (source::of_hosts(grouping), format!("instances of hosts in {by}")),
-            (source::of_groups(grouping), by.clone()),
+            (identifiers.of_hosts(grouping), format!("instances of hosts in {by}")),
+            (identifiers.of_groups(grouping), by.clone()),
         ] {
             let number = format!("instances of {domain}");
             for label in &mut diagnostic.labels {
@@ -522,6 +562,20 @@ fn in_groups(mut diagnostic: Diagnostic, definitions: &Definitions) -> Diagnosti
         diagnostic = diagnostic.help(help);
     }
     diagnostic
+}
+
+/// What is evaluated, and what sinks get of that and of the numbers of hosts.
+fn chosen(definitions: &Definitions, sinks: &dyn Fn(&str) -> u64) -> (Arc<Selection>, Vec<Export>) {
+    let registry = &definitions.registry;
+    let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
+    let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
+    let defined =
+        chosen.iter().map(|one| Export { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
+    let of_hosts = HOSTS
+        .iter()
+        .map(|(name, help, _)| Export { sinks: sinks(name), help: Some(Arc::from(*help)) });
+    let exports = defined.chain(of_hosts).collect();
+    (Arc::new(Selection::new(registry, &chosen)), exports)
 }
 
 /// A column of the fleet's frame.
@@ -560,49 +614,79 @@ fn instances<'n>(
     })
 }
 
-/// The series of a frame that the next one has not.
-fn ended(last: &Frame, next: &Frame) -> Option<Stale> {
+/// The series of a frame that the next one has not: those of definitions that are gone,
+/// that mean something else, or that a sink does not get any more; and instances
+/// without values.
+fn ended(last: &Frame, next: &Frame) -> Vec<Stale> {
     let is_same = Arc::ptr_eq(&last.schema, &next.schema);
-    let mut series: Vec<(usize, Arc<Instances>)> = Vec::new();
+    let (mut changed, mut vanished) = (Ended::default(), Ended::default());
     for (position, (metric, column)) in last.schema.metrics.iter().zip(&last.columns).enumerate() {
+        let goes_on = |now: &Exported| {
+            now.name == metric.name
+                && now.semantics == metric.semantics
+                && now.units == metric.units
+        };
         let at = match is_same {
             true => Some(position),
-            false => next.schema.metrics.iter().position(|one| one.name == metric.name),
+            false => next.schema.metrics.iter().position(goes_on),
         };
-        let now = at.map(|at| &next.columns[at].instances);
-        if now.is_some_and(|now| {
-            Arc::ptr_eq(now, &column.instances) || now.ids == column.instances.ids
-        }) {
-            continue;
+        let kept = at.map_or(0, |at| next.schema.metrics[at].sinks);
+        if is_same || kept & metric.sinks != 0 {
+            let now = at.map(|at| &next.columns[at].instances);
+            vanished.add(metric, metric.sinks & kept, gone(&column.instances, now));
         }
-        let kept: FxHashSet<InstId> = now.iter().flat_map(|now| now.ids.iter().copied()).collect();
-        let gone = column.instances.ids.iter().enumerate().filter(|(_, id)| !kept.contains(id));
-        let gone: Vec<usize> = gone.map(|(lane, _)| lane).collect();
-        if gone.is_empty() {
-            continue;
+        if metric.sinks & !kept != 0 {
+            changed.add(metric, metric.sinks & !kept, gone(&column.instances, None));
         }
-        let instances = &column.instances;
-        let of = |lane: &usize| instances.names.get(*lane).cloned();
-        series.push((
-            position,
-            Arc::new(Instances {
-                ids: gone.iter().map(|lane| instances.ids[*lane]).collect(),
-                names: gone.iter().filter_map(of).collect(),
-                domain_labels: instances.domain_labels.clone(),
-                labels: gone
-                    .iter()
-                    .filter_map(|lane| instances.labels.get(*lane).cloned())
-                    .collect(),
-            }),
-        ));
     }
-    (!series.is_empty()).then(|| Stale {
-        target: Arc::clone(&last.target),
-        host_labels: last.host_labels.clone(),
-        slot: next.slot,
-        at: next.at,
-        reason: StaleReason::Vanished,
-        schema: Arc::clone(&last.schema),
-        series: series.into(),
+    let changed = changed.stale(last, next, StaleReason::DefinitionChanged);
+    changed.into_iter().chain(vanished.stale(last, next, StaleReason::Vanished)).collect()
+}
+
+/// Series that have ended for the same reason.
+#[derive(Default)]
+struct Ended {
+    metrics: Vec<Exported>,
+    series: Vec<(usize, Arc<Instances>)>,
+}
+
+impl Ended {
+    /// Instances of a metric have ended, for these sinks.
+    fn add(&mut self, metric: &Exported, sinks: u64, gone: Option<Arc<Instances>>) {
+        if let Some(gone) = gone {
+            self.series.push((self.metrics.len(), gone));
+            self.metrics.push(Exported { sinks, ..metric.clone() });
+        }
+    }
+
+    /// The event for sinks, if anything has ended.
+    fn stale(self, last: &Frame, next: &Frame, reason: StaleReason) -> Option<Stale> {
+        (!self.series.is_empty()).then(|| Stale {
+            target: Arc::clone(&last.target),
+            host_labels: last.host_labels.clone(),
+            slot: next.slot,
+            at: next.at,
+            reason,
+            schema: Arc::new(Schema { metrics: self.metrics.into() }),
+            series: self.series.into(),
+        })
+    }
+}
+
+/// The instances that there are no more.
+fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
+    if now.is_some_and(|now| Arc::ptr_eq(now, before) || now.ids == before.ids) {
+        return None;
+    }
+    let kept: FxHashSet<InstId> = now.iter().flat_map(|now| now.ids.iter().copied()).collect();
+    let lanes = before.ids.iter().enumerate().filter(|(_, id)| !kept.contains(id));
+    let lanes: Vec<usize> = lanes.map(|(lane, _)| lane).collect();
+    (!lanes.is_empty()).then(|| {
+        Arc::new(Instances {
+            ids: lanes.iter().map(|lane| before.ids[*lane]).collect(),
+            names: lanes.iter().filter_map(|lane| before.names.get(*lane).cloned()).collect(),
+            domain_labels: before.domain_labels.clone(),
+            labels: lanes.iter().filter_map(|lane| before.labels.get(*lane).cloned()).collect(),
+        })
     })
 }

@@ -8,7 +8,6 @@ use super::aggregate::{Aggregate, Function};
 use super::definitions::Definitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
-use super::source::grouping_of;
 use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
 use crate::check::units_name;
@@ -37,7 +36,7 @@ impl Evaluation {
         chosen: &[&Registered],
         diagnostics: &mut Diagnostics,
     ) -> Result<Vec<Explained>, SourceError> {
-        let Evaluation { engine, definitions, source, references, .. } = self;
+        let Evaluation { engine, definitions, source, references, identifiers, .. } = self;
         // What is wrong is known in the words of fleets.
         let mut found = Diagnostics::default();
         let registry = &definitions.registry;
@@ -60,7 +59,8 @@ impl Evaluation {
                 );
             }
             if let Outcome::Typed(Desc { indom: Some(indom), .. }) = node.outcome {
-                node.instances = Some(instances(definitions, grouping_of(indom)));
+                let domain = identifiers.grouping_of(indom);
+                node.instances = domain.map(|domain| instances(definitions, domain));
             }
         }
         diagnostics.extend(self.diagnostics().iter().cloned());

@@ -92,6 +92,15 @@ impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
         self.entries.len() > MAX_KNOWN
     }
 
+    /// Gives things other keys, and forgets those without one. Positions change,
+    /// identifiers do not.
+    pub fn rename(&mut self, key: impl Fn(&K) -> Option<K>) {
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        self.entries =
+            entries.filter_map(|entry| Some(Entry { key: key(&entry.key)?, ..entry })).collect();
+        self.keep(|_| true);
+    }
+
     /// Forgets all but the given ones. Positions change, identifiers do not.
     pub fn keep(&mut self, is_kept: impl Fn(&Entry<K>) -> bool) {
         self.entries.retain(is_kept);

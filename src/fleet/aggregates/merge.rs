@@ -33,7 +33,7 @@ struct Groups {
 /// A shard that cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// One that comes before the last one, or is that one.
+    /// A shard came before the last one, or came twice.
     #[error("shard {shard} comes after shard {last}; shards are merged in their order, each once")]
     Order {
         /// The shard.
@@ -41,7 +41,7 @@ pub enum MergeError {
         /// The last one that was merged.
         last: u8,
     },
-    /// It is of other definitions.
+    /// The shard belongs to other definitions.
     #[error("shard {shard} is of other definitions")]
     Definitions {
         /// The shard.

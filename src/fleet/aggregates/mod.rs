@@ -34,6 +34,7 @@
 //!   `{aggregate="...",group="unknown"}`.
 
 mod aggregate;
+mod carry;
 mod collect;
 mod definitions;
 mod encoding;
@@ -138,6 +139,26 @@ impl Aggregates {
         self.collector.set_targets(targets);
     }
 
+    /// Goes over to other definitions, and says which hosts are expected. What did not
+    /// change goes on: frames of slots that are not over, groups and their identifiers,
+    /// rates and series. What is gone ends with the next slot.
+    pub fn follow(
+        &mut self,
+        definitions: Arc<Definitions>,
+        schedule: Schedule,
+        sinks: &dyn Fn(&str) -> u64,
+        targets: &[Arc<Target>],
+    ) {
+        if schedule.interval != self.schedule.interval {
+            // Slots have other numbers from now on.
+            self.collector.set_clock_back();
+        }
+        let interval = u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX);
+        self.collector.follow(Arc::clone(&definitions), targets);
+        self.evaluation.follow(Arc::clone(&definitions), interval, sinks);
+        (self.definitions, self.schedule) = (definitions, schedule);
+    }
+
     /// Takes the metadata of a class of hosts before any frame of it, and checks
     /// the definitions with them. Without it the first frames do.
     pub fn announce(&mut self, schema: &Schema) {
@@ -191,7 +212,7 @@ impl Aggregates {
         evaluation.evaluate_at(slot, at, &merged)
     }
 
-    /// All series have ended, as after a reload with other definitions.
+    /// All series have ended, as after a reload without any definitions.
     pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
         self.evaluation.end(slot, at, reason)
     }
@@ -219,6 +240,11 @@ impl Aggregates {
     /// Aggregates without a value though there were values, since the start.
     pub fn refused(&self) -> Refused {
         self.evaluation.refused()
+    }
+
+    /// Bytes of the values of hosts that are kept.
+    pub fn bytes(&self) -> usize {
+        self.collector.bytes()
     }
 
     /// What is to be logged of hosts whose values are left out.

@@ -1,9 +1,8 @@
-//! What hosts export, as operands of aggregates: whose type and units count, and
-//! how the values of other kinds of hosts become values of these.
+//! Operands of aggregates, which are metrics of hosts: their type and units.
 //!
 //! The first class of hosts that has a metric decides about its type, units and
-//! semantics ([`Reference`]). Values of other classes are converted where nothing
-//! is lost; classes of which that cannot be are left out as a whole.
+//! semantics ([`Reference`]). Values of other classes are converted if nothing is
+//! lost. Classes whose values cannot be converted are left out as a whole.
 
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 

@@ -9,6 +9,7 @@ use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use rustc_hash::FxHashMap;
 
+use super::carry::Numbered;
 use super::definitions::Definitions;
 use super::operand::Reference;
 
@@ -84,21 +85,89 @@ impl Aggregated {
     }
 }
 
+/// Identifiers of the fleet's metrics and instance domains, which stay when definitions
+/// change. Nobody outside sees them.
+#[derive(Debug, Default)]
+pub struct Identifiers {
+    /// Aggregates, what says that members have not changed, and operands.
+    metrics: Numbered<(Role, Box<str>)>,
+    /// By the labels of a `by`.
+    groupings: Numbered<Box<[Box<str>]>>,
+}
+
+/// What a metric of the fleet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Role {
+    Aggregate,
+    Unchanged,
+    Operand,
+}
+
+impl Identifiers {
+    /// Those of definitions; what others before had as well keeps its own.
+    pub fn follow(&mut self, definitions: &Definitions) {
+        let aggregates = definitions.aggregates().iter().map(|one| (Role::Aggregate, &*one.text));
+        let unchanged = definitions.unchanged.iter().map(|one| (Role::Unchanged, &*one.name));
+        let operands = definitions.operands().iter().map(|one| (Role::Operand, &*one.name));
+        let metrics = aggregates.chain(unchanged).chain(operands);
+        self.metrics.follow(metrics.map(|(role, name)| (role, name.into())));
+        self.groupings.follow(definitions.groupings().iter().cloned());
+    }
+
+    /// The metric at a position.
+    fn pmid(&self, at: usize) -> Pmid {
+        // Four million aggregates are more than a text has room for.
+        let number = self.metrics.number(at).unwrap_or(u32::MAX);
+        Pmid::new(DOMAIN, (number >> 10) & 0xfff, number & 0x3ff)
+    }
+
+    /// The domain of the groups of a grouping.
+    pub fn of_groups(&self, grouping: usize) -> InDom {
+        InDom::new(DOMAIN, self.serial(grouping))
+    }
+
+    /// The domain of the instances of hosts within the groups of a grouping.
+    pub fn of_hosts(&self, grouping: usize) -> InDom {
+        InDom::new(DOMAIN, self.serial(grouping) + 1)
+    }
+
+    /// The grouping that a domain is of, and whether its instances are those of hosts.
+    pub fn grouping_of(&self, indom: InDom) -> Option<(usize, bool)> {
+        let grouping = self.groupings.position(indom.serial() / 2)?;
+        Some((grouping, indom.serial() % 2 == 1))
+    }
+
+    fn serial(&self, grouping: usize) -> u32 {
+        2 * self.groupings.number(grouping).unwrap_or(u32::MAX / 4)
+    }
+
+    /// The instance domain of an aggregate; none if it has a single value.
+    fn domain(&self, definitions: &Definitions, aggregate: usize) -> Option<InDom> {
+        let aggregate = &definitions.aggregates()[aggregate];
+        if aggregate.function.is_ranked() {
+            return Some(self.of_hosts(aggregate.grouping));
+        }
+        let is_grouped = !definitions.groupings()[aggregate.grouping].is_empty();
+        is_grouped.then(|| self.of_groups(aggregate.grouping))
+    }
+}
+
 /// A fleet of which no metadata are known. Its metrics are the aggregates, and
 /// after them those that say which members have not changed.
-pub fn fleet(definitions: &Definitions) -> FleetSource {
+pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSource {
     let mut values = Aggregated::default();
     let mut metadata = MemoryMetadata::default();
     let aggregates = definitions.aggregates().len();
     for at in 0..aggregates {
         // What the type is, is said once it is known; all have 64 bits.
-        values.add(pmid(at), ValueType::U64);
+        values.add(identifiers.pmid(at), ValueType::U64);
     }
     for (at, one) in (aggregates..).zip(&definitions.unchanged) {
+        let mut domains = one.aggregates.iter();
         let desc = MetricDesc {
-            pmid: pmid(at),
+            pmid: identifiers.pmid(at),
             value_type: ValueType::U32,
-            indom: one.aggregates.iter().find_map(|of| domain(definitions, *of)),
+            indom: domains.find_map(|of| identifiers.domain(definitions, *of)),
             semantics: Semantics::Discrete,
             units: Units::NONE,
         };
@@ -106,8 +175,8 @@ pub fn fleet(definitions: &Definitions) -> FleetSource {
         values.add(desc.pmid, desc.value_type);
     }
     for grouping in 0..definitions.groupings().len() {
-        metadata.set_instances(of_groups(grouping), Vec::new());
-        metadata.set_instances(of_hosts(grouping), Vec::new());
+        metadata.set_instances(identifiers.of_groups(grouping), Vec::new());
+        metadata.set_instances(identifiers.of_hosts(grouping), Vec::new());
     }
     MemorySource::new("the fleet", metadata, values)
 }
@@ -115,13 +184,13 @@ pub fn fleet(definitions: &Definitions) -> FleetSource {
 /// Says what the metadata of an operand are; true if that is news.
 pub fn know(
     source: &mut FleetSource,
-    definitions: &Definitions,
+    (definitions, identifiers): (&Definitions, &Identifiers),
     operand: usize,
     reference: &Reference,
 ) -> bool {
     let name = &definitions.operands()[operand].name;
     let first = definitions.aggregates().len() + definitions.unchanged.len();
-    if source.metadata().desc(pmid(first + operand)).is_some() {
+    if source.metadata().desc(identifiers.pmid(first + operand)).is_some() {
         return false;
     }
     for (at, aggregate) in definitions.aggregates().iter().enumerate() {
@@ -129,9 +198,9 @@ pub fn know(
             && let Some(outcome) = aggregate.function.outcome(reference)
         {
             let desc = MetricDesc {
-                pmid: pmid(at),
+                pmid: identifiers.pmid(at),
                 value_type: outcome.value_type,
-                indom: domain(definitions, at),
+                indom: identifiers.domain(definitions, at),
                 semantics: outcome.semantics,
                 units: outcome.units,
             };
@@ -141,7 +210,7 @@ pub fn know(
     }
     // So that `defined()` knows of it; nothing fetches it.
     let desc = MetricDesc {
-        pmid: pmid(first + operand),
+        pmid: identifiers.pmid(first + operand),
         value_type: reference.value_type,
         indom: Some(InDom::new(DOMAIN, 1 << 21)),
         semantics: reference.semantics,
@@ -151,41 +220,5 @@ pub fn know(
     true
 }
 
-/// The instance domain of an aggregate; none if it has a single value.
-fn domain(definitions: &Definitions, aggregate: usize) -> Option<InDom> {
-    let aggregate = &definitions.aggregates()[aggregate];
-    if aggregate.function.is_ranked() {
-        return Some(of_hosts(aggregate.grouping));
-    }
-    let is_grouped = !definitions.groupings()[aggregate.grouping].is_empty();
-    is_grouped.then(|| of_groups(aggregate.grouping))
-}
-
-/// Identifiers of the fleet's metrics and domains; nobody outside sees them.
+/// The domain of all identifiers.
 const DOMAIN: u32 = 1;
-
-/// The metric at a position.
-fn pmid(at: usize) -> Pmid {
-    // Four million aggregates are more than a text has room for.
-    let at = u32::try_from(at).unwrap_or(u32::MAX);
-    Pmid::new(DOMAIN, (at >> 10) & 0xfff, at & 0x3ff)
-}
-
-/// The domain of the groups of a grouping.
-pub fn of_groups(grouping: usize) -> InDom {
-    InDom::new(DOMAIN, serial(grouping))
-}
-
-/// The domain of the instances of hosts within the groups of a grouping.
-pub fn of_hosts(grouping: usize) -> InDom {
-    InDom::new(DOMAIN, serial(grouping) + 1)
-}
-
-/// The grouping that a domain is of, and whether its instances are those of hosts.
-pub fn grouping_of(indom: InDom) -> (usize, bool) {
-    ((indom.serial() / 2) as usize, indom.serial() % 2 == 1)
-}
-
-fn serial(grouping: usize) -> u32 {
-    2 * u32::try_from(grouping).unwrap_or(u32::MAX / 4)
-}

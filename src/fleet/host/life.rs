@@ -45,6 +45,7 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
             }
             Woken::Over(first, next) => {
                 let first = latest.map_or(first, |latest| first.min(Slot(latest.0 + 1)));
+                shared.numbers.missed_late.add(next.0.saturating_sub(first.0));
                 host.miss(first, next, &orders, &shared);
                 latest = Some(Slot(next.0.saturating_sub(1)));
             }

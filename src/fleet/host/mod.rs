@@ -263,6 +263,7 @@ impl<W: World> Host<W> {
             let _permit = shared.connects.acquire().await;
             Box::pin(self.context.reconnect()).await?;
             shared.numbers.connects.add(1);
+            shared.numbers.reconnects.add(u64::from(self.bound.is_some()));
         }
         // Who gives notice of changes with every reply is not waited for.
         for _ in 0..3 {

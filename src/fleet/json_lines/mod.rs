@@ -34,6 +34,8 @@ const QUIET: Duration = Duration::from_secs(60);
 pub struct JsonLines {
     job: Job,
     is_to_reopen: Arc<AtomicBool>,
+    /// It writes, or opens a file, which takes as long as whoever reads them lets it.
+    is_writing: Arc<AtomicBool>,
 }
 
 /// What runs.
@@ -46,6 +48,7 @@ struct Writer<W: World> {
     ring: Arc<Ring>,
     numbers: Arc<Numbers>,
     is_to_reopen: Arc<AtomicBool>,
+    is_writing: Arc<AtomicBool>,
     told: Option<Instant>,
     world: PhantomData<fn() -> W>,
 }
@@ -65,6 +68,7 @@ impl JsonLines {
     ) -> Result<JsonLines, String> {
         let out = W::open(path.as_deref()).map_err(|error| error.to_string())?;
         let is_to_reopen = Arc::new(AtomicBool::new(false));
+        let is_writing = Arc::new(AtomicBool::new(false));
         let writer = Writer {
             name: name.to_owned(),
             sink,
@@ -73,11 +77,12 @@ impl JsonLines {
             ring,
             numbers,
             is_to_reopen: Arc::clone(&is_to_reopen),
+            is_writing: Arc::clone(&is_writing),
             told: None,
             world: PhantomData::<fn() -> W>,
         };
         let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
-        Ok(JsonLines { job, is_to_reopen })
+        Ok(JsonLines { job, is_to_reopen, is_writing })
     }
 
     /// Opens the file anew before the next line, after it was moved away.
@@ -85,9 +90,16 @@ impl JsonLines {
         self.is_to_reopen.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for its end, once its ring is closed.
-    pub fn join(self) {
-        self.job.join();
+    /// Waits for its end, once its ring is closed; true unless it has not come by a
+    /// deadline, since nobody reads what it writes.
+    pub fn join(self, deadline: Instant) -> bool {
+        self.job.join(deadline)
+    }
+
+    /// Grows every second unless its thread is stuck; nothing while it writes, which
+    /// may take any time.
+    pub fn beat(&self) -> Option<u64> {
+        (!self.is_writing.load(Ordering::Relaxed)).then(|| self.job.beat())
     }
 }
 
@@ -115,7 +127,9 @@ impl<W: World> Writer<W> {
                 Popped::Nothing => {}
                 Popped::Closed => is_closed = true,
             }
+            self.is_writing.store(true, Ordering::Relaxed);
             self.write(&lines).await;
+            self.is_writing.store(false, Ordering::Relaxed);
             lines.clear();
             begun = None;
         }

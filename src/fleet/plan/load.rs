@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
 use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
-use super::{Export, Group, Plan, StageTwo};
+use super::{Export, Group, Plan, StageTwo, Stamps};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
@@ -45,8 +45,9 @@ pub struct Loaded {
     pub diagnostics: Diagnostics,
     /// What is wrong with files that could not be read at all, in words.
     pub problems: Vec<String>,
-    /// The files that the plan is made of; when one changes, so may the plan.
-    pub files: Vec<PathBuf>,
+    /// The files that the plan is made of, as they were before they were read; when one
+    /// changes, so may the plan.
+    pub files: Stamps,
 }
 
 /// Reads a configuration and all that it names.
@@ -65,7 +66,7 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
         sources: SourceMap::default(),
         diagnostics: Diagnostics::default(),
         problems: Vec::new(),
-        files: Vec::new(),
+        files: Stamps::default(),
     };
     let config = match origin {
         Origin::Arguments(text) => {
@@ -73,7 +74,7 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
             config::read(source, Path::new(""), &loaded.sources, &mut loaded.diagnostics)
         }
         Origin::File(path) => {
-            loaded.files.push(path.clone());
+            loaded.files.add(path.clone());
             match bounded(path, MAX_CONFIG_BYTES) {
                 Err(reason) => {
                     loaded.problems.push(format!("cannot read {}: {reason}", escape::path(path)));
@@ -93,6 +94,10 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
 
 impl Loaded {
     fn plan(&mut self, config: Config) -> Plan {
+        let web = &config.web;
+        let certificate = web.certificate.iter().flat_map(|(one, key)| [one, key]);
+        // The listener reads them, at the same time as the plan takes effect.
+        certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
         for (at, group) in config.groups.iter().enumerate() {
@@ -152,7 +157,7 @@ impl Loaded {
         let mut registry = Registry::new(config.language);
         let mut files = Vec::new();
         for file in paths {
-            self.files.push(file.value.clone());
+            self.files.add(file.value.clone());
             let mut found = Diagnostics::default();
             let path = file.value.to_string_lossy();
             let texts = load_file(&path, &mut self.sources, &mut found);
@@ -231,7 +236,7 @@ impl Loaded {
 
     /// Reads a file that the configuration names.
     fn read(&mut self, file: &Spanned<PathBuf>, limit: u64) -> Option<SourceId> {
-        self.files.push(file.value.clone());
+        self.files.add(file.value.clone());
         match bounded(&file.value, limit) {
             Ok(text) => Some(self.sources.add(escape::path(&file.value), text)),
             Err(reason) => {

@@ -1,10 +1,11 @@
-//! The plan: what the configuration comes to once the files that it names are read.
+//! The plan: what is to be done, by a configuration and the files that it names.
 //!
-//! A plan never changes. A reload makes a new one beside that in force, and takes
-//! its place only if nothing is wrong with it. No host is asked anything here.
+//! A plan never changes. A reload makes a new plan, which takes the place of the old
+//! one only if nothing is wrong with it. No host is asked anything here.
 
 mod exports;
 mod load;
+mod stamps;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::syntax::ast::Spanned;
 use std::net::SocketAddr;
 
 pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
+pub use stamps::Stamps;
 
 /// Everything to do.
 #[derive(Debug)]
@@ -46,8 +48,8 @@ pub struct Group {
     pub options: Arc<ConnectOptions>,
     /// How many definitions its files have.
     pub defined: usize,
-    /// Those that are exported, and after them expressions that aggregates across hosts
-    /// take; they and what they read are evaluated.
+    /// What is evaluated: exported definitions, and after them expressions that aggregates
+    /// across hosts take.
     pub selection: Arc<Selection>,
     /// Who gets which of them.
     pub exports: Vec<Export>,
@@ -86,7 +88,7 @@ impl StageTwo {
         bits.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// True if what is computed goes on with the other one.
+    /// True if the same is computed for the same sinks.
     pub fn is_same(&self, other: &StageTwo) -> bool {
         self.schedule == other.schedule
             && self.exported == other.exported

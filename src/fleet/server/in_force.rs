@@ -81,7 +81,7 @@ impl<W: World> InForce<W> {
         match (&plan.fleet, &self.across) {
             (None, _) => {
                 if let Some(across) = self.across.take() {
-                    across.stop();
+                    across.leave();
                 }
             }
             (Some(new), Some(across)) => {
@@ -102,9 +102,9 @@ impl<W: World> InForce<W> {
     /// Ends everything. No series is marked stale; sinks deliver what they have
     /// until the deadline.
     pub fn stop(self, deadline: Instant) {
-        self.fleet.stop();
+        self.fleet.stop(deadline);
         if let Some(across) = self.across {
-            across.stop();
+            across.stop(deadline);
         }
         self.sinks.stop(deadline);
     }
@@ -134,6 +134,11 @@ impl<W: World> InForce<W> {
         self.fleet.numbers()
     }
 
+    /// Bytes of what computes across hosts, and of what waits for it.
+    pub fn across_bytes(&self) -> u64 {
+        self.across.as_ref().map_or(0, Computing::bytes)
+    }
+
     /// What was counted by what computes across hosts.
     pub fn across(&self) -> Option<&stage_two::Numbers> {
         self.across.as_ref().map(Computing::numbers)
@@ -154,9 +159,12 @@ impl<W: World> InForce<W> {
         self.fleet.condition(name)
     }
 
-    /// A number for each thread of the fleet, see [`Fleet::beats`].
-    pub fn beats(&self) -> Vec<u64> {
-        self.fleet.beats()
+    /// For each thread, by name, a number that grows every second unless it is stuck.
+    pub fn beats(&self) -> Vec<(String, u64)> {
+        let fleet = self.fleet.beats().into_iter().enumerate();
+        let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
+        let across = self.across.iter().map(|across| ("stage two".to_owned(), across.beat()));
+        fleet.chain(across).chain(self.sinks.beats()).collect()
     }
 
     /// Opens the files that are written to anew.

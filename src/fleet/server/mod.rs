@@ -2,25 +2,24 @@
 //! way to the next plan.
 
 mod in_force;
+mod open_files;
 mod own;
 mod pages;
 mod running;
 mod stage_two;
-mod watch;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::plan::{Loaded, Origin, Plan, load};
-use super::sinks::http::{Listen, Listener};
+use super::plan::{Loaded, Origin, Plan, Stamps, load};
+use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::newest::Newest;
 use super::sinks::numbers::Numbers as SinkNumbers;
 use super::sinks::tls::Identity;
 use super::world::Machine;
 pub use in_force::InForce;
-use watch::Stamps;
+pub use open_files::allow_files;
 
 /// A fleet being watched and served.
 #[derive(Debug)]
@@ -37,6 +36,8 @@ struct Shared {
     newest: Arc<Newest>,
     scrapes: Arc<SinkNumbers>,
     state: Mutex<State>,
+    /// What changes of the listener, once there is one.
+    listener: OnceLock<Changing>,
     /// Held by whoever reads files again.
     reloading: Mutex<()>,
     reloads: AtomicU64,
@@ -82,12 +83,11 @@ impl Server {
         running::check(&plan.config.sinks)
     }
 
-    /// Begins with a plan, which is made of `files`.
+    /// Begins with a plan, which is made of files that were like this.
     ///
     /// # Errors
     /// A sink or the listener cannot be started, in words.
-    pub fn start(origin: Origin, plan: Plan, files: Vec<PathBuf>) -> Result<Server, String> {
-        let stamps = Stamps::of(files);
+    pub fn start(origin: Origin, plan: Plan, stamps: Stamps) -> Result<Server, String> {
         let listen = listen(&plan);
         let in_force = InForce::start(plan)?;
         let listen = listen.map(|listen| Listen { sink: in_force.shown(), ..listen });
@@ -98,6 +98,7 @@ impl Server {
             newest,
             scrapes: Arc::default(),
             state: Mutex::new(State { in_force: Some(in_force), stamps }),
+            listener: OnceLock::new(),
             reloading: Mutex::default(),
             reloads: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
@@ -109,7 +110,13 @@ impl Server {
             })
             .transpose();
         match listener {
-            Ok(listener) => Ok(Server { shared, listener }),
+            Ok(listener) => {
+                if let Some(listener) = &listener {
+                    // It is set once, here.
+                    let _ = shared.listener.set(listener.changing().clone());
+                }
+                Ok(Server { shared, listener })
+            }
             Err(error) => {
                 Server { shared, listener: None }.stop(Instant::now());
                 Err(error.to_string())
@@ -122,10 +129,14 @@ impl Server {
         self.listener.as_ref().map(Listener::address)
     }
 
-    /// A number for each thread of the fleet, which grows every second unless the
-    /// thread is stuck.
-    pub fn beats(&self) -> Vec<u64> {
-        self.shared.lock().in_force.as_ref().map(InForce::beats).unwrap_or_default()
+    /// For each thread, by name, a number that grows every second unless the thread is
+    /// stuck.
+    pub fn beats(&self) -> Vec<(String, u64)> {
+        let mut beats =
+            self.shared.lock().in_force.as_ref().map(InForce::beats).unwrap_or_default();
+        let listener = self.listener.as_ref();
+        beats.extend(listener.map(|one| ("listener".to_owned(), one.changing().beat())));
+        beats
     }
 
     /// True if a file that was read is another one than it was.
@@ -135,11 +146,6 @@ impl Server {
 
     /// Reads all files again. What did not change goes on as it was.
     pub fn reload(&self) -> Reload {
-        if let Some(listener) = &self.listener
-            && let Err(error) = listener.renew()
-        {
-            return Reload::Refused(error.to_string());
-        }
         self.shared.reload()
     }
 
@@ -173,7 +179,7 @@ impl Shared {
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
         // Whatever it is, the files are known now, and looked at again when they change.
-        self.lock().stamps = Stamps::of(loaded.files.clone());
+        self.lock().stamps = std::mem::take(&mut loaded.files);
         let outcome = match loaded.plan.take() {
             None => Err(loaded.report()),
             Some(plan) => self.follow(plan),
@@ -185,11 +191,21 @@ impl Shared {
         }
     }
 
+    /// Goes over to a plan, with the files of the listener; to nothing of it if anything
+    /// is wrong.
     fn follow(&self, plan: Plan) -> Result<usize, String> {
-        match &mut self.lock().in_force {
-            Some(in_force) => in_force.follow(plan),
-            None => Err("it is ending\n".to_owned()),
+        let listener = self.listener.get();
+        let files = listener.map(Changing::read).transpose();
+        let files = files.map_err(|error| format!("error: {error}\n"))?;
+        allow_files(plan.targets.len()).map_err(|problem| format!("error: {problem}\n"))?;
+        let mut state = self.lock();
+        let Some(in_force) = &mut state.in_force else { return Err("it is ending\n".to_owned()) };
+        let hosts = in_force.follow(plan)?;
+        if let (Some(listener), Some(files)) = (listener, files) {
+            listener.renew(files);
+            listener.show(in_force.shown());
         }
+        Ok(hosts)
     }
 }
 

@@ -25,8 +25,10 @@ type OfNumbers = fn(&Numbers) -> &Histogram;
 const COUNTERS: &[Row<u64>] = &[
     ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| n.started.get()),
     ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| n.answered.get()),
-    ("pmderive_slots_missed_total", "Slots that were never begun.", |n| n.missed.get()),
     ("pmderive_connects_total", "Connections that came about.", |n| n.connects.get()),
+    ("pmderive_reconnects_total", "Connections to hosts that had been connected before.", |n| {
+        n.reconnects.get()
+    }),
     ("pmderive_binds_total", "Times that definitions were bound to a host.", |n| n.binds.get()),
     (
         "pmderive_too_many_instances_total",
@@ -128,6 +130,15 @@ fn numbers(writer: &mut Writer<'_>, numbers: &Numbers) {
     for (name, help, number) in COUNTERS {
         counter(writer, name, help, number(numbers));
     }
+    let name = "pmderive_slots_missed_total";
+    let help = Some(
+        "Slots that were never begun: the process was late for them, or the clock or an earlier \
+         slot skipped them.",
+    );
+    writer.family(&Family { name, kind: Kind::Counter, help });
+    let late = numbers.missed_late.get();
+    writer.integer(name, &[("reason", "late")], late);
+    writer.integer(name, &[("reason", "skipped")], numbers.missed.get().saturating_sub(late));
     let name = "pmderive_slots_failed_total";
     let help = Some("Slots that were not answered rightly before their deadline.");
     writer.family(&Family { name, kind: Kind::Counter, help });
@@ -198,14 +209,15 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let name = "pmderive_memory_bytes";
     let help = Some(
-        "Bytes of memory by part of the program, counted. Events are those that wait for sinks, \
-         frames those kept for /metrics, and labels those encoded for sinks.",
+        "Bytes of memory by part of the program, counted: rings are what waits for sinks, newest \
+         the frames for /metrics, across what is kept to compute across hosts.",
     );
     writer.family(&Family { name, kind: Kind::Gauge, help });
     for (part, bytes) in [
         ("programs", programs.tables as u64),
         ("layouts", programs.layouts as u64),
         ("targets", targets(in_force)),
+        ("across", in_force.across_bytes()),
         ("newest", newest),
         // The bytes of the sink that is scraped are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),

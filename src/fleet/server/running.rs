@@ -1,5 +1,5 @@
-//! The sinks that run, and the way to those of another configuration: what is
-//! configured as before goes on with all that waits for it.
+//! The sinks that run, and how they become those of another configuration. A sink that
+//! is configured as before goes on, with all that waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,9 @@ use crate::fleet::world::World;
 
 /// How long a sink that is configured no longer may deliver what waits for it.
 const FAREWELL: Duration = Duration::from_secs(10);
+
+/// How long a sink may take to notice that its deadline has passed.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The sinks, in the order of the configuration.
 #[derive(Default)]
@@ -72,6 +75,9 @@ impl Sinks {
                 sinks.push(sink);
             }
         }
+        if !sinks.iter().any(|sink| matches!(sink.work, Work::Shown)) {
+            newest.clear();
+        }
         let old: Vec<Sink> = running.into_iter().flatten().collect();
         if !old.is_empty() {
             // What waits for them is delivered while others go on.
@@ -94,6 +100,19 @@ impl Sinks {
     /// The numbers of each, with its name.
     pub fn numbers(&self) -> Vec<(Box<str>, Arc<Numbers>)> {
         self.0.iter().map(|sink| (sink.config.name.clone(), Arc::clone(&sink.numbers))).collect()
+    }
+
+    /// For each sink with a thread a number that grows every second unless the thread is
+    /// stuck; none for those that wait for whoever reads their lines.
+    pub fn beats(&self) -> impl Iterator<Item = (String, u64)> {
+        self.0.iter().filter_map(|sink| {
+            let beat = match &sink.work {
+                Work::Shown => None,
+                Work::Lines(_, lines) => lines.beat(),
+                Work::Remote(_, running) => Some(running.beat()),
+            };
+            Some((format!("sink {}", sink.config.name), beat?))
+        })
     }
 
     /// Opens the files that are written to anew.
@@ -134,10 +153,24 @@ impl Sink {
         self.close(deadline);
         match self.work {
             Work::Shown => {}
-            Work::Lines(_, lines) => lines.join(),
-            Work::Remote(_, running) => running.join(),
+            Work::Lines(ring, lines) => {
+                if !lines.join(deadline + LAST_WORDS) {
+                    abandon(&self.config.name, &ring);
+                }
+            }
+            Work::Remote(ring, running) => {
+                if !running.join(deadline + LAST_WORDS) {
+                    abandon(&self.config.name, &ring);
+                }
+            }
         }
     }
+}
+
+/// Says that a sink does not end. Its thread ends with the process.
+fn abandon(sink: &str, ring: &Ring) {
+    ring.abandon();
+    tracing::warn!(sink, "does not end in time; what waits for it is lost");
 }
 
 /// True if both are the same, wherever they stand in the file.

@@ -2,11 +2,11 @@
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
@@ -14,13 +14,14 @@ use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
+use crate::fleet::sinks::held::Held;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 use crate::fleet::world::{Job, World};
 
-/// Messages that wait at most. Beyond that frames are dropped, and counted: a slot of
-/// the largest fleet fits in.
-const MOST_WAITING: usize = 200_000;
+/// Bytes of messages that wait at most. Beyond that frames are dropped, and counted: a
+/// slot of the largest fleet fits in.
+const MOST_WAITING: usize = 256 << 20;
 
 /// What computes across hosts.
 #[derive(Debug)]
@@ -33,10 +34,13 @@ pub struct Computing {
 #[derive(Debug)]
 pub struct Inlet {
     sender: UnboundedSender<Message>,
-    /// Messages of hosts that wait.
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     numbers: Arc<Numbers>,
 }
+
+/// What waits of hosts, which is bounded.
+#[derive(Debug, Default)]
+struct Waiting(Mutex<Held>);
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -51,6 +55,8 @@ pub struct Numbers {
     pub overflow: Number,
     /// Aggregates without a value, as there were too many values or a sum was too large.
     pub refused: Number,
+    /// Bytes of values of hosts that are kept for slots.
+    pub kept_bytes: Number,
 }
 
 #[derive(Debug)]
@@ -59,6 +65,8 @@ enum Message {
     Failed(Arc<Target>, Slot),
     Missed(Arc<Target>, Slot),
     Follow(Box<StageTwo>, Vec<Arc<Target>>, Outlets),
+    /// Nothing is defined any more.
+    Leave,
     End,
 }
 
@@ -74,7 +82,7 @@ impl Computing {
         outlets: Outlets,
     ) -> std::io::Result<Computing> {
         let (sender, receiver) = unbounded_channel();
-        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<AtomicUsize>::default());
+        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Waiting>::default());
         let inlet = Inlet { sender, waiting: Arc::clone(&waiting), numbers: Arc::clone(&numbers) };
         let plan = plan.clone();
         let work =
@@ -88,6 +96,16 @@ impl Computing {
         Arc::clone(&self.inlet) as Arc<dyn Across>
     }
 
+    /// Grows every second unless its thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.job.beat()
+    }
+
+    /// Bytes of what waits for it, and of what it keeps.
+    pub fn bytes(&self) -> u64 {
+        self.inlet.waiting.bytes() as u64 + self.numbers().kept_bytes.get()
+    }
+
     /// What was counted.
     pub fn numbers(&self) -> &Numbers {
         &self.inlet.numbers
@@ -99,22 +117,64 @@ impl Computing {
         let _ = self.inlet.sender.send(Message::Follow(Box::new(plan.clone()), targets, outlets));
     }
 
-    /// Ends it. No series is marked stale.
-    pub fn stop(self) {
+    /// Ends it, as nothing is defined across hosts any more: all its series end.
+    pub fn leave(self) {
+        // A thread that is gone has nothing to say.
+        let _ = self.inlet.sender.send(Message::Leave);
+    }
+
+    /// Ends it, and waits for that until the deadline. No series is marked stale.
+    pub fn stop(self, deadline: Instant) {
         let _ = self.inlet.sender.send(Message::End);
-        self.job.join();
+        self.job.join(deadline);
     }
 }
 
 impl Inlet {
     fn tell(&self, message: Message) {
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_WAITING {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        if !self.waiting.has_room_for(&message) {
             self.numbers.overflow.add(1);
             return;
         }
         // A thread that is gone has nothing to hear.
         let _ = self.sender.send(message);
+    }
+}
+
+impl Waiting {
+    /// Counts what waits from now on; false if there is no room for it.
+    fn has_room_for(&self, message: &Message) -> bool {
+        let mut held = self.lock();
+        held.add_bytes(size_of::<Message>());
+        if let Message::Event(event) = message {
+            held.add(event);
+        }
+        let is_full = held.bytes() > MOST_WAITING;
+        drop(held);
+        if is_full {
+            self.came_out(message);
+        }
+        !is_full
+    }
+
+    /// It does not wait any more. What the server says was not counted.
+    fn came_out(&self, message: &Message) {
+        let mut held = self.lock();
+        match message {
+            Message::Event(event) => held.remove(event),
+            Message::Failed(..) | Message::Missed(..) => {}
+            Message::Follow(..) | Message::Leave | Message::End => return,
+        }
+        held.remove_bytes(size_of::<Message>());
+    }
+
+    fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // Whoever panicked has left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,7 +196,6 @@ impl Across for Inlet {
 
 /// What computes.
 struct Work<W: World> {
-    engine: Arc<Engine>,
     plan: StageTwo,
     aggregates: Aggregates,
     outlets: Outlets,
@@ -156,13 +215,13 @@ impl<W: World> Work<W> {
         outlets: Outlets,
         numbers: Arc<Numbers>,
     ) -> Work<W> {
-        let aggregates = aggregates(&engine, &plan, targets);
+        let aggregates = aggregates(engine, &plan, targets);
         let next = slot_of(&plan, W::now());
         let world = PhantomData;
-        Work { engine, plan, aggregates, outlets, numbers, next, told: 0, world }
+        Work { plan, aggregates, outlets, numbers, next, told: 0, world }
     }
 
-    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<AtomicUsize>) {
+    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Waiting>) {
         loop {
             let now = W::now();
             let due = self.aggregates.due(self.next);
@@ -180,11 +239,8 @@ impl<W: World> Work<W> {
                 }
                 continue;
             };
-            if matches!(
-                message,
-                Some(Message::Event(_) | Message::Failed(..) | Message::Missed(..))
-            ) {
-                waiting.fetch_sub(1, Ordering::Relaxed);
+            if let Some(message) = &message {
+                waiting.came_out(message);
             }
             match message {
                 Some(Message::Event(event)) => {
@@ -197,6 +253,7 @@ impl<W: World> Work<W> {
                 Some(Message::Follow(plan, targets, outlets)) => {
                     self.follow(*plan, &targets, outlets);
                 }
+                Some(Message::Leave) => return self.leave(),
                 Some(Message::End) | None => return,
             }
         }
@@ -210,6 +267,7 @@ impl<W: World> Work<W> {
         // After a pause of the whole machine only the latest slots count.
         let newest = slot_of(&self.plan, now).0;
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(2)));
+        self.numbers.kept_bytes.set(self.aggregates.bytes() as u64);
         let (dropped, refused) = (self.aggregates.dropped(), self.aggregates.refused());
         self.numbers.late.raise_to(dropped.late);
         self.numbers.unexpected.raise_to(dropped.unexpected);
@@ -229,17 +287,23 @@ impl<W: World> Work<W> {
         if self.plan.is_same(&plan) {
             self.aggregates.set_targets(targets);
         } else {
-            let now = W::now();
-            if let Some(event) = self.aggregates.end(self.next, now, StaleReason::DefinitionChanged)
-            {
-                self.offer(event);
+            let definitions = Arc::clone(&plan.definitions);
+            let sinks_of = |name: &str| plan.sinks_of(name);
+            self.aggregates.follow(definitions, plan.schedule, &sinks_of, targets);
+            if plan.schedule.interval != self.plan.schedule.interval {
+                self.next = slot_of(&plan, W::now());
             }
-            self.aggregates = aggregates(&self.engine, &plan, targets);
-            self.next = slot_of(&plan, now);
             self.told = 0;
             self.plan = plan;
         }
         self.outlets = outlets;
+    }
+
+    fn leave(mut self) {
+        let ended = self.aggregates.end(self.next, W::now(), StaleReason::DefinitionChanged);
+        if let Some(event) = ended {
+            self.offer(event);
+        }
     }
 
     fn offer(&self, event: Event) {
@@ -249,10 +313,10 @@ impl<W: World> Work<W> {
     }
 }
 
-fn aggregates(engine: &Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> Aggregates {
+fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> Aggregates {
     let definitions = Arc::clone(&plan.definitions);
     let sinks_of = |name: &str| plan.sinks_of(name);
-    let mut aggregates = Aggregates::new(Arc::clone(engine), definitions, plan.schedule, &sinks_of);
+    let mut aggregates = Aggregates::new(engine, definitions, plan.schedule, &sinks_of);
     aggregates.set_targets(targets);
     aggregates
 }

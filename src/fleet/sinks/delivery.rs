@@ -1,6 +1,5 @@
-//! What becomes of a message, given the answer to it: it is through, it is
-//! dropped, or it is sent again, and when. Nothing is sent and no clock is looked
-//! at here.
+//! Decides by the answer to a message: it is delivered, it is dropped, or it is sent
+//! again after some time. Nothing is sent here, and no clock is read.
 
 use std::time::{Duration, SystemTime};
 
@@ -51,18 +50,18 @@ pub struct Response {
 pub enum NoResponse {
     /// It took too long.
     TimedOut,
-    /// No connection, or what came is no answer: how, in words.
+    /// There was no connection, or no valid answer; the reason in words.
     Broken(String),
 }
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is through.
+    /// It is delivered.
     Done,
     /// It is refused, and always will be.
     Drop,
-    /// It is sent again, as soon as the receiver says; else as [`Backoff`] says.
+    /// It is sent again: when the receiver says, or else when [`Backoff`] says.
     Again(Option<Duration>),
 }
 

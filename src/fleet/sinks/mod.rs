@@ -14,6 +14,7 @@ pub mod delivery;
 pub mod encode;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
+pub mod held;
 pub mod http;
 pub mod names;
 pub mod newest;

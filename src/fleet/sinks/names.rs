@@ -91,7 +91,7 @@ pub enum Giver {
     Pcp,
 }
 
-/// Labels that all series of a host have, if the series itself has nothing against it.
+/// Labels that all series of a host have, unless a series has such a label itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostLabels {
     /// Their names, and who gives them: the same for many hosts.

@@ -56,6 +56,14 @@ impl Newest {
         state.tell();
     }
 
+    /// Forgets all frames, as they are shown to nobody any more, and keeps no others
+    /// until there is a limit again.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        (state.hosts, state.bytes, state.limit) = (Hosts::default(), 0, 0);
+        state.tell();
+    }
+
     /// Takes note of what happened on a host.
     pub fn tell(&self, event: &Arc<Event>) {
         let state = &mut *self.lock();

@@ -115,7 +115,7 @@ const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
     (
         "labels_left_out_total",
         Kind::Counter,
-        "Labels left out of series, of which there were too many or with names too long.",
+        "Labels left out of series: there were too many, or their names were too long.",
         "",
         &[("", |n| &n.labels_left_out)],
     ),

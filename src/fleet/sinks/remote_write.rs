@@ -107,9 +107,14 @@ pub struct Running(Job);
 
 impl Running {
     /// Waits for its end, which comes once its ring is closed and empty, or the
-    /// deadline of the ring has passed.
-    pub fn join(self) {
-        self.0.join();
+    /// deadline of the ring has passed; true unless it has not come by a deadline.
+    pub fn join(self, deadline: Instant) -> bool {
+        self.0.join(deadline)
+    }
+
+    /// Grows every second unless its thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.0.beat()
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::held::Held;
 use super::numbers::Numbers;
 use crate::fleet::frame::Event;
 
@@ -26,9 +27,9 @@ pub struct Ring {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Each with its bytes.
-    events: VecDeque<(Arc<Event>, usize)>,
-    bytes: usize,
+    events: VecDeque<Arc<Event>>,
+    /// The bytes of all of them.
+    held: Held,
     is_closed: bool,
 }
 
@@ -44,7 +45,7 @@ pub enum Popped {
 }
 
 impl Ring {
-    /// A ring that holds events of so many bytes ([`Event::bytes`]).
+    /// A ring that holds events of so many bytes, with the instances that they have.
     pub fn new(limit: usize, numbers: Arc<Numbers>) -> Ring {
         numbers.ring_limit.set(limit as u64);
         let (deadline, _) = watch::channel(None);
@@ -55,24 +56,24 @@ impl Ring {
     /// there is no room; so does the event itself if it is larger than the ring,
     /// or if the ring is closed.
     pub fn push(&self, event: &Arc<Event>) {
-        let bytes = event.bytes();
         let mut waiting = self.lock();
         self.numbers.events.add(1);
         if waiting.is_closed {
             self.numbers.dropped_closed.add(1);
             return;
         }
-        if bytes > self.limit {
+        waiting.held.add(event);
+        if waiting.held.bytes() > self.limit && event.bytes_with_instances() > self.limit {
+            waiting.held.remove(event);
             self.numbers.dropped_overflow.add(1);
             return;
         }
-        while waiting.bytes + bytes > self.limit {
-            let Some((_, oldest)) = waiting.events.pop_front() else { break };
-            waiting.bytes -= oldest;
+        while waiting.held.bytes() > self.limit {
+            let Some(oldest) = waiting.events.pop_front() else { break };
+            waiting.held.remove(&oldest);
             self.numbers.dropped_overflow.add(1);
         }
-        waiting.bytes += bytes;
-        waiting.events.push_back((Arc::clone(event), bytes));
+        waiting.events.push_back(Arc::clone(event));
         self.tell(&waiting);
         drop(waiting);
         self.changed.notify_one();
@@ -112,8 +113,8 @@ impl Ring {
 
     fn take(&self) -> Option<Arc<Event>> {
         let mut waiting = self.lock();
-        let (event, bytes) = waiting.events.pop_front()?;
-        waiting.bytes -= bytes;
+        let event = waiting.events.pop_front()?;
+        waiting.held.remove(&event);
         self.tell(&waiting);
         Some(event)
     }
@@ -164,12 +165,12 @@ impl Ring {
         let mut waiting = self.lock();
         self.numbers.dropped_closed.add(waiting.events.len() as u64);
         waiting.events.clear();
-        waiting.bytes = 0;
+        waiting.held = Held::default();
         self.tell(&waiting);
     }
 
     fn tell(&self, waiting: &Waiting) {
-        self.numbers.ring_bytes.set(waiting.bytes as u64);
+        self.numbers.ring_bytes.set(waiting.held.bytes() as u64);
         self.numbers.ring_events.set(waiting.events.len() as u64);
     }
 
@@ -202,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_go_and_are_counted() {
         let events: Vec<_> = (0..5).map(samples::frame_of_slot).collect();
-        let one = events[0].bytes();
+        let one = events[0].bytes_with_instances();
         let (ring, numbers) = ring(3 * one + one / 2);
         events.iter().for_each(|event| ring.push(event));
         assert_eq!((numbers.events.get(), numbers.dropped_overflow.get()), (5, 2));
@@ -214,9 +215,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn instances_count_as_long_as_an_event_has_them() {
+        let all: Vec<_> =
+            (0..4).map(|_| samples::named(&["a", "a long name".repeat(9).as_str()])).collect();
+        let mut events: Vec<_> = all.iter().map(|one| samples::frame_of(0, one)).collect();
+        let (own, whole) = (events[0].bytes(), events[0].bytes_with_instances());
+        assert_eq!(whole - own, all[0].bytes());
+        // Where each frame has instances of its own, there is room for two.
+        let (ring, numbers) = ring(2 * whole + own);
+        events.iter().for_each(|event| ring.push(event));
+        assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (2, 2 * whole as u64));
+        while slot(ring.pop(SOON).await).is_some() {}
+        assert_eq!(numbers.ring_bytes.get(), 0);
+        // Where they share them, they count once.
+        events = (1..4).map(|slot| samples::frame_of(slot, &all[0])).collect();
+        events.iter().for_each(|event| ring.push(event));
+        let bytes = (whole + 2 * own) as u64;
+        assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (3, bytes));
+        assert_eq!(slot(ring.pop(SOON).await), Some(1));
+        assert_eq!(numbers.ring_bytes.get(), (whole + own) as u64);
+    }
+
+    #[tokio::test]
     async fn what_is_larger_than_the_ring_goes_alone() {
         let event = samples::frame_of_slot(0);
-        let (ring, numbers) = ring(event.bytes());
+        let (ring, numbers) = ring(event.bytes_with_instances());
         ring.push(&event);
         ring.push(&samples::large_frame());
         assert_eq!(numbers.dropped_overflow.get(), 1);

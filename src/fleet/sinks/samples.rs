@@ -97,6 +97,14 @@ pub fn large_frame() -> Arc<Event> {
     frame_of_size(0, 100)
 }
 
+/// One metric `n` of the host `web1` with these instances, in a slot.
+pub fn frame_of(slot: u64, instances: &Arc<Instances>) -> Arc<Event> {
+    let target = target("web1:44321", Labels::default());
+    let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
+    let column = column(instances, &vec![slot; instances.ids.len()]);
+    Arc::new(frame(&target, slot, &Arc::new(Schema { metrics }), vec![column]))
+}
+
 fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
     let target = target("web1:44321", Labels::default());
     let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();

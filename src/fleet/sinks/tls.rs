@@ -1,5 +1,5 @@
-//! What TLS needs: of a listener its certificate and key, of a client those whom
-//! it believes.
+//! What TLS needs: the certificate and key of a listener, and the authorities that a
+//! client trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,14 +1,15 @@
 //! Files that are wrong, and receivers, disks, addresses and hosts that fail: it is told
 //! which and what to do, nothing else is harmed, and memory stays bounded.
 
+use std::io::Write as _;
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_testkit::receiver::{Receiver, Reply};
 use serde_json::Value as Json;
 
-use super::{LINES, Site, check_values, is_frame, request, serve};
+use super::{LINES, Serving, Site, check_values, is_frame, request, serve};
 use crate::command::pmderive;
 
 #[test]
@@ -98,6 +99,36 @@ fn a_full_disk_harms_nothing_else() {
         }
     }
     serving.end();
+}
+
+#[test]
+fn a_reader_that_does_not_read_keeps_nothing_from_ending() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "path = 'lines'\n";
+    let site = Site::new(2, &config);
+    let lines = site.path("lines");
+    assert!(Command::new("mkfifo").arg(&lines).status().expect("mkfifo").success());
+    let mut reader =
+        std::fs::File::options().read(true).write(true).open(&lines).expect("a named pipe");
+    // As much as there is room for.
+    reader.write_all(&[b'\n'; 64 << 10]).expect("room");
+    let mut command = pmderive(&["serve", "--drain", "100msec", "--config"]);
+    command.arg(site.path("serve.toml")).stderr(Stdio::piped());
+    let mut serving = Serving::of(command.spawn().expect("it starts"));
+    let address = serving.address();
+    let waiting = "pmderive_sink_ring_events{sink=\"json-lines\"} ";
+    loop {
+        let (_, own) = request(address, "GET /metrics HTTP/1.1");
+        let count = own.split_once(waiting).and_then(|(_, rest)| rest.split('\n').next());
+        // More than come at once: what came before cannot be written.
+        if count.and_then(|count| count.parse::<u32>().ok()).is_some_and(|count| count > 2) {
+            break;
+        }
+    }
+    serving.signal("-TERM");
+    let line = serving.log_with("does not end in time");
+    assert!(line.contains("json-lines"), "{line}");
+    assert_eq!(serving.child.wait().expect("it ends").code(), Some(0));
+    drop(reader);
 }
 
 #[test]

@@ -206,11 +206,12 @@ fn the_token_is_asked_for() {
     let request = "POST /-/reload HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     assert_eq!(ask(listener.address(), request).0, 200);
     std::fs::write(&file, "another\n").expect("a file");
-    listener.renew().expect("a token");
+    let changing = listener.changing();
+    changing.renew(changing.read().expect("a token"));
     let headers = "authorization: Bearer another\r\n";
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     std::fs::write(&file, "").expect("a file");
-    assert!(listener.renew().is_err());
+    assert!(changing.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
     assert_eq!(numbers.requests(Outcome::Refused), 8);

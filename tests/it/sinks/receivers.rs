@@ -21,10 +21,10 @@ use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
 use super::listener::{Own, listen};
-use super::{Host, RATES, eventually, get, now};
+use super::{Host, RATES, eventually, far, get, now};
 
 /// The answer to a query at a time, or now: labels and value of each series, sorted.
-fn query(receiver: &Receiver, query: &str, at: Option<Nanos>) -> Vec<(String, f64)> {
+pub fn query(receiver: &Receiver, query: &str, at: Option<Nanos>) -> Vec<(String, f64)> {
     let mut path = "/api/v1/query?query=".to_owned();
     for byte in query.bytes() {
         path += &format!("%{byte:02x}");
@@ -156,7 +156,7 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     }
     ring.push(&Arc::new(ended));
     ring.close((Instant::now() + Duration::from_secs(60)).into());
-    running.join();
+    running.join(far());
     assert_eq!(numbers.samples.get(), 6 + 6 + 2);
 
     let check = |at: Nanos, expected: &[(String, f64)]| {
@@ -234,7 +234,7 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
         ring.push(&Arc::new(event));
     }
     ring.close((Instant::now() + Duration::from_secs(60)).into());
-    running.join();
+    running.join(far());
     let total = hosts * metrics * instances;
     println!("{total} samples, {} bytes: {:?}", numbers.bytes.get(), begun.elapsed());
     assert_eq!((numbers.samples.get(), numbers.dropped_overflow.get()), (total as u64, 0));

@@ -20,7 +20,7 @@ use pmderive::internal::fleet::world::Machine;
 use tokio::time::Instant;
 
 use super::listener::listen;
-use super::{Host, RATES, eventually, now};
+use super::{Host, RATES, eventually, far, now};
 
 /// What a receiver does with a request.
 #[derive(Clone, Copy)]
@@ -129,7 +129,7 @@ impl Sink {
 
     fn end(self) -> Arc<Numbers> {
         self.ring.close(Instant::now() + Duration::from_secs(60));
-        self.running.join();
+        self.running.join(far());
         self.numbers
     }
 }
@@ -206,7 +206,7 @@ fn the_end_comes_at_the_deadline() {
     sink.ring.push(&frame(now()));
     sink.ring.push(&frame(now()));
     sink.ring.close(Instant::now() + Duration::from_millis(50));
-    sink.running.join();
+    sink.running.join(far());
     let numbers = sink.numbers;
     assert_eq!((numbers.dropped_unsent.get(), numbers.dropped_closed.get()), (SAMPLES, 2));
     assert_eq!(numbers.ring_bytes.get(), 0);
@@ -230,7 +230,7 @@ fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     options.longest_wait = Duration::ZERO;
     let numbers = Arc::new(Numbers::default());
     let one = frame(now());
-    let ring = Arc::new(Ring::new(10 * one.bytes(), Arc::clone(&numbers)));
+    let ring = Arc::new(Ring::new(10 * one.bytes_with_instances(), Arc::clone(&numbers)));
     let running =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     ring.push(&one);
@@ -239,7 +239,7 @@ fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     assert_eq!((numbers.events.get(), numbers.ring_events.get()), (1001, 10));
     assert_eq!(numbers.dropped_overflow.get(), 990);
     ring.close(Instant::now());
-    running.join();
+    running.join(far());
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn both_sides_of_tls() {
         let numbers = &sink.numbers;
         eventually("an answer", || (numbers.requests(outcome) > 0).then_some(()));
         sink.ring.close(Instant::now());
-        sink.running.join();
+        sink.running.join(far());
     }
     assert_eq!(answered.requests(Outcome::Refused), 1);
     listener.stop((Instant::now() + Duration::from_secs(60)).into_std());

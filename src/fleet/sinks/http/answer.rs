@@ -12,7 +12,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, header};
 use pmderive_runtime::escape;
 
-use super::Pages;
+use super::{Changing, Pages};
 use crate::fleet::sinks::names;
 use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::numbers::Numbers;
@@ -78,7 +78,7 @@ pub(super) struct Answers {
     pub(super) newest: Arc<Newest>,
     pub(super) numbers: Arc<Numbers>,
     pub(super) pages: Arc<dyn Pages>,
-    pub(super) sink: Option<u32>,
+    pub(super) changing: Changing,
     pub(super) labels: names::Limits,
 }
 
@@ -140,7 +140,7 @@ impl Answers {
         let format = query::format(accept(&request.headers));
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
-        if let Some(sink) = self.sink {
+        if let Some(sink) = self.changing.shown() {
             let times = query.get("times") == Some("true");
             let choice = scrape::Choice { sink, times, limits: self.labels };
             let left_out = scrape::write(&mut writer, &hosts, &choice);

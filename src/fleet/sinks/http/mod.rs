@@ -17,7 +17,8 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ pub struct Listen {
     pub tls: Option<Identity>,
     /// The file of the token that requests have to bring (`Authorization: Bearer`).
     pub token_file: Option<PathBuf>,
-    /// Position of the sink, whose metrics are shown; none are without.
+    /// Position of the sink whose metrics are shown at first; none are without.
     pub sink: Option<u32>,
     /// Bounds of labels.
     pub labels: names::Limits,
@@ -171,8 +172,8 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// What the files say that a listener has. They can be read again while it runs.
-struct Files {
+/// Certificate, key and token of a listener, as they were read.
+pub struct Files {
     tls: Option<Arc<rustls::ServerConfig>>,
     token: Option<Secret>,
 }
@@ -191,12 +192,54 @@ impl Files {
     }
 }
 
+/// What can change of a listener while it runs.
+#[derive(Clone, Debug)]
+pub struct Changing {
+    listen: Listen,
+    files: Arc<RwLock<Files>>,
+    sink: Arc<AtomicU64>,
+    beat: Arc<AtomicU64>,
+}
+
+/// No sink in [`Changing::sink`]: its positions have 32 bits.
+const NO_SINK: u64 = u64::MAX;
+
+impl Changing {
+    /// Reads certificate, key and token again. They hold once [`Changing::renew`] is
+    /// given them.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub fn read(&self) -> Result<Files, ListenError> {
+        Files::read(&self.listen)
+    }
+
+    /// Connections and requests that come from now on get these files.
+    pub fn renew(&self, files: Files) {
+        *self.files.write().unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Shows what the sink at a position gets from now on.
+    pub fn show(&self, sink: Option<u32>) {
+        self.sink.store(sink.map_or(NO_SINK, u64::from), Ordering::Relaxed);
+    }
+
+    /// Position of the sink whose metrics are shown.
+    fn shown(&self) -> Option<u32> {
+        u32::try_from(self.sink.load(Ordering::Relaxed)).ok()
+    }
+
+    /// Grows every second unless the listener's thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.beat.load(Ordering::Relaxed)
+    }
+}
+
 /// A listener that runs.
 #[derive(Debug)]
 pub struct Listener {
-    listen: Listen,
     address: SocketAddr,
-    files: Arc<RwLock<Files>>,
+    changing: Changing,
     /// When everything has to be over, once it is to end.
     end: watch::Sender<Option<Instant>>,
     thread: Option<JoinHandle<()>>,
@@ -214,7 +257,13 @@ impl Listener {
         pages: Arc<dyn Pages>,
     ) -> Result<Listener, ListenError> {
         listen.check()?;
-        let files = Arc::new(RwLock::new(Files::read(&listen)?));
+        let changing = Changing {
+            files: Arc::new(RwLock::new(Files::read(&listen)?)),
+            sink: Arc::default(),
+            beat: Arc::default(),
+            listen: listen.clone(),
+        };
+        changing.show(listen.sink);
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => ListenError::Taken { address: listen.address },
             _ => ListenError::Address { address: listen.address, source },
@@ -228,10 +277,10 @@ impl Listener {
                 newest,
                 numbers,
                 pages,
-                sink: listen.sink,
+                changing: changing.clone(),
                 labels: listen.labels,
             }),
-            files: Arc::clone(&files),
+            changing: changing.clone(),
             limits: listen.limits,
             ending,
         };
@@ -240,7 +289,7 @@ impl Listener {
             .spawn(move || serving.run(socket))
             .map_err(ListenError::Thread)?;
         tracing::info!("listening on {address}");
-        Ok(Listener { listen, address, files, end, thread: Some(thread) })
+        Ok(Listener { address, changing, end, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -248,15 +297,9 @@ impl Listener {
         self.address
     }
 
-    /// Reads certificate, key and token again, for connections and requests that
-    /// come after.
-    ///
-    /// # Errors
-    /// One of them cannot be used; then the old ones stay.
-    pub fn renew(&self) -> Result<(), ListenError> {
-        let files = Files::read(&self.listen)?;
-        *self.files.write().unwrap_or_else(std::sync::PoisonError::into_inner) = files;
-        Ok(())
+    /// What can change of it.
+    pub fn changing(&self) -> &Changing {
+        &self.changing
     }
 
     /// Ends it: requests that are under way have until the deadline.

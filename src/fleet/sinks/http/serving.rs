@@ -3,7 +3,8 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_body_util::Full;
@@ -19,11 +20,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers};
-use super::{Files, Limits};
+use super::{Changing, Limits};
 use crate::fleet::sinks::numbers::Outcome;
 
 /// Threads that make answers.
 const MAKERS: usize = 2;
+/// How often it says that it is not stuck.
+const BEAT: Duration = Duration::from_secs(1);
 /// Rest after a connection could not be accepted, since files are short, say.
 const REST: Duration = Duration::from_millis(100);
 
@@ -40,7 +43,7 @@ const EVERYWHERE: &[(&str, &str)] = &[
 /// What a listener's thread has.
 pub(super) struct Serving {
     pub(super) answers: Arc<Answers>,
-    pub(super) files: Arc<RwLock<Files>>,
+    pub(super) changing: Changing,
     pub(super) limits: Limits,
     pub(super) ending: watch::Receiver<Option<Instant>>,
 }
@@ -75,6 +78,7 @@ impl Serving {
             ending.wait_for(Option::is_some).await.map_or(None, |end| *end)
         };
         let mut connections = tokio::task::JoinSet::new();
+        let mut next_beat = tokio::time::Instant::now();
         let deadline = loop {
             let next = async {
                 let permit = Arc::clone(&free).acquire_owned().await;
@@ -96,6 +100,10 @@ impl Serving {
                     }
                 },
                 Some(_) = connections.join_next() => {}
+                () = tokio::time::sleep_until(next_beat) => {
+                    self.changing.beat.fetch_add(1, Ordering::Relaxed);
+                    next_beat = tokio::time::Instant::now() + BEAT;
+                }
             }
         };
         drop(socket);
@@ -106,7 +114,7 @@ impl Serving {
 
     async fn connection(&self, stream: TcpStream, peer: SocketAddr) {
         let _ = stream.set_nodelay(true);
-        let tls = self.files.read().unwrap_or_else(PoisonError::into_inner).tls.clone();
+        let tls = self.changing.files.read().unwrap_or_else(PoisonError::into_inner).tls.clone();
         let Some(tls) = tls else { return self.requests(stream, peer).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits.head_time, handshake).await {
@@ -140,7 +148,7 @@ impl Serving {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
-        let files = Arc::clone(&self.files);
+        let files = Arc::clone(&self.changing.files);
         let answer = tokio::task::spawn_blocking(move || {
             let token = files.read().unwrap_or_else(PoisonError::into_inner).token.clone();
             answers.answer(&parts, peer, token.as_ref())

@@ -1,0 +1,112 @@
+//! What goes on when definitions over the fleet change: which operands, aggregates and
+//! groupings the definitions of before had as well, and where.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::definitions::Definitions;
+
+/// For each part of the definitions of now its position in those of before; none for
+/// a part that is new.
+#[derive(Debug)]
+pub struct Carried {
+    /// Of [`Definitions::operands`].
+    pub operands: Box<[Option<usize>]>,
+    /// Of [`Definitions::aggregates`].
+    pub aggregates: Box<[Option<usize>]>,
+    /// Of [`Definitions::groupings`].
+    pub groupings: Box<[Option<usize>]>,
+}
+
+impl Carried {
+    /// What `after` has of `before`.
+    pub fn between(before: &Definitions, after: &Definitions) -> Carried {
+        fn operands(all: &Definitions) -> impl Iterator<Item = (&str, bool)> {
+            all.operands().iter().map(|one| (&*one.name, one.computed.is_some()))
+        }
+        fn aggregates(all: &Definitions) -> impl Iterator<Item = &str> {
+            all.aggregates().iter().map(|one| &*one.text)
+        }
+        Carried {
+            operands: positions(operands(before), operands(after)),
+            aggregates: positions(aggregates(before), aggregates(after)),
+            groupings: positions(before.groupings().iter(), after.groupings().iter()),
+        }
+    }
+}
+
+/// For each of the keys `after` its position in `before`.
+fn positions<K: Eq + Hash>(
+    before: impl Iterator<Item = K>,
+    after: impl Iterator<Item = K>,
+) -> Box<[Option<usize>]> {
+    let known: FxHashMap<K, usize> = before.zip(0..).collect();
+    after.map(|key| known.get(&key).copied()).collect()
+}
+
+/// What belongs to parts, in the order of now. What is new begins with nothing.
+pub fn carry<T: Default>(before: impl IntoIterator<Item = T>, from: &[Option<usize>]) -> Vec<T> {
+    let mut before: Vec<Option<T>> = before.into_iter().map(Some).collect();
+    let take = |at: &Option<usize>| before.get_mut((*at)?)?.take();
+    from.iter().map(take).map(Option::unwrap_or_default).collect()
+}
+
+/// Numbers of things by their position. A thing has the same number for as long as it
+/// is there, and no number is given again.
+#[derive(Debug)]
+pub struct Numbered<K> {
+    things: Vec<(K, u32)>,
+    next: u32,
+}
+
+impl<K> Default for Numbered<K> {
+    fn default() -> Numbered<K> {
+        Numbered { things: Vec::new(), next: 0 }
+    }
+}
+
+impl<K: Eq + Hash> Numbered<K> {
+    /// These are there from now on, and no others.
+    pub fn follow(&mut self, things: impl Iterator<Item = K>) {
+        let known: FxHashMap<K, u32> = self.things.drain(..).collect();
+        for thing in things {
+            let number = known.get(&thing).copied().unwrap_or_else(|| {
+                // Four thousand million changes later there are no more numbers.
+                self.next = self.next.saturating_add(1);
+                self.next - 1
+            });
+            self.things.push((thing, number));
+        }
+    }
+
+    /// The number of the thing at a position.
+    pub fn number(&self, at: usize) -> Option<u32> {
+        self.things.get(at).map(|(_, number)| *number)
+    }
+
+    /// The position of a number.
+    pub fn position(&self, number: u32) -> Option<usize> {
+        self.things.iter().position(|(_, known)| *known == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_keeps_its_number_and_what_is_known_of_it() {
+        let mut numbers = Numbered::default();
+        let mut of = |things: &[&'static str]| -> Vec<Option<u32>> {
+            numbers.follow(things.iter().copied());
+            (0..things.len()).map(|at| numbers.number(at)).collect()
+        };
+        assert_eq!(of(&["a", "b", "c"]), [Some(0), Some(1), Some(2)]);
+        assert_eq!(of(&["x", "c", "a"]), [Some(3), Some(2), Some(0)]);
+        assert_eq!(of(&["b", "c"]), [Some(4), Some(2)]);
+        let from = positions(["a", "b", "c"].iter(), ["x", "c", "a"].iter());
+        assert_eq!(*from, [None, Some(2), Some(0)]);
+        assert_eq!(carry([1, 2, 3], &from), [0, 3, 1]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Definitions over a fleet that change while it is watched: what both have goes on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive::fleet::aggregates::{Aggregates, Schedule, Taken};
+use pmderive::fleet::frame::{Event, Frame, Stale, StaleReason};
+use pmderive::fleet::slot::Slot;
+use pmderive::fleet::target::Target;
+use pmderive::runtime::model::{InstId, Semantics, ValueType};
+
+use super::fleet::{
+    INTERVAL, aggregates, column, definitions, exported, frame, frame_of, instances, schema, shown,
+    target,
+};
+
+const BEFORE: &str = "f.old = max(x)\nf.rate = rate(sum(n) by (rack))\nf.sum = sum(x) by (rack)\n";
+/// What stays is elsewhere, and before it there is something new.
+const AFTER: &str = "f.first = min(x) by (dc)\nf.more = sum(y)\nf.sum = sum(x) by (rack)\n\
+                     f.rate = rate(sum(n) by (rack))\n";
+
+fn hosts() -> [Arc<Target>; 3] {
+    // Groups are numbered as they come: b, then a.
+    let [one, two] = [("web1:44321", "rack=b,dc=x"), ("web2:44321", "rack=a,dc=x")]
+        .map(|(name, labels)| target(name, labels));
+    [one, two, target("web3:44321", "rack=b,dc=y")]
+}
+
+/// All hosts answer in a slot: `x` and `y` are 1, 2 and 3, and `n` grows by a thousand
+/// times that with every slot.
+fn answer(fleet: &mut Aggregates, slot: u64) {
+    let schema = schema([
+        exported("n", ValueType::U64, Semantics::Counter, "count"),
+        exported("x", ValueType::F64, Semantics::Instant, ""),
+        exported("y", ValueType::F64, Semantics::Instant, ""),
+    ]);
+    for (at, host) in (1..).zip(hosts()) {
+        let one = instances(&["one"]);
+        let value = column(&one, &[f64::from(at as u32).to_bits()]);
+        let count = column(&one, &[slot * 1000 * at]);
+        let frame = frame(&host, "", slot, &schema, vec![count, value.clone(), value]);
+        assert_eq!(fleet.frame(&frame), Taken::Counted);
+    }
+}
+
+/// Identifiers of groups by name, of one metric.
+fn ids(frame: &Frame, metric: &str) -> BTreeMap<String, InstId> {
+    let at = frame.schema.metrics.iter().position(|one| &*one.name == metric).expect(metric);
+    let instances = &frame.columns[at].instances;
+    let names = instances.names.iter().map(|name| name.to_string());
+    names.zip(instances.ids.iter().copied()).collect()
+}
+
+fn stale(events: &[Event]) -> Vec<&Stale> {
+    let stale = |event| match event {
+        &Event::Stale(ref stale) => Some(stale),
+        Event::Frame(_) => None,
+    };
+    events.iter().filter_map(stale).collect()
+}
+
+/// Names of the metrics that have ended, with the sinks that are told.
+fn ended(stale: &Stale) -> Vec<(&str, u64)> {
+    let metrics = stale.series.iter().map(|(at, _)| &stale.schema.metrics[*at]);
+    metrics.map(|metric| (&*metric.name, metric.sinks)).collect()
+}
+
+fn schedule(grace: u64) -> Schedule {
+    Schedule { interval: INTERVAL, grace: Duration::from_secs(grace) }
+}
+
+#[test]
+fn what_did_not_change_goes_on() {
+    let exported = ["n", "x", "y"];
+    let mut fleet = aggregates(&definitions(BEFORE, &exported));
+    fleet.set_targets(&hosts());
+    for slot in [7, 8] {
+        answer(&mut fleet, slot);
+        fleet.finish(Slot(slot));
+    }
+    // The slot is in its grace when the definitions change.
+    answer(&mut fleet, 9);
+    let before = fleet.finish(Slot(9));
+    answer(&mut fleet, 10);
+    let sinks = |_: &str| 3;
+    fleet.follow(definitions(AFTER, &exported), schedule(5), &sinks, &hosts());
+    let after = fleet.finish(Slot(10));
+    let (one, two) = (frame_of(&before), frame_of(&after));
+    for metric in ["f.sum", "f.rate"] {
+        assert_eq!(ids(one, metric), ids(two, metric), "{metric}");
+        assert_eq!(shown(&before)[metric], shown(&after)[metric], "{metric}");
+        assert_eq!(ids(two, metric).len(), 2);
+    }
+    let rate = &shown(&after)["f.rate"];
+    assert_eq!(rate["{rack=\"b\"}"], 400_f64.to_bits(), "{rate:?}");
+    // The numbers of hosts beside them are the same instances, too.
+    let (known, now) = (ids(one, "fleet.hosts.present"), ids(two, "fleet.hosts.present"));
+    for (name, id) in known.iter().filter(|(name, _)| !name.contains("max(x)")) {
+        assert_eq!(now.get(name), Some(id), "{name}");
+    }
+    // Values of an operand that was there are those of the slot; others are not known.
+    assert_eq!(shown(&after)["f.first"]["{dc=\"y\"}"], 3_f64.to_bits());
+    assert!(!shown(&after).contains_key("f.more"));
+    let told = stale(&after);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0].reason, StaleReason::DefinitionChanged);
+    assert_eq!(ended(told[0]), [("f.old", 1)]);
+    // Hosts are not counted any more beside what is gone.
+    assert_eq!(told[1].reason, StaleReason::Vanished);
+    assert!(ended(told[1]).iter().all(|(name, _)| name.starts_with("fleet.hosts.")));
+
+    answer(&mut fleet, 11);
+    let next = fleet.finish(Slot(11));
+    assert_eq!(stale(&next).len(), 0);
+    assert_eq!(shown(&next)["f.more"][""], 6_f64.to_bits());
+    assert_eq!(shown(&next)["f.rate"], *rate);
+}
+
+#[test]
+fn a_sink_that_goes_ends_no_series_of_others() {
+    let definitions = definitions(BEFORE, &["n", "x"]);
+    let mut fleet = aggregates(&definitions);
+    let follow = |fleet: &mut Aggregates, sinks: u64| {
+        fleet.follow(Arc::clone(&definitions), schedule(8), &|_| sinks, &hosts());
+    };
+    follow(&mut fleet, 3);
+    for slot in [7, 8] {
+        answer(&mut fleet, slot);
+        fleet.finish(Slot(slot));
+    }
+    follow(&mut fleet, 2 | 4);
+    answer(&mut fleet, 9);
+    let events = fleet.finish(Slot(9));
+    let told = stale(&events);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(ended(told[0]).iter().all(|(_, sinks)| *sinks == 1), "{told:?}");
+    assert!(ended(told[0]).contains(&("f.sum", 1)));
+    let rate = &shown(&events)["f.rate"];
+    assert_eq!(rate["{rack=\"a\"}"], 200_f64.to_bits());
+}
+
+#[test]
+fn another_interval_begins_other_slots() {
+    let definitions = definitions(BEFORE, &["n", "x"]);
+    let mut fleet = aggregates(&definitions);
+    fleet.set_targets(&hosts());
+    for slot in [70, 71] {
+        answer(&mut fleet, slot);
+        fleet.finish(Slot(slot));
+    }
+    let half = Schedule { interval: INTERVAL / 2, grace: Duration::from_secs(4) };
+    fleet.follow(definitions, half, &|_| 1, &hosts());
+    // Slot 71 of ten seconds ended when slot 143 of five seconds did.
+    answer(&mut fleet, 144);
+    let events = fleet.finish(Slot(144));
+    assert_eq!(stale(&events).len(), 0);
+    assert_eq!(shown(&events)["f.sum"]["{rack=\"b\"}"], 4_f64.to_bits());
+    let rate = (144 - 71) as f64 * 4000.0 / 5.0;
+    assert_eq!(shown(&events)["f.rate"]["{rack=\"b\"}"], rate.to_bits());
+}

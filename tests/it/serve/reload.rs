@@ -1,0 +1,121 @@
+//! Configurations that change while `serve` runs: sinks, targets beyond the limit of
+//! files, and the token of the listener.
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use super::{LINES, Serving, Site, request, serve};
+
+fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    request(address, &format!("GET {path} HTTP/1.1"))
+}
+
+fn reload(address: SocketAddr) -> (u16, String) {
+    request(address, "POST /-/reload HTTP/1.1")
+}
+
+/// The configuration with sinks that write to the folder, in this order.
+fn with_sinks(kinds: &[&str]) -> String {
+    let (fleet, _) = LINES.split_once("[[sink]]").expect("a sink");
+    let sink = |kind: &&str| match *kind {
+        "json-lines" => "[[sink]]\nkind = 'json-lines'\npath = 'lines'\n".to_owned(),
+        kind => format!("[[sink]]\nkind = '{kind}'\n"),
+    };
+    let sinks: String = kinds.iter().map(sink).collect();
+    let across = "[fleet]\ndefinitions = ['fleet.conf']\n";
+    format!("listen = '127.0.0.1:0'\n{fleet}{across}{sinks}")
+}
+
+#[test]
+fn what_is_shown_follows_its_sink() {
+    let site = Site::new(2, &with_sinks(&["json-lines"]));
+    site.write("fleet.conf", "all.sum = sum(s.each)\n");
+    let mut serving = site.start();
+    let address = serving.address();
+    let target = site.fleet.address(1);
+    let path = format!("/metrics?target={target}");
+    let shows = |expected: &str| {
+        while !get(address, &path).1.contains(expected) {
+            std::thread::yield_now();
+        }
+        while !get(address, "/metrics").1.contains("\nall_sum ") {
+            std::thread::yield_now();
+        }
+    };
+    assert_eq!(get(address, &path).0, 404);
+    // It is added, moved, and goes.
+    for kinds in [&["json-lines", "prometheus"], &["prometheus", "json-lines"]] {
+        site.write("serve.toml", &with_sinks(kinds));
+        assert_eq!(reload(address), (200, "2 hosts\n".to_owned()));
+        shows("\ns_gauge{");
+    }
+    site.write("serve.toml", &with_sinks(&["json-lines"]));
+    assert_eq!(reload(address), (200, "2 hosts\n".to_owned()));
+    assert!(!get(address, &path).1.contains("s_gauge"));
+    assert!(!get(address, "/metrics").1.contains("\nall_sum "));
+    serving.end();
+}
+
+/// As many targets that nobody listens at.
+fn targets(count: usize) -> String {
+    let one = |at: usize| format!("\"127.1.{}.{}:1\"", at / 200, at % 200 + 1);
+    let all: Vec<String> = (0..count).map(one).collect();
+    format!("[{{\"targets\": [{}]}}]", all.join(","))
+}
+
+#[test]
+fn a_reload_raises_the_limit_of_files_or_is_refused() {
+    let site = Site::new(1, &("listen = '127.0.0.1:0'\n".to_owned() + LINES));
+    site.write("hosts.json", &targets(2));
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 300; ulimit -Hn 1000; exec \"$@\"", "sh"]);
+    command.args([env!("CARGO_BIN_EXE_pmderive"), "serve", "--config"]);
+    command.arg(site.path("serve.toml")).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let limits = format!("/proc/{}/limits", child.id());
+    let mut serving = Serving::of(child);
+    let address = serving.address();
+    let limit = || {
+        let text = std::fs::read_to_string(&limits).expect("a process");
+        let line = text.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
+        line.split_whitespace().nth(3).map(str::to_owned)
+    };
+    assert_eq!(limit().as_deref(), Some("300"));
+    site.write("hosts.json", &targets(500));
+    assert_eq!(reload(address), (200, "500 hosts\n".to_owned()));
+    assert_eq!(limit().as_deref(), Some("1000"));
+    site.write("hosts.json", &targets(2000));
+    let (status, report) = reload(address);
+    assert_eq!(status, 422, "{report}");
+    let expected = "error: 2000 hosts need 2256 open files, and the limit is 1000: raise it";
+    assert!(report.starts_with(expected), "{report}");
+    assert!(get(address, "/metrics").1.contains("pmderive_config_is_good 0\n"));
+    serving.end();
+}
+
+#[test]
+fn a_token_is_read_again_and_its_absence_is_visible() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "[web]\ntoken-file = 'token'\n";
+    let site = Site::new(1, &config);
+    site.write("token", "first\n");
+    let mut serving = Serving::of(serve(&site.path("serve.toml")));
+    let address = serving.address();
+    let own = |token: &str| {
+        request(address, &format!("GET /metrics HTTP/1.1\r\nAuthorization: Bearer {token}"))
+    };
+    let (status, text) = own("first");
+    assert!(status == 200 && text.contains("pmderive_config_is_good 1\n"), "{text}");
+    std::fs::remove_file(site.path("token")).expect("a file");
+    serving.signal("-HUP");
+    let report = serving.log_with("token");
+    assert!(report.contains("No such file"), "{report}");
+    let (status, text) = own("first");
+    assert!(status == 200 && text.contains("pmderive_config_is_good 0\n"), "{text}");
+    assert!(!text.contains("pmderive_reloads_total 0\n"), "{text}");
+    assert_eq!(get(address, "/healthz").0, 503);
+    site.write("token", "second\n");
+    assert_eq!(reload(address).0, 200);
+    assert_eq!((own("first").0, own("second").0), (401, 200));
+    assert_eq!(get(address, "/healthz").0, 200);
+    serving.end();
+}
