@@ -29,7 +29,7 @@ pub(super) fn move_comment(diagnostic: &mut Diagnostic, line: &str, origin: &Ori
     let after = slice(fix.span.end, place.end);
     let definition = format!("{before}{after}");
     let moved = format!("# {words}{end}{}", definition.trim_end());
-    diagnostic.fix = Some(Fix { span: place, text: moved.into(), is_certain: true });
+    diagnostic.fix = Some(Fix { span: place, text: moved, is_certain: true });
     diagnostic.help = Some("a comment has a line of its own; it may stand above".into());
 }
 

@@ -127,12 +127,12 @@ fn colours_are_there_where_they_are_wanted() {
 /// Pages of help have the colours that were chosen, with a pager and without.
 #[test]
 fn help_has_the_colours_that_are_wanted() {
+    let escapes = regex::Regex::new("\x1b\\[[0-9;]*m").expect("a pattern");
     for topic in ["eval", "units"] {
         let page = run(&["help", topic, "--color", "always"]);
         assert!(page.out.contains("\x1b["), "{topic}: {}", page.out);
         assert!(!page.out.contains("\\x1b"), "{topic}: {}", page.out);
         let plain = run(&["help", topic]).out;
-        let escapes = regex::Regex::new("\x1b\\[[0-9;]*m").expect("a pattern");
         let shown = escapes.replace_all(&page.out, "");
         // A rule below a heading stands in for bold.
         let without_rules = |text: &str| -> Vec<String> {

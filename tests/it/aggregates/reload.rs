@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive::fleet::aggregates::{Aggregates, Schedule, Taken};
-use pmderive::fleet::frame::{Event, Frame, Stale, StaleReason};
-use pmderive::fleet::slot::Slot;
-use pmderive::fleet::target::Target;
+use pmderive::internal::fleet::aggregates::{Aggregates, Schedule, Taken};
+use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
+use pmderive::internal::fleet::slot::Slot;
+use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{InstId, Semantics, ValueType};
 
 use super::fleet::{
@@ -53,11 +53,13 @@ fn ids(frame: &Frame, metric: &str) -> BTreeMap<String, InstId> {
 }
 
 fn stale(events: &[Event]) -> Vec<&Stale> {
-    let stale = |event| match event {
-        &Event::Stale(ref stale) => Some(stale),
-        Event::Frame(_) => None,
-    };
-    events.iter().filter_map(stale).collect()
+    let mut stale = Vec::new();
+    for event in events {
+        if let Event::Stale(one) = event {
+            stale.push(one);
+        }
+    }
+    stale
 }
 
 /// Names of the metrics that have ended, with the sinks that are told.

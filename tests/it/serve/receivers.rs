@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use pmderive::fleet::slot::Nanos;
+use pmderive::internal::fleet::slot::Nanos;
 use pmderive_testkit::fleet::definitions;
 use pmderive_testkit::real_receivers::Receiver;
 use serde_json::Value as Json;
