@@ -162,6 +162,10 @@ impl Thread {
         if read.is_none() {
             let Reader { language, encoding, folders, asker, outcomes } = &self.reader;
             let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
+            // Before what is wrong with the text.
+            if let Some((uri, mistakes)) = news(&settings, &mut self.settings) {
+                let _ = outcomes.send(Outcome::Settings(uri, mistakes));
+            }
             let others = (&mut self.tree, &**folders);
             let analysis = Analysis::new(uri, &self.open, settings, others, *encoding)?;
             let analysis = Arc::new(analysis);
@@ -169,20 +173,9 @@ impl Thread {
             // Whoever is gone needs no answer.
             let _ = outcomes.send(Outcome::Read(Arc::clone(&analysis)));
             let _ = asker.send(Question::Check(Arc::clone(&analysis)));
-            self.tell_settings(&analysis.settings);
             return Some(analysis);
         }
         read.clone()
-    }
-
-    /// Tells what is wrong with a file of settings, unless that is known.
-    fn tell_settings(&mut self, settings: &Settings) {
-        let Some(uri) = settings.uri() else { return };
-        let told = self.settings.entry(uri.as_str().to_owned()).or_default();
-        if *told != settings.mistakes {
-            told.clone_from(&settings.mistakes);
-            let _ = self.reader.outcomes.send(Outcome::Settings(uri, told.clone()));
-        }
     }
 
     fn answer(&mut self, id: RequestId, uri: &Uri, wish: Wish) {
@@ -249,6 +242,18 @@ fn formatted(analysis: &Analysis) -> Vec<TextEdit> {
     let start = text[..text.floor_char_boundary(same)].rfind('\n').map_or(0, |at| at + 1);
     let range = analysis.lines.range(text, start..text.len());
     vec![TextEdit { range, new_text: new[start..].to_owned() }]
+}
+
+/// What is wrong with a file of settings, unless that was told.
+fn news(
+    settings: &Settings,
+    told: &mut HashMap<String, Vec<lsp_types::Diagnostic>>,
+) -> Option<(Uri, Vec<lsp_types::Diagnostic>)> {
+    let uri = settings.uri()?;
+    let told = told.entry(uri.as_str().to_owned()).or_default();
+    let is_new = *told != settings.mistakes;
+    told.clone_from(&settings.mistakes);
+    is_new.then(|| (uri, told.clone()))
 }
 
 /// True for a file of settings, which has no definitions.
