@@ -12,7 +12,7 @@ pub(super) fn move_comment(diagnostic: &mut Diagnostic, line: &str, origin: &Ori
     if diagnostic.code != Code::IllegalCharacter || !fix.text.is_empty() || !fix.is_certain {
         return;
     }
-    let place = origin.span(0, offset(line.trim_end().len()));
+    let place = origin.span(0, offset(line.trim_end_matches('\r').len()));
     let slice = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or_default();
     let comment = slice(diagnostic.span.start, diagnostic.span.end);
     let Some(words) = words(comment) else { return };
@@ -30,7 +30,7 @@ pub(super) fn move_comment(diagnostic: &mut Diagnostic, line: &str, origin: &Ori
     let definition = format!("{before}{after}");
     let moved = format!("# {words}{end}{}", definition.trim_end());
     diagnostic.fix = Some(Fix { span: place, text: moved, is_certain: true });
-    diagnostic.help = Some("a comment has a line of its own; it may stand above".into());
+    diagnostic.help = Some("a comment has a line of its own above, which begins with `#`".into());
 }
 
 /// What a comment says, without its marks; `None` for a text that is no comment.

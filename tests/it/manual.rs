@@ -334,6 +334,10 @@ fn files_of_pages_are_understood() {
         let mistakes = if text.contains("[dependencies]") {
             kinds.insert("Cargo.toml");
             mistakes_of_dependency(&text)
+        } else if text.contains("[language-server.pmderive]") {
+            kinds.insert("languages.toml");
+            assert!(text.contains("command = \"pmderive\"\nargs = [\"lsp\", \"-L\"]"), "{text}");
+            String::new()
         } else if text.contains("[[group]]") {
             kinds.insert("serve.toml");
             run(&["serve", "--check", "--config", &write("serve.toml", &text)]).err
@@ -345,7 +349,9 @@ fn files_of_pages_are_understood() {
         };
         assert_eq!(mistakes, "", "{text}");
     }
-    assert_eq!(kinds, BTreeSet::from(["Cargo.toml", "pmderive.toml", "serve.toml"]));
+    let all = ["Cargo.toml", "languages.toml", "pmderive.toml", "serve.toml"];
+    assert_eq!(kinds, BTreeSet::from(all));
+    assert!(texts_of("vim").concat().contains("'cmd': ['pmderive', 'lsp', '-L']"));
     let lua = texts_of("lua").concat();
     let command = lua.split_once("cmd = { ").and_then(|(_, rest)| rest.split_once(" }"));
     let words = command.expect("a command").0.split(", ").map(|word| word.trim_matches('"').into());
@@ -399,7 +405,7 @@ fn no_hidden_option_is_taught() {
 /// that it describes, where a test has it.
 #[test]
 fn no_example_is_passed_over() {
-    let known = ["console", "console varies", "sh", "conf", "rust", "toml", "json", "lua"];
+    let known = ["console", "console varies", "sh", "conf", "rust", "toml", "json", "lua", "vim"];
     for path in pages() {
         let page = std::fs::read_to_string(&path).expect("a page");
         for block in blocks(&page) {
