@@ -1,4 +1,4 @@
-//! How a host is, for those who look at the fleet from outside.
+//! The condition of a host: what pages and metrics about the fleet say of it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,8 @@ use super::numbers::Reason;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 
-/// How a host is. Its task writes it, once in a slot; anybody may read it.
+/// The condition of a host. The host's task writes it once in a slot, and anybody may
+/// read it.
 #[derive(Debug)]
 pub struct Condition {
     target: Arc<Target>,
@@ -21,7 +22,7 @@ pub struct Latest {
     pub state: State,
     /// The latest slot that came to an end.
     pub slot: Option<Slot>,
-    /// When that was.
+    /// When that slot came to an end.
     pub at: Nanos,
     /// How late it began.
     pub lateness: Duration,

@@ -1,5 +1,5 @@
-//! Numbers that one thread changes and others read: counts, gauges, times in
-//! buckets. They only count; nobody waits for anybody here.
+//! Numbers that one thread changes and others read: counts, gauges, and times in
+//! buckets. No thread waits for another.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,12 +14,12 @@ impl Number {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Makes it another one.
+    /// Sets it.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Makes it at least so much, for what is counted elsewhere.
+    /// Raises it to a count that is kept elsewhere.
     pub fn raise_to(&self, count: u64) {
         self.0.fetch_max(count, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
-//! Results of both stages as a sample of one source, so that reports show them as they
-//! show those of a single host: instances of a host's metric are `{instance="web1:44321",
-//! instname="sda"}`, and those of aggregates are groups.
+//! Results of both stages as a sample of one source. So reports show a fleet as they show
+//! a single host. An instance of a host's metric is called `{instance="web1:44321",
+//! instname="sda"}`, an instance of an aggregate is a group.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Metric, Registry, Shown};
 use crate::text::SourceMap;
 
-/// Identifiers of what is shown; nobody outside sees the numbers but for the serials.
+/// The domain number of all identifiers here. Nobody outside sees it.
 const DOMAIN: u32 = 1;
 
-/// What is to be shown, in its order.
+/// One metric to show. Rows have an order.
 #[derive(Clone, Debug)]
 pub enum Row {
     /// A metric of each host, by its name in frames.
@@ -46,10 +46,10 @@ pub struct Sheet {
     workspace: Workspace,
 }
 
-/// One metric as it is shown: rows of which hosts differ in metadata have several.
+/// One metric as it is shown. A row has several if its hosts differ in metadata.
 struct Shape {
     name: Arc<str>,
-    /// Nothing for what no host has, which is shown with that status.
+    /// The metadata, or the status to show if no host has the metric.
     desc: Result<Desc, PmStatus>,
     values: MetricValues,
     names: Vec<(InstId, Box<str>)>,

@@ -1,5 +1,5 @@
-//! Slots: the pieces that an interval cuts time into, and when in each a host is
-//! due. No clock is looked at here.
+//! Slots: an interval cuts time into them, and each host is due once in each. No clock
+//! is read here.
 //!
 //! Slot `k` of an interval `I` is `[kI, (k+1)I)` of the engine's clock, counted
 //! from 1970. A host is due at the same moment of every slot, by a hash of its

@@ -1,5 +1,5 @@
-//! Connections whose addresses are looked up once in a while, not for each host
-//! and attempt: after a cut, thousands of hosts come back at once.
+//! Connections to hosts by name. An address is looked up once in a while and not for
+//! every attempt, because thousands of hosts come back at once after a cut.
 //!
 //! ```text
 //! connect ─► known? ── yes ─────────────────────────► address ─► connection
@@ -7,9 +7,9 @@
 //!              └─► flight: one for a name, a few at once ┘
 //! ```
 //!
-//! A lookup takes a thread of the system until it ends, be it half a minute, and
-//! whoever gives up waiting does not end it. So there are few at once; names that
-//! wait for their turn take no more than their bytes.
+//! A lookup keeps a thread of the system until it ends, which may take half a minute.
+//! Giving up does not end it. So few names are looked up at once, and a name that waits
+//! for its turn costs only its bytes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ struct Names {
 }
 
 enum Name {
-    /// It was found then.
+    /// It has these addresses, which were found at this time.
     Found(Instant, Vec<SocketAddr>),
     /// It is being looked up; the channel closes at the end.
     Flying(watch::Receiver<Option<Outcome>>),
@@ -60,7 +60,7 @@ thread_local! {
 pub struct NamedSocket<T = AsyncSocket>(T);
 
 impl<T: Transport + 'static> NamedSocket<T> {
-    /// Looks a name up unless it is known. Whether it has an address shows when
+    /// Looks a name up unless it is known. A name without an address fails when
     /// somebody connects.
     pub async fn resolve(host: &str) {
         if host.parse::<IpAddr>().is_err() {
@@ -91,7 +91,7 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
                 Err(error) => failure = error,
             }
         }
-        // It may have moved.
+        // The host may have moved.
         NAMES.with_borrow_mut(|names| names.known.remove(host));
         Err(failure)
     }
@@ -121,7 +121,7 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
     }
 }
 
-/// The addresses of a name. Whoever is not interested any more ends no lookup.
+/// The addresses of a name. The lookup goes on if nobody waits for it any longer.
 async fn find<T: Transport + 'static>(host: &str) -> io::Result<Vec<SocketAddr>> {
     let mut flight = match known_or_flying::<T>(host) {
         Ok(addresses) => return Ok(addresses),
@@ -138,7 +138,7 @@ async fn find<T: Transport + 'static>(host: &str) -> io::Result<Vec<SocketAddr>>
     }
 }
 
-/// The addresses, or who will say them.
+/// The addresses, or the lookup that will find them.
 fn known_or_flying<T: Transport + 'static>(
     host: &str,
 ) -> Result<Vec<SocketAddr>, watch::Receiver<Option<Outcome>>> {

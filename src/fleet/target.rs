@@ -1,13 +1,13 @@
 //! A target: one host of the fleet, as the files of targets and the configuration
-//! say. Whether it answers is not known here.
+//! describe it. This module does not know whether the host answers.
 
 use pmderive_runtime::context::HostSpec;
 
 use super::labels::Labels;
 use super::slot::hash_of;
 
-/// Virtual shards of a fleet. Sums across hosts are made shard by shard, so that
-/// any number of processes gives the same bits.
+/// Virtual shards of a fleet. Sums across hosts run shard by shard, so any number of
+/// processes gives the same bits.
 pub const SHARDS: usize = 256;
 
 /// One host to watch.

@@ -1,6 +1,5 @@
-//! Files of targets: JSON in the form of Prometheus' `file_sd_configs`, as
-//! [`Target`]s. What is wrong is reported where it stands; nothing is looked up or
-//! connected.
+//! Reads files of targets: JSON in the form of Prometheus' `file_sd_configs`. Each
+//! mistake is reported with its place. Nothing is looked up or connected here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -42,11 +41,11 @@ struct Entry<'t> {
 #[serde(transparent)]
 struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 
-/// Targets of all files so far, each name once.
+/// Targets of all files so far, each host once.
 #[derive(Debug, Default)]
 pub struct Targets {
     all: Vec<Arc<Target>>,
-    /// Where each name stands.
+    /// Where each host stands, by what it is.
     places: HashMap<Box<str>, Span>,
 }
 
@@ -88,7 +87,7 @@ impl Targets {
                 }
                 let Some((name, spec)) = file.target(target) else { continue };
                 let place = file.span(target);
-                if let Some(first) = self.places.insert(name.clone(), place) {
+                if let Some(first) = self.places.insert(spec.identity(), place) {
                     let message = format!("`{name}` is listed twice");
                     let help = "a host is in one group, and in one entry; give this one a port or take it away";
                     let mut mistake = Diagnostic::error(Code::BadServeFile, place, message);
@@ -283,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn what_differs_is_not_the_same_host() {
+        for others in
+            [r#""web1", "web1:44322""#, r#""web1", "web1@proxy""#, r#""web1", "web1?container=a""#]
+        {
+            let (targets, told) = read(&format!(r#"[{{"targets": [{others}]}}]"#));
+            assert_eq!((targets.len(), told), (2, Vec::new()), "{others}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_told_where_they_stand() {
         let long = "x".repeat(1 << 20);
         for (text, expected) in [
@@ -301,6 +310,19 @@ mod tests {
                 r#"[{"targets": ["web1", "web1:44321"]}]"#,
                 "web1:44321: `web1:44321` is listed twice",
             ),
+            (
+                r#"[{"targets": ["web1", "pcp://WEB1"]}]"#,
+                "pcp://WEB1: `pcp://WEB1` is listed twice",
+            ),
+            (
+                r#"[{"targets": ["pcps://web1:44321", "web1."]}]"#,
+                "web1.: `web1.:44321` is listed twice",
+            ),
+            (
+                r#"[{"targets": ["[::1]", "[0:0::1]:44321"]}]"#,
+                "[0:0::1]:44321: `[0:0::1]:44321` is listed twice",
+            ),
+            (r#"[{"targets": ["local:", "unix:"]}]"#, "unix:: `unix:` is listed twice"),
             (r#"[{"targets": [""]}]"#, "\": this is no host: empty host specification"),
             (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port"),
             (

@@ -1,13 +1,13 @@
 //! What the engine of a fleet needs of the machine: a clock, connections, files,
-//! chance, and what runs beside everything else. A simulation brings its own, in
-//! which all of that is decided by a seed.
+//! chance, and work beside everything else. A simulation brings a world of its own, in
+//! which a seed decides all of that.
 
 use std::future::Future;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use pmderive_runtime::escape;
@@ -16,6 +16,7 @@ use pmderive_runtime::transport::{AsyncSocket, Transport};
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
+use super::clock::Clock;
 use super::sinks::client::{Client, HttpClient};
 use super::slot::Nanos;
 use super::socket::{LOOKUPS, NamedSocket};
@@ -29,14 +30,14 @@ pub trait World: 'static {
     /// How receivers of remote write are sent to.
     type Client: Client;
 
-    /// The engine's clock, which slots are counted by.
+    /// The engine's clock, which slots are counted by. It never goes back ([`Clock`]).
     fn now() -> Nanos;
 
     /// A number from 0 to 1, by chance.
     fn chance() -> f64;
 
-    /// Looks the name of a host up, unless it is known, so that the next attempt to
-    /// connect finds its address. That it has none is found out then.
+    /// Looks the name of a host up, unless it is known. The next attempt to connect finds
+    /// the address, or fails if there is none.
     fn resolve(host: &str) -> impl Future<Output = ()>;
 
     /// The engine, whose compiling is done beside everything else.
@@ -102,7 +103,12 @@ impl World for Machine {
     fn now() -> Nanos {
         let now = Timestamp::now();
         let seconds = u64::try_from(now.sec).unwrap_or(0);
-        Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(now.nsec))
+        let machine = Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(now.nsec));
+        static BEGAN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+        static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
+        // All threads have one clock.
+        let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        clock.read(machine, BEGAN.elapsed())
     }
 
     fn chance() -> f64 {

@@ -6,6 +6,7 @@
 //! ```text
 //!           fake pmcds ──► engine ──► lines of JSON ──► hosts, across: the models
 //! seed ──►  names, plans              remote write ───► samples: as the lines say
+//!                                     /metrics ───────► scrapes: as the lines say
 //!           receiver, disk
 //! ```
 //!
@@ -19,16 +20,19 @@ mod history;
 mod hosts;
 mod lines;
 mod samples;
+mod scrapes;
 mod world;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
 use pmderive::internal::fleet::server::InForce;
+use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;
 use pmderive_testkit::sim::{self, Disk, Receiver, Script};
@@ -37,6 +41,7 @@ use tokio::time::{Instant, sleep};
 
 use definitions::Definitions;
 use history::{History, Told};
+use scrapes::Scrape;
 use world::{Parts, Simulated};
 
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -60,10 +65,13 @@ struct Case {
     ill: f64,
     full: f64,
     reloads: f64,
+    /// The share of hosts that never answer, and threads that hosts live in.
+    vanished: f64,
+    threads: usize,
     /// Bytes that may wait for each sink.
     buffer: usize,
-    /// When the engine's clock is set forward, and by how much.
-    set_forward: Option<(Duration, Duration)>,
+    /// When the machine's clock is set forward, or back, and by how many seconds.
+    clock_is_set: Option<(Duration, i64)>,
 }
 
 impl Case {
@@ -71,8 +79,19 @@ impl Case {
     fn calm(seed: u64, hosts: u32, seconds: u64) -> Case {
         let length = Duration::from_secs(seconds);
         let script = Script::calm(length);
-        let (buffer, set_forward) = (256 << 20, None);
-        Case { seed, hosts, length, script, ill: 0.0, full: 0.0, reloads: 0.0, buffer, set_forward }
+        Case {
+            seed,
+            hosts,
+            length,
+            script,
+            ill: 0.0,
+            full: 0.0,
+            reloads: 0.0,
+            vanished: 0.0,
+            threads: 2,
+            buffer: 256 << 20,
+            clock_is_set: None,
+        }
     }
 
     /// Everything goes wrong so many times an hour, with each host by itself.
@@ -103,6 +122,7 @@ struct Run {
     hosts: sim::Fleet,
     history: History,
     receiver: Receiver,
+    scrapes: Vec<Scrape>,
     numbers: Numbers,
     refusals: u64,
 }
@@ -129,12 +149,12 @@ fn labels(host: u32) -> BTreeMap<&'static str, String> {
     [("rack", format!("r{}", host / 8)), ("dc", format!("dc{}", host % 2))].into()
 }
 
-fn config(buffer: usize) -> String {
+fn config(Case { threads, buffer, .. }: &Case) -> String {
     format!(
         "
         interval = {}
         deadline = {}
-        threads = 2
+        threads = {threads}
         [[group]]
         name = 'sim'
         targets = ['hosts.json']
@@ -151,6 +171,9 @@ fn config(buffer: usize) -> String {
         url = 'http://receiver/api/v1/write'
         max-age = 7200
         buffer = {buffer}
+        export = ['fleet.derived.m*[035]', 'racks.*', 'fleet.hosts.*']
+        [[sink]]
+        kind = 'prometheus'
         export = ['fleet.derived.m*[035]', 'racks.*', 'fleet.hosts.*']
         ",
         INTERVAL.as_secs(),
@@ -171,7 +194,7 @@ fn write_files(folder: &Path, case: &Case, fake: &fleet::Plan, told: &Told) {
         ("hosts.json", serde_json::Value::from(targets).to_string()),
         ("sim.conf", text.concat()),
         ("racks.conf", across::DEFINITIONS.to_owned()),
-        ("serve.toml", config(case.buffer)),
+        ("serve.toml", config(case)),
     ] {
         std::fs::write(folder.join(name), text).expect("written");
     }
@@ -203,7 +226,7 @@ async fn simulate(case: &Case) -> Run {
         domains: 2,
         per_domain: 5,
         instances: 1..=3,
-        shares: fleet::Shares { churning: 0.1, ..fleet::Shares::NONE },
+        shares: fleet::Shares { churning: 0.1, vanished: case.vanished, ..fleet::Shares::NONE },
         churn_seconds: 25,
         ..fleet::Plan::default()
     };
@@ -221,12 +244,20 @@ async fn simulate(case: &Case) -> Run {
     write_files(folder.path(), case, sim.plan(), &first);
     let plan = load_plan(folder.path()).unwrap_or_else(|report| panic!("{report}"));
     let mut in_force = InForce::<Simulated>::start(plan).expect("it starts");
-    if let Some((at, by)) = case.set_forward {
+    if let Some((at, by)) = case.clock_is_set {
         tokio::task::spawn_local(async move {
             sleep(at).await;
-            Simulated::set_forward(by);
+            Simulated::set_clock(by);
         });
     }
+    let scrapes = Rc::<RefCell<Vec<Scrape>>>::default();
+    let sink = in_force.shown().expect("there is a listener's sink");
+    let scraping = tokio::task::spawn_local(scrape_now_and_then(
+        case.clone(),
+        Arc::clone(in_force.newest()),
+        sink,
+        Rc::clone(&scrapes),
+    ));
     let mut told = vec![first];
     let count = (case.reloads * case.length.as_secs_f64() / 3600.0).ceil() as u32;
     for at in 1..=count {
@@ -253,6 +284,7 @@ async fn simulate(case: &Case) -> Run {
     }
     sleep(case.length.saturating_sub(Simulated::elapsed())).await;
     let end = Simulated::elapsed();
+    scraping.abort();
     let (numbers, of_sinks) = (in_force.numbers().clone(), in_force.of_sinks());
     in_force.stop(Instant::now() + DRAIN);
     sleep(DRAIN).await;
@@ -270,6 +302,7 @@ async fn simulate(case: &Case) -> Run {
         history,
         receiver,
         refusals,
+        scrapes: scrapes.take(),
         numbers: Numbers {
             started: numbers.started.get(),
             answered: numbers.answered.get(),
@@ -279,6 +312,24 @@ async fn simulate(case: &Case) -> Run {
             refused: of_sinks[1].1.dropped_refused.get(),
         },
         hosts: sim,
+    }
+}
+
+/// Looks at some hosts, and at the fleet itself, at moments by the seed.
+async fn scrape_now_and_then(
+    case: Case,
+    newest: Arc<Newest>,
+    sink: u32,
+    scrapes: Rc<RefCell<Vec<Scrape>>>,
+) {
+    for time in 0u64.. {
+        let draw = |what: u64| mix(&[case.seed, time, what, 19]);
+        sleep(Duration::from_millis(draw(0) % 20_000)).await;
+        let hosts =
+            (1..6).map(|at| format!("{}:44321", name((draw(at) % u64::from(case.hosts)) as u32)));
+        for target in hosts.chain(["fleet".to_owned()]) {
+            scrapes.borrow_mut().push(Scrape::of(&newest, sink, target, Simulated::elapsed()));
+        }
     }
 }
 
@@ -304,6 +355,8 @@ struct Checked {
     slots: u64,
     of_fleet: u64,
     samples: samples::Found,
+    /// Series that were scraped.
+    scraped: u64,
 }
 
 /// Checks all that a run has emitted.
@@ -320,6 +373,7 @@ fn check(run: &Run) -> Checked {
     };
     let mut across = across::Checker::new(&run.history);
     let mut expected = samples::Expected::default();
+    let mut shown = scrapes::Expected::default();
     for text in run.lines.lines() {
         let line: lines::Line<'_> =
             serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -331,6 +385,7 @@ fn check(run: &Run) -> Checked {
             None => across.line(&line),
         }
         expected.note(&line);
+        shown.note(&line);
     }
     hosts.finish(|host| format!("{}:44321", name(host)));
     let numbers = &run.numbers;
@@ -349,6 +404,7 @@ fn check(run: &Run) -> Checked {
         slots: across.slots,
         of_fleet: across.values,
         samples,
+        scraped: shown.compare(&run.scrapes),
     }
 }
 
@@ -360,7 +416,28 @@ fn a_calm_fleet_answers_every_slot() {
     assert!(checked.frames >= 20 * 29 && checked.slots >= 28, "{checked:?}");
     assert!(checked.values > 20 * 29 * u64::from(METRICS), "{checked:?}");
     assert_eq!((checked.samples.refused, checked.samples.missing), (0, 0));
-    assert_eq!(run.numbers.dropped, [0, 0]);
+    assert_eq!(run.numbers.dropped, [0, 0, 0]);
+    assert!(checked.scraped > 100, "{checked:?}");
+}
+
+/// Hundreds of hosts from which nothing comes, from the first slot on and in one thread:
+/// the others do not wait for them.
+#[test]
+fn hosts_that_do_not_answer_delay_no_other() {
+    let run = run(&Case { vanished: 0.5, threads: 1, ..Case::calm(11, 600, 60) });
+    check(&run);
+    let (mut slowest, mut frames) = (Duration::ZERO, 0);
+    for text in run.lines.lines() {
+        let line: lines::Line<'_> = serde_json::from_str(text).expect("JSON");
+        if line.number().is_some() && line.metrics.is_some() {
+            slowest = slowest.max(line.at() - history::due(line.target, line.slot));
+            frames += 1;
+        }
+    }
+    assert!(frames > 1200, "{frames}");
+    // Their definitions are compiled within 1.5 seconds, and each reply takes 20 ms.
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    assert!(run.numbers.failed > 300, "{:?}", run.numbers);
 }
 
 /// Seeds, with a number of hosts, that once found a mistake: a mark that a series
@@ -392,11 +469,12 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
             let run = run(&case);
             assert!(run.numbers.failed > 0, "nothing happened");
             let checked = check(&run);
-            assert_eq!(run.numbers.dropped, [0, 0]);
+            assert_eq!(run.numbers.dropped, [0, 0, 0]);
             let samples = &checked.samples;
             // What was refused may have been taken before, with another answer.
             assert!(samples.missing == 0 && samples.refused <= run.numbers.refused, "{checked:?}");
-            let numbers = [checked.values, checked.marks, checked.slots, checked.of_fleet];
+            let [values, marks] = [checked.values, checked.marks];
+            let numbers = [values, marks, checked.slots, checked.of_fleet, checked.scraped];
             assert!(numbers.iter().all(|number| *number > 20), "{checked:?}");
             if is_asked.is_some() {
                 println!("seed {seed}: {checked:?}, the disk was full {} times", run.refusals);
@@ -414,16 +492,15 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
 fn a_seed_gives_the_same_run_again() {
     let all = || {
         let run = run(&Case::rough(7, 10, 300, 1.0));
-        (run.lines, run.receiver.stored, run.hosts.log().to_string(), run.numbers)
+        (run.lines, run.receiver.stored, run.hosts.log().to_string(), run.numbers, run.scrapes)
     };
     assert!(all() == all());
 }
 
 #[test]
 fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
-    let seconds = Duration::from_secs;
-    let set_forward = Some((seconds(55), seconds(35)));
-    let run = run(&Case { set_forward, ..Case::calm(1, 5, 120) });
+    let clock_is_set = Some((Duration::from_secs(55), 35));
+    let run = run(&Case { clock_is_set, ..Case::calm(1, 5, 120) });
     assert_eq!(run.numbers.failed, 0);
     assert!((3 * 5..=4 * 5).contains(&run.numbers.missed), "{:?}", run.numbers);
     let definitions = Definitions::new(run.hosts.plan(), METRICS);
@@ -461,6 +538,35 @@ fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
             ["values", "differences", "mark", "values", "differences"],
             "host {host}"
         );
+    }
+}
+
+/// Nobody does a slot again, and nothing stands still until the time has come again.
+#[test]
+fn no_slot_comes_twice_when_the_clock_is_set_back() {
+    for back in [1, 12, 35, 7200] {
+        let clock_is_set = Some((Duration::from_secs(55), -back));
+        let run = run(&Case { clock_is_set, ..Case::calm(1, 5, 300) });
+        assert_eq!((run.numbers.failed, run.numbers.missed), (0, 0), "{back}");
+        let mut slots: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for text in run.lines.lines() {
+            let line: lines::Line<'_> = serde_json::from_str(text).expect("JSON");
+            match (&line.metrics, line.reason.as_deref()) {
+                (Some(_), _) => slots.entry(line.target.to_owned()).or_default().push(line.slot),
+                // Of a host whose instances come and go.
+                (None, reason) => assert_eq!(reason, Some("without values"), "{back}: {text}"),
+            }
+        }
+        assert_eq!(slots.len(), 6, "{back}: hosts and the fleet");
+        // From 55 seconds on the clock takes twice as long, until all is made up for.
+        let lost = back.min(245 / 2) as u64;
+        let expected = (300 - lost) / INTERVAL.as_secs();
+        for (target, slots) in slots {
+            let is_each_there = slots.windows(2).all(|two| two[1] == two[0] + 1);
+            assert!(is_each_there, "{back}, {target}: {slots:?}");
+            let count = slots.len() as u64;
+            assert!((expected - 3..=expected + 1).contains(&count), "{back}, {target}: {count}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! lines, its listener, signals and files that change. Every value is one that the
 //! fake hosts have at that moment.
 
+mod live;
 mod receivers;
 mod reload;
 mod trouble;
@@ -117,6 +118,14 @@ impl Serving {
         let line = self.log_with("listening on ");
         let (_, address) = line.trim().rsplit_once(' ').expect("an address");
         address.parse().expect("an address")
+    }
+
+    /// The most memory that it has had.
+    fn peak_kilobytes(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        peak.trim_end_matches("kB").trim().parse().expect("a number")
     }
 
     fn signal(&self, name: &str) {

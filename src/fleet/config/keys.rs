@@ -82,7 +82,7 @@ pub const LIMITS: Section = Section {
             "connects",
             "number",
             "`64`",
-            "Connections that are being made at once, in each thread.",
+            "Attempts to connect at once, in each thread. One that hangs counts for a moment.",
         ),
         key(
             "kinds",

@@ -1,5 +1,5 @@
-//! When a host does what: it waits for its moment, does its slot, and writes down
-//! what became of it. What a slot is for is in [`super`].
+//! The life of a host, slot after slot: it waits for its moment, does the slot, and
+//! writes down what became of it. [`super`] does what a slot is for.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::fleet::world::World;
 
 /// Why a host wakes.
 enum Woken {
-    /// A slot has come, this much ago.
+    /// It is time for a slot. Its moment was so long ago.
     Due(Slot, Duration),
-    /// Slots from this one up to the other are over, and nobody begins them.
+    /// Nobody begins the slots from the first up to the second: they are over.
     Over(Slot, Slot),
     /// There are other orders.
     Orders,
@@ -26,8 +26,8 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
     let Some(mut orders) = desk.orders.borrow().clone() else { return };
     let mut host = Host::<W>::new(&orders);
     let mut latest: Option<Slot> = None;
-    // The slot that the host waits for. Its moment may pass while the host and
-    // thousands of others take new orders.
+    // The host waits for this slot. Its moment may pass while thousands of hosts take
+    // new orders.
     let mut awaited: Option<Slot> = None;
     loop {
         let due = Due::new(orders.group.interval, orders.target.hash);
@@ -71,11 +71,8 @@ async fn wake<W: World>(
     loop {
         let now = W::now();
         let next = due.next(now);
-        // A clock that was set back far must not stop the host for as long.
-        let slot = match latest {
-            Some(latest) if latest >= next && latest.0 - next.0 <= 1 => Slot(latest.0 + 1),
-            _ => next,
-        };
+        // No slot is done twice.
+        let slot = latest.map_or(next, |latest| next.max(Slot(latest.0 + 1)));
         let slot = awaited.take().map_or(slot, |awaited| awaited.min(slot));
         *awaited = Some(slot);
         tokio::select! {
@@ -93,13 +90,13 @@ async fn wake<W: World>(
                 false => Woken::Due(slot, lateness),
             };
         }
-        // The clock was set back meanwhile.
+        // The clock goes slowly, for the machine's clock was set back.
     }
 }
 
 impl<W: World> Host<W> {
-    /// Slots from the first up to the next were never begun: they are counted, and the
-    /// series of the host end, as there are no values.
+    /// Counts the slots from the first up to the next, which were never begun. The series
+    /// of the host end, for there are no values.
     fn miss(&mut self, first: Slot, next: Slot, orders: &Orders, shared: &Shared) {
         let missed = next.0.saturating_sub(first.0);
         if missed == 0 {
@@ -107,7 +104,7 @@ impl<W: World> Host<W> {
         }
         shared.numbers.missed.add(missed);
         self.missed(first, W::now(), orders, shared);
-        // Who computes across hosts forgets slots that are long over.
+        // What computes across hosts has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
             shared.outlets.borrow().missed(&orders.target, Slot(slot));
         }

@@ -18,6 +18,7 @@ mod life;
 mod names;
 mod polled;
 mod series;
+mod turns;
 mod view;
 
 use std::cell::{Cell, RefCell};
@@ -29,7 +30,7 @@ use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
 use pmderive_runtime::model::{LabelLevel, PmStatus};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use super::condition::Condition;
 use super::config::Limits;
@@ -48,6 +49,7 @@ use failure::Failure;
 pub use life::live;
 pub use polled::Polled;
 use series::Series;
+use turns::Turns;
 use view::{View, Views};
 
 /// What the hosts of a thread share.
@@ -60,8 +62,7 @@ pub struct Shared {
     pub limits: Cell<Limits>,
     /// Where frames go.
     pub outlets: RefCell<Outlets>,
-    /// Connections that may be made at once.
-    connects: Semaphore,
+    turns: Turns,
     views: RefCell<Views>,
     /// For lines about single hosts.
     log: Limiter,
@@ -82,7 +83,7 @@ impl Shared {
             numbers,
             limits: Cell::new(limits),
             outlets: RefCell::new(outlets),
-            connects: Semaphore::new(limits.connects.min(Semaphore::MAX_PERMITS)),
+            turns: Turns::new(limits.connects),
             views: RefCell::default(),
             log: Limiter::default(),
             batches: RefCell::default(),
@@ -149,6 +150,8 @@ struct Host<W: World> {
     series: Series,
     /// The latest slot failed, or was missed: what comes next is behind a gap.
     is_behind_gap: bool,
+    /// The latest slot failed.
+    has_failed: bool,
 }
 
 /// Definitions bound to a host.
@@ -169,22 +172,28 @@ struct Answer {
     series: usize,
 }
 
+/// A context for the host of these orders, without a connection.
+fn unconnected<W: World>(orders: &Orders) -> AsyncHostContext<W::Transport> {
+    let (spec, options) = (orders.target.spec.clone(), Arc::clone(&orders.group.options));
+    AsyncHostContext::unconnected(spec, options).with_chance(orders.target.hash)
+}
+
 impl<W: World> Host<W> {
     fn new(orders: &Orders) -> Host<W> {
-        let (spec, options) = (orders.target.spec.clone(), Arc::clone(&orders.group.options));
         Host {
-            context: AsyncHostContext::unconnected(spec, options),
+            context: unconnected::<W>(orders),
             bound: None,
             series: Series::default(),
             is_behind_gap: false,
+            has_failed: false,
         }
     }
 
     /// Goes over to other orders. What did not change goes on.
     fn follow(&mut self, old: &Orders, new: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
         if new.target.spec != old.target.spec || new.group.options != old.group.options {
-            let (spec, options) = (new.target.spec.clone(), Arc::clone(&new.group.options));
-            self.context = AsyncHostContext::unconnected(spec, options);
+            self.context = unconnected::<W>(new);
+            self.has_failed = false;
             // Whoever answers there has other metadata, and other previous samples.
             self.bound = None;
         }
@@ -209,7 +218,7 @@ impl<W: World> Host<W> {
         orders: &Orders,
         shared: &Shared,
     ) {
-        self.is_behind_gap = true;
+        (self.is_behind_gap, self.has_failed) = (true, true);
         let reason = StaleReason::Failed(Arc::clone(&failure.words));
         self.series.end(&orders.target, slot, at, reason, &shared.outlets.borrow());
     }
@@ -240,6 +249,7 @@ impl<W: World> Host<W> {
         let events = fetched?;
         let at = W::now();
         let answer = self.evaluate(slot, at, events, &batch, orders, shared).await;
+        self.has_failed &= answer.is_err();
         shared.batches.borrow_mut().push(batch);
         answer
     }
@@ -259,9 +269,8 @@ impl<W: World> Host<W> {
                 // Whoever waits for a name keeps no other host from connecting.
                 W::resolve(name).await;
             }
-            // A closed semaphore would be a mistake of ours, and harms nobody.
-            let _permit = shared.connects.acquire().await;
-            Box::pin(self.context.reconnect()).await?;
+            let connected = Box::pin(self.context.connect());
+            shared.turns.take(self.has_failed, connected).await?;
             shared.numbers.connects.add(1);
             shared.numbers.reconnects.add(u64::from(self.bound.is_some()));
         }

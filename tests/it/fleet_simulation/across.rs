@@ -16,15 +16,20 @@ racks.most = max(fleet.derived.m17) by (rack)
 racks.count = count(fleet.derived.m17) by (dc)
 racks.mean = avg(fleet.derived.m17)
 racks.top = topk(3, fleet.derived.m17)
+racks.least = min(fleet.derived.m17) by (dc)
+racks.middle = quantile(0.37, fleet.derived.m17) by (rack)
+racks.rate = rate(sum(fleet.derived.m10) by (rack))
 ";
 
 /// The aggregates as they are named, what they read, and by which labels.
-const AGGREGATES: [(&str, &str, &[&str]); 5] = [
+const AGGREGATES: [(&str, &str, &[&str]); 7] = [
     ("sum(fleet.derived.m10) by (rack)", "fleet.derived.m10", &["rack"]),
     ("max(fleet.derived.m17) by (rack)", "fleet.derived.m17", &["rack"]),
     ("count(fleet.derived.m17) by (dc)", "fleet.derived.m17", &["dc"]),
     ("avg(fleet.derived.m17)", "fleet.derived.m17", &[]),
     ("topk(3, fleet.derived.m17)", "fleet.derived.m17", &[]),
+    ("min(fleet.derived.m17) by (dc)", "fleet.derived.m17", &["dc"]),
+    ("quantile(0.37, fleet.derived.m17) by (rack)", "fleet.derived.m17", &["rack"]),
 ];
 
 /// Values by metric and name of instance.
@@ -40,17 +45,22 @@ pub struct Checker<'c> {
     frames: BTreeMap<u64, BTreeMap<u32, OfHost>>,
     live: BTreeSet<(String, String)>,
     latest: Option<u64>,
+    /// By group, the sums of the slot before, and of what.
+    sums: BTreeMap<String, (f64, Members)>,
     pub slots: u64,
     pub values: u64,
 }
+
+/// Names of hosts and instances.
+type Members = BTreeSet<(String, String)>;
 
 /// A value, with the names of its host and its instance.
 type Valued = (String, String, f64);
 
 impl<'c> Checker<'c> {
     pub fn new(history: &'c History) -> Checker<'c> {
-        let (frames, live) = Default::default();
-        Checker { history, frames, live, latest: None, slots: 0, values: 0 }
+        let (frames, live, sums) = Default::default();
+        Checker { history, frames, live, latest: None, sums, slots: 0, values: 0 }
     }
 
     /// Takes note of a frame of a host.
@@ -101,8 +111,9 @@ impl<'c> Checker<'c> {
     }
 
     /// All that is computed of a slot at a time.
-    fn expected(&self, slot: u64, at: Duration) -> Shown {
+    fn expected(&mut self, slot: u64, at: Duration) -> Shown {
         let mut shown = Shown::new();
+        let before = std::mem::take(&mut self.sums);
         let told = self.history.told_at(at);
         let none = BTreeMap::new();
         let frames = self.frames.get(&slot).unwrap_or(&none);
@@ -158,7 +169,25 @@ impl<'c> Checker<'c> {
                     .fold(0.0, |sum, shard: f64| sum + shard);
                 let most = all.iter().map(|(.., value)| *value).fold(f64::NEG_INFINITY, f64::max);
                 match aggregate.split('(').next() {
-                    Some("sum") => show("racks.sum", group, sum),
+                    Some("sum") => {
+                        let members: Members =
+                            all.into_iter().map(|(host, name, _)| (host, name)).collect();
+                        if let Some((former, _)) =
+                            before.get(&group).filter(|(_, former)| *former == members)
+                        {
+                            show("racks.rate", group.clone(), (sum - former) / 10.0);
+                        }
+                        self.sums.insert(group.clone(), (sum, members));
+                        show("racks.sum", group, sum);
+                    }
+                    Some("min") => {
+                        let values = all.iter().map(|(.., value)| *value);
+                        show("racks.least", group, values.fold(f64::INFINITY, f64::min));
+                    }
+                    Some("quantile") => {
+                        let values = all.iter().map(|(.., value)| *value).collect();
+                        show("racks.middle", group, quantile(0.37, values));
+                    }
                     Some("max") => show("racks.most", group, most),
                     Some("count") => show("racks.count", group, all.len() as f64),
                     Some("avg") => show("racks.mean", group, sum / all.len() as f64),
@@ -174,6 +203,13 @@ impl<'c> Checker<'c> {
         }
         shown
     }
+}
+
+fn quantile(q: f64, mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = q * (values.len() - 1) as f64;
+    let (low, high) = (values[place.floor() as usize], values[place.ceil() as usize]);
+    low + (high - low) * place.fract()
 }
 
 /// The name of a host as a target.

@@ -10,7 +10,7 @@ use pmderive_testkit::sim::Receiver;
 use super::lines::{Column, Line};
 
 /// Names and values of labels.
-type SeriesLabels = Vec<(String, String)>;
+pub type SeriesLabels = Vec<(String, String)>;
 
 /// Series, with the samples that they should have: milliseconds and bits.
 #[derive(Default)]
@@ -46,24 +46,7 @@ impl Expected {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let mut labels = vec![("__name__".to_owned(), metric.replace('.', "_"))];
-        let mut add = |name: &str, value: &str| labels.push((name.to_owned(), value.to_owned()));
-        if line.number().is_some() {
-            add("instance", line.target);
-            if id != -1 {
-                add("instid", &id.to_string());
-                add("instname", name);
-            }
-        } else {
-            // Groups are named by their labels: {rack="r0",dc="x"}.
-            for (name, value) in groups(name) {
-                add(&name, &value);
-            }
-        }
-        for (name, value) in line.labels.iter().chain(&line.host) {
-            add(name, value);
-        }
-        labels.sort();
+        let labels = labels_of(line, metric, id, name);
         self.known.insert(key, self.series.len());
         self.series.push((labels, Vec::new()));
         self.series.len() - 1
@@ -109,8 +92,31 @@ impl Expected {
     }
 }
 
-/// True for what the receiver gets, see [`super::config`].
-fn is_sent(metric: &str) -> bool {
+/// The labels of a series, with its name as one of them.
+pub fn labels_of(line: &Line<'_>, metric: &str, id: i32, name: &str) -> SeriesLabels {
+    let mut labels = vec![("__name__".to_owned(), metric.replace('.', "_"))];
+    let mut add = |name: &str, value: &str| labels.push((name.to_owned(), value.to_owned()));
+    if line.number().is_some() {
+        add("instance", line.target);
+        if id != -1 {
+            add("instid", &id.to_string());
+            add("instname", name);
+        }
+    } else {
+        // Groups are named by their labels: {rack="r0",dc="x"}.
+        for (name, value) in groups(name) {
+            add(&name, &value);
+        }
+    }
+    for (name, value) in line.labels.iter().chain(&line.host) {
+        add(name, value);
+    }
+    labels.sort();
+    labels
+}
+
+/// True for what the receiver gets, and whoever scrapes, see [`super::config`].
+pub fn is_sent(metric: &str) -> bool {
     match metric.strip_prefix("fleet.derived.m") {
         Some(index) => index.ends_with(['0', '3', '5']),
         None => true,
@@ -118,7 +124,7 @@ fn is_sent(metric: &str) -> bool {
 }
 
 /// The labels in the name of a group.
-fn groups(name: &str) -> Vec<(String, String)> {
+pub fn groups(name: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or("");
     while let Some((label, value)) = rest.split_once("=\"") {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 use pmderive::engine::Engine;
+use pmderive::internal::fleet::clock::Clock;
 use pmderive::internal::fleet::sinks::client::{Client, Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::{NoResponse, Response};
 use pmderive::internal::fleet::slot::Nanos;
@@ -29,8 +30,9 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The seed, and how many numbers were drawn.
     static CHANCE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-    /// By how much the engine's clock was set forward.
-    static AHEAD: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// By how many nanoseconds the machine's clock was set forward.
+    static AHEAD: Cell<i64> = const { Cell::new(0) };
+    static CLOCK: RefCell<Clock> = const { RefCell::new(Clock::new()) };
     static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
 }
 
@@ -57,9 +59,9 @@ impl Simulated {
         BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed())
     }
 
-    /// Somebody sets the engine's clock forward.
-    pub fn set_forward(by: Duration) {
-        AHEAD.set(AHEAD.get() + by);
+    /// Somebody sets the machine's clock forward by so many seconds, or back.
+    pub fn set_clock(seconds: i64) {
+        AHEAD.set(AHEAD.get() + seconds * 1_000_000_000);
     }
 
     /// A number by chance.
@@ -82,7 +84,10 @@ impl World for Simulated {
     type Client = Sender;
 
     fn now() -> Nanos {
-        Nanos(BEGINNING).after(Simulated::elapsed() + AHEAD.get())
+        let elapsed = Simulated::elapsed();
+        let real = Nanos(BEGINNING).after(elapsed).0;
+        let machine = Nanos(real.saturating_add_signed(AHEAD.get()));
+        CLOCK.with_borrow_mut(|clock| clock.read(machine, elapsed))
     }
 
     fn chance() -> f64 {

@@ -208,6 +208,54 @@ fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
 }
 
 #[test]
+fn a_host_that_announces_a_million_metrics_harms_no_other() {
+    let mut world = World::new();
+    world.add(Metric::new("fleet.g0", Script::constant(1.5)));
+    for at in 0..1_000_000 {
+        world.add(Metric::new(format!("many.m{at}"), Script::constant(2.5)));
+    }
+    let domain = world.add_domain(&["a"]);
+    world.add(Metric::new("fleet.d0.g0", Script::constant(3.5)).per(domain));
+    let host = FakeHost::new(world);
+    let pmcd = FakePmcd::start(host);
+    let config =
+        "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("interval = 1", "interval = 5");
+    let site = Site::new(2, &config);
+    // What could be asked of it is more than what is asked.
+    site.write(
+        "s.conf",
+        &(super::DEFINITIONS.to_owned() + "# pmderive: export\ns.last = many.m999999\n"),
+    );
+    let mut targets: Json = serde_json::from_str(&site.fleet.targets()).expect("JSON");
+    let large = serde_json::json!({ "targets": [pmcd.spec().to_string()] });
+    targets.as_array_mut().expect("a list").push(large);
+    site.write("hosts.json", &targets.to_string());
+    let mut serving = site.start();
+    let (mut large, mut others) = (0, 0);
+    while large < 3 || others < 6 {
+        let line = serving.line_like(is_frame);
+        if line["labels"].get("host").is_some() {
+            check_values(&site.fleet, &line);
+            others += 1;
+            continue;
+        }
+        large += 1;
+        assert_eq!(line["metrics"]["s.gauge"], 1.5, "{line}");
+        assert_eq!(line["metrics"]["s.last"], 2.5, "{line}");
+        if large == 1 {
+            // It says that all of its names are others now.
+            pmcd.host().change_names(|world| {
+                world.add(Metric::new("many.more", Script::constant(1.0)));
+            });
+        }
+    }
+    // What it announces is not kept here.
+    let kilobytes = serving.peak_kilobytes();
+    assert!(kilobytes < 200_000, "{kilobytes} KB");
+    serving.end();
+}
+
+#[test]
 fn mistakes_are_told_and_nothing_is_started() {
     let rows: &[(&str, &str)] = &[
         ("interval = 1\n", "there is no group of hosts to watch"),

@@ -180,10 +180,26 @@ impl<T: Transport> AsyncHostContext<T> {
         self.connect_anew(Attempt::Asked).await
     }
 
+    /// Makes a connection if there is none, as every call does that needs one.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::reconnect`]. After a failure the next attempt has to
+    /// wait up to a quarter longer than there, by chance.
+    pub async fn connect(&mut self) -> Result<(), SourceError> {
+        self.ensure_link().await
+    }
+
     /// True unless the time for another attempt to connect has yet to come, after one
-    /// that failed ([`AsyncHostContext::reconnect`]).
+    /// that failed ([`AsyncHostContext::connect`]).
     pub fn may_connect(&self) -> bool {
-        self.backoff.left(Attempt::Asked, T::now()).is_none()
+        self.backoff.left(Attempt::Automatic, T::now()).is_none()
+    }
+
+    /// The context with the chance that a number decides. It is a number by chance
+    /// otherwise.
+    pub fn with_chance(mut self, seed: u64) -> AsyncHostContext<T> {
+        self.backoff = Backoff::with_seed(seed);
+        self
     }
 
     /// Makes a connection if there is none.
@@ -198,6 +214,10 @@ impl<T: Transport> AsyncHostContext<T> {
         if let Some(left) = self.backoff.left(attempt, T::now()) {
             return Err(self.too_soon(left));
         }
+        // Whoever gives up waiting drops this future: the attempt has failed then.
+        let before = self.backoff.clone();
+        self.backoff.failed(&self.options.reconnect_delays, T::now());
+        self.failure = format!("{}: nobody waited for the connection any longer", self.spec);
         match connect_apart(&self.spec, &self.options).await {
             Ok(link) => {
                 self.backoff.succeeded();
@@ -208,6 +228,7 @@ impl<T: Transport> AsyncHostContext<T> {
                 Ok(())
             }
             Err(error) => {
+                self.backoff = before;
                 self.backoff.failed(&self.options.reconnect_delays, T::now());
                 self.failure = error.to_string();
                 Err(error)

@@ -35,7 +35,8 @@ impl Backoff {
         Backoff::with_seed(RandomState::new().hash_one(0))
     }
 
-    fn with_seed(seed: u64) -> Backoff {
+    /// The same seed gives the same random delays.
+    pub(super) fn with_seed(seed: u64) -> Backoff {
         Backoff { failures: 0, due: None, random: seed }
     }
 

@@ -18,11 +18,13 @@
 mod parse;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use pmderive_core::escape::Foreign;
 use pmderive_core::source::SourceError;
 
+use super::options::{PMCD_PORT, PMPROXY_PORT};
 use crate::proto::Secret;
 
 /// A pmcd, and how to reach it.
@@ -143,6 +145,25 @@ impl HostSpec {
             (None, Target::Host(host)) => Some(&host.name),
             (None, Target::Local { .. } | Target::Unix { .. }) => None,
         }
+    }
+
+    /// Which metrics it leads to: the same text for all forms of a specification, such
+    /// as `web1`, `WEB1:44321` and `pcps://web1`. Names are not looked up.
+    pub fn identity(&self) -> Box<str> {
+        let place = |place: &HostAndPorts, usual: u16| {
+            let name = place.name.trim_end_matches('.').to_ascii_lowercase();
+            // Addresses have several forms as well.
+            let name = name.parse().map_or(name, |address: IpAddr| address.to_string());
+            let usual = [usual];
+            let ports = if place.ports.is_empty() { &usual } else { &*place.ports };
+            format!("{name} {ports:?}")
+        };
+        let host = match &self.target {
+            Target::Local { socket } | Target::Unix { socket } => format!("here {socket:?}"),
+            Target::Host(host) => place(host, PMCD_PORT),
+        };
+        let proxy = self.proxy.as_ref().map(|proxy| place(proxy, PMPROXY_PORT));
+        format!("{host} {proxy:?} {:?}", self.container).into()
     }
 
     fn new(text: &str, target: Target) -> HostSpec {
