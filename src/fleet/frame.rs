@@ -11,6 +11,7 @@ use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::Status;
 
+use super::bits::Bits;
 use super::labels::Labels;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
@@ -83,9 +84,8 @@ pub struct Column {
 /// Values, parallel to instances.
 #[derive(Clone, Debug)]
 pub enum Lanes {
-    /// Numbers as the bits of their type ([`Exported::value_type`]); those of 32
-    /// bits are in the low half.
-    Numbers(Box<[u64]>),
+    /// Numbers of the type [`Exported::value_type`].
+    Numbers(Bits),
     /// Texts and other bytes.
     Texts(Box<[Box<[u8]>]>),
 }

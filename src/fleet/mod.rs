@@ -15,6 +15,7 @@
 //! plan to the next.
 
 pub mod aggregates;
+pub mod bits;
 pub mod clock;
 pub mod condition;
 pub mod config;

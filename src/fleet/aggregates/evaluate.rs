@@ -17,6 +17,7 @@ use super::partial::{Hosts, Total};
 use super::source::{self, FleetSource, Identifiers};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
+use crate::fleet::bits::Bits;
 use crate::fleet::frame::{
     Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
 };
@@ -333,7 +334,7 @@ impl Evaluation {
                     Err(error) => Column {
                         status: Status::Failed(error.status()),
                         instances: Arc::default(),
-                        lanes: Lanes::Numbers(Box::default()),
+                        lanes: Lanes::Numbers(Bits::default()),
                     },
                     Ok((evaluation, _)) => {
                         let values = evaluation.get(*output);
@@ -587,7 +588,7 @@ fn column<'n>(
     let instances = instances(values.instances, former, named);
     let lanes = match values.numbers() {
         Some(numbers) => Lanes::Numbers(numbers.map(|(_, bits)| bits).collect()),
-        None => Lanes::Numbers(Box::default()),
+        None => Lanes::Numbers(Bits::default()),
     };
     Column { status: values.status, instances, lanes }
 }

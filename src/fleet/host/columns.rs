@@ -8,6 +8,7 @@ use pmderive_runtime::program::Status;
 
 use super::series::Series;
 use super::view::View;
+use crate::fleet::bits::{Bits, Place, Together};
 use crate::fleet::frame::{Column, Instances, Lanes};
 
 /// The instances of a metric without values.
@@ -43,6 +44,8 @@ pub struct Unnamed {
 pub fn find(evaluation: &Evaluation<'_>, view: &View, before: &Series, limit: usize) -> Found {
     let mut found =
         Found { columns: Vec::with_capacity(view.outputs.len()), unnamed: Vec::new(), too_many: 0 };
+    let mut together = Together::with_room(before.values());
+    let mut places = Vec::with_capacity(view.outputs.len());
     let metrics = view.schema.metrics.iter();
     for (column, (output, exported)) in view.outputs.iter().zip(metrics).enumerate() {
         let values = evaluation.get(output.at);
@@ -52,8 +55,9 @@ pub fn find(evaluation: &Evaluation<'_>, view: &View, before: &Series, limit: us
             status = Status::Failed(pmderive_runtime::model::PmStatus::TOOBIG);
         }
         if status != Status::Values {
-            let (instances, lanes) = (Arc::clone(&NONE), Lanes::Numbers(Box::default()));
+            let (instances, lanes) = (Arc::clone(&NONE), Lanes::Numbers(Bits::default()));
             found.columns.push(Column { status, instances, lanes });
+            places.push(Place::default());
             continue;
         }
         let known = before.instances(&view.schema, column);
@@ -68,20 +72,30 @@ pub fn find(evaluation: &Evaluation<'_>, view: &View, before: &Series, limit: us
         };
         // A single value may come with another identifier, and is one all the same.
         let count = if exported.has_instances { values.len() } else { values.len().min(1) };
-        found.columns.push(Column { status, instances, lanes: lanes(&values, count) });
+        let (place, lanes) = match values.numbers() {
+            // They come once all are known.
+            Some(numbers) => {
+                let bits = numbers.take(count).map(|(_, bits)| bits);
+                (together.column(bits), Lanes::Numbers(Bits::default()))
+            }
+            None => (Place::default(), texts(&values, count)),
+        };
+        places.push(place);
+        found.columns.push(Column { status, instances, lanes });
+    }
+    let shared = together.share();
+    for (column, place) in found.columns.iter_mut().zip(places) {
+        if let Lanes::Numbers(bits) = &mut column.lanes {
+            *bits = place.of(&shared);
+        }
     }
     found
 }
 
-fn lanes(values: &Values<'_>, count: usize) -> Lanes {
-    match values.numbers() {
-        Some(numbers) => Lanes::Numbers(numbers.take(count).map(|(_, bits)| bits).collect()),
-        None => {
-            let bytes = |lane| match values.get(lane) {
-                Value::Text(bytes) | Value::Bytes(bytes) => bytes.into(),
-                _ => Box::default(),
-            };
-            Lanes::Texts((0..count).map(bytes).collect())
-        }
-    }
+fn texts(values: &Values<'_>, count: usize) -> Lanes {
+    let bytes = |lane| match values.get(lane) {
+        Value::Text(bytes) | Value::Bytes(bytes) => bytes.into(),
+        _ => Box::default(),
+    };
+    Lanes::Texts((0..count).map(bytes).collect())
 }

@@ -18,6 +18,7 @@ mod life;
 mod names;
 mod polled;
 mod series;
+mod sets;
 mod turns;
 mod view;
 
@@ -49,6 +50,7 @@ use failure::Failure;
 pub use life::live;
 pub use polled::Polled;
 use series::Series;
+use sets::Patterns;
 use turns::Turns;
 use view::{View, Views};
 
@@ -64,6 +66,8 @@ pub struct Shared {
     pub outlets: RefCell<Outlets>,
     turns: Turns,
     views: RefCell<Views>,
+    /// What hosts that are alike have in common.
+    patterns: RefCell<Patterns>,
     /// For lines about single hosts.
     log: Limiter,
     batches: RefCell<Vec<ResultBatch>>,
@@ -85,6 +89,7 @@ impl Shared {
             outlets: RefCell::new(outlets),
             turns: Turns::new(limits.connects),
             views: RefCell::default(),
+            patterns: RefCell::default(),
             log: Limiter::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
@@ -387,7 +392,7 @@ impl<W: World> Host<W> {
             columns: columns.into(),
         };
         let count = frame.columns.iter().map(|column| column.instances.ids.len()).sum();
-        series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
+        series.go_on(frame, bound.view.sinks, shared);
         Ok(Answer { skew, kind: bound.view.kind, series: count })
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use pmderive_runtime::model::InstId;
 
+use super::Shared;
 use super::columns::NONE;
+use super::sets::{Patterns, Sets};
 use crate::fleet::frame::{Column, Event, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
@@ -21,8 +23,7 @@ pub struct Series(Option<Latest>);
 struct Latest {
     schema: Arc<Schema>,
     host_labels: Labels,
-    /// Parallel to the schema's metrics.
-    instances: Box<[Arc<Instances>]>,
+    instances: Sets,
     sinks: u64,
     /// When the frame came.
     at: Nanos,
@@ -39,14 +40,21 @@ impl Series {
         latest.instances.get(metric)
     }
 
+    /// Values of the latest frame.
+    pub fn values(&self) -> usize {
+        self.0.as_ref().map_or(0, |latest| latest.instances.values())
+    }
+
     /// Offers a frame, and before it tells what is not in it any more.
-    pub fn go_on(&mut self, frame: Frame, sinks: u64, outlets: &Outlets) {
+    pub fn go_on(&mut self, frame: Frame, sinks: u64, shared: &Shared) {
+        let outlets = &*shared.outlets.borrow();
+        let patterns = &mut *shared.patterns.borrow_mut();
         let is_same = |latest: &Latest| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
         };
         match &mut self.0 {
             Some(latest) if is_same(latest) => {
-                let ended = latest.advance(&frame.columns);
+                let ended = latest.advance(&frame.columns, patterns);
                 if !ended.is_empty() {
                     let stale = latest.stale(
                         &frame.target,
@@ -64,7 +72,7 @@ impl Series {
                 self.0 = Some(Latest {
                     schema: Arc::clone(&frame.schema),
                     host_labels: frame.host_labels.clone(),
-                    instances: frame.columns.iter().map(|one| Arc::clone(&one.instances)).collect(),
+                    instances: Sets::of(&frame.columns, patterns),
                     sinks,
                     at: frame.at,
                 });
@@ -82,7 +90,7 @@ impl Series {
         let is_same_host = latest.host_labels == frame.host_labels;
         let mut ended = Vec::new();
         for (at, (metric, before)) in
-            latest.schema.metrics.iter().zip(&latest.instances).enumerate()
+            latest.schema.metrics.iter().zip(latest.instances.iter()).enumerate()
         {
             let found = frame.schema.metrics.binary_search_by(|one| one.name.cmp(&metric.name));
             let goes_on = found.ok().filter(|at| {
@@ -124,13 +132,20 @@ impl Series {
 
 impl Latest {
     /// Takes the instances of new columns, and gives those that ended.
-    fn advance(&mut self, columns: &[Column]) -> Vec<(usize, Arc<Instances>)> {
-        let mut ended = Vec::new();
-        for (at, (before, column)) in self.instances.iter_mut().zip(columns).enumerate() {
+    fn advance(
+        &mut self,
+        columns: &[Column],
+        patterns: &mut Patterns,
+    ) -> Vec<(usize, Arc<Instances>)> {
+        let (mut ended, mut is_same) = (Vec::new(), true);
+        for (at, (before, column)) in self.instances.iter().zip(columns).enumerate() {
             if !Arc::ptr_eq(before, &column.instances) {
                 ended.extend(gone(before, Some(&column.instances)).map(|gone| (at, gone)));
-                *before = Arc::clone(&column.instances);
+                is_same = false;
             }
+        }
+        if !is_same {
+            self.instances = Sets::of(columns, patterns);
         }
         ended
     }
