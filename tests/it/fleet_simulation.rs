@@ -440,9 +440,10 @@ fn hosts_that_do_not_answer_delay_no_other() {
     assert!(run.numbers.failed > 300, "{:?}", run.numbers);
 }
 
-/// Seeds, with a number of hosts, that once found a mistake: a mark that a series
-/// ends in the millisecond of its last sample.
-const FOUND: [(u64, u32); 1] = [(4012, 10)];
+/// Seeds that once found a mistake, with a number of hosts and of seconds: a mark that
+/// a series ends in the millisecond of its last sample; a rate over the time in which a
+/// metric was another one.
+const FOUND: [(u64, u32, u64); 2] = [(4012, 10, 600), (2, 30, 3600)];
 
 #[test]
 fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
@@ -453,16 +454,16 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
     let is_asked = std::env::var("PMDERIVE_SIMULATE").ok();
     let seconds = number("PMDERIVE_SIMULATE_SECONDS", 600);
     let hosts = number("PMDERIVE_SIMULATE_HOSTS", 30) as u32;
-    let cases: Vec<(u64, u32)> = match &is_asked {
+    let cases: Vec<(u64, u32, u64)> = match &is_asked {
         Some(seeds) => {
             let (first, last) = seeds.split_once('-').expect("FIRST-LAST");
             let number = |text: &str| text.parse::<u64>().expect("a number");
-            (number(first)..=number(last)).map(|seed| (seed, hosts)).collect()
+            (number(first)..=number(last)).map(|seed| (seed, hosts, seconds)).collect()
         }
-        None => (1..=20).map(|seed| (seed, hosts)).chain(FOUND).collect(),
+        None => (1..=20).map(|seed| (seed, hosts, seconds)).chain(FOUND).collect(),
     };
     let mut wrong = Vec::new();
-    for (seed, hosts) in cases {
+    for (seed, hosts, seconds) in cases {
         // Six times an hour each, so that ten minutes have one of each kind.
         let case = Case::rough(seed, hosts, seconds, 6.0);
         let right = || {
