@@ -1,8 +1,9 @@
-//! `pmderive help`: a page of the manual, or the arguments of a command.
+//! `pmderive help`: a page of the manual, the arguments of a command, or the page of a
+//! diagnostic's code.
 //!
 //! ```text
-//! words ─┬─► a topic of the manual ── render ─┐
-//!        └─► a command ── clap's text ────────┴─► pager ─► the terminal
+//! words ─┬─► a topic of the manual, or a code ── render ─┐
+//!        └─► a command ── clap's text ───────────────────┴─► pager ─► the terminal
 //! ```
 
 mod pager;
@@ -15,13 +16,14 @@ use super::command_line::command;
 use super::messages::Messages;
 use super::terminal;
 use super::{Outcome, Stop};
+use crate::diag::{Code, page};
 use crate::manual::{TOPICS, topic};
 use crate::syntax::nearest;
 
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub struct HelpArguments {
-    /// A topic of the manual, or a command.
+    /// A topic of the manual, a command, or the code of a diagnostic such as PMD0202.
     #[arg(value_name = "TOPIC|COMMAND")]
     pub words: Vec<String>,
 }
@@ -40,12 +42,18 @@ pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<Outcome, St
 fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     match &arguments.words[..] {
         [] => Ok(overview(styled)),
-        [name] => match topic(name) {
-            Some(topic) => Ok(render::render(topic.text, terminal::width(), styled)),
+        [name] => match page_of(name) {
+            Some(page) => Ok(render::render(page, terminal::width(), styled)),
             None => of_command(&arguments.words, styled),
         },
         words => of_command(words, styled),
     }
+}
+
+/// The page that a name is of: a topic, or the code of a diagnostic.
+fn page_of(name: &str) -> Option<&'static str> {
+    let code = || name.parse::<Code>().ok().map(page);
+    topic(name).map(|topic| topic.text).or_else(code)
 }
 
 /// The parts of the manual, with the names of their topics' files.
@@ -144,6 +152,13 @@ mod tests {
             assert!(topic.is_empty() || found.contains(&topic), "{word}: {found:?}");
             assert!(found.len() <= MOST_TOPICS && found.is_empty() == topic.is_empty(), "{word}");
         }
+    }
+
+    #[test]
+    fn a_code_in_a_message_has_its_page() {
+        let shown = page_of("PMD0100");
+        assert!(shown.is_some_and(|page| page.starts_with("# PMD0100: ")), "{shown:?}");
+        assert_eq!((page_of("PMD9999"), page_of("eval")), (None, None));
     }
 
     #[test]
