@@ -448,6 +448,13 @@ fn the_book_has_all_pages() {
     }
 }
 
+/// The README is read from the beginning to the end.
+#[test]
+fn the_readme_is_short() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README");
+    assert!(readme.lines().count() <= 120, "{} lines", readme.lines().count());
+}
+
 /// The page of codes is made from their own pages.
 #[test]
 fn all_codes_are_listed() {
