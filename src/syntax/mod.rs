@@ -48,6 +48,7 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
+mod two_definitions;
 mod units_help;
 mod unknown_calls;
 
