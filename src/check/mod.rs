@@ -25,21 +25,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
+use crate::syntax::Group;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
-/// Checks an expression without error nodes. `suggest` gives a name of the
-/// source that is near an unknown one.
+/// Names to suggest in place of unknown ones.
+pub trait Suggest {
+    /// The known name that is most similar to an unknown one.
+    fn nearest(&self, name: &str) -> Option<String>;
+    /// The metrics of the source whose names begin with that of a group.
+    fn below(&self, group: &str) -> Group;
+}
+
+/// Checks an expression without error nodes. `suggest` has names to suggest in
+/// place of unknown ones.
 ///
 /// `None` when something is wrong, which is then in `diagnostics`.
 pub fn check(
     expr: &Expr,
     names: &Names,
     language: impl Into<Language>,
-    suggest: &dyn Fn(&str) -> Option<String>,
+    suggest: &dyn Suggest,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
     let examined = examine(expr, names, language, suggest, diagnostics);
@@ -67,7 +76,7 @@ pub fn examine(
     expr: &Expr,
     names: &Names,
     language: impl Into<Language>,
-    suggest: &dyn Fn(&str) -> Option<String>,
+    suggest: &dyn Suggest,
     diagnostics: &mut Diagnostics,
 ) -> Examined {
     let Language { dialect, extensions } = language.into();
@@ -134,7 +143,7 @@ pub(crate) struct Checker<'c> {
     names: &'c Names,
     dialect: Dialect,
     extensions: bool,
-    suggest: &'c dyn Fn(&str) -> Option<String>,
+    suggest: &'c dyn Suggest,
     diagnostics: &'c mut Diagnostics,
     /// Value of each node as a guard, where it is known already.
     guards: PerNode<Option<bool>>,

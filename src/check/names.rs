@@ -5,11 +5,11 @@ use pmderive_runtime::model::{PmStatus, ValueType};
 use rustc_hash::FxHashMap;
 
 use super::typed::{TypedId, TypedKind};
-use super::{Checked, Checker, Reported, constant_desc};
+use super::{Checked, Checker, Reported, Suggest, constant_desc};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic};
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
-use crate::syntax::{has_same_words, name_mistake};
+use crate::syntax::{Group, has_same_words, name_mistake};
 use crate::text::Span;
 
 /// Words that are values in other languages, in small letters, and what to
@@ -66,7 +66,7 @@ pub(super) struct Hyphenated {
 pub(super) fn hyphenated(
     expr: &Expr,
     names: &Names,
-    suggest: &dyn Fn(&str) -> Option<String>,
+    suggest: &dyn Suggest,
 ) -> FxHashMap<ExprId, Option<Hyphenated>> {
     let mut found = FxHashMap::default();
     let unknown =
@@ -86,7 +86,8 @@ pub(super) fn hyphenated(
             continue;
         }
         let written = format!("{first}-{second}");
-        let Some(meant) = suggest(&written).filter(|meant| has_same_words(meant, &written)) else {
+        let Some(meant) = suggest.nearest(&written).filter(|meant| has_same_words(meant, &written))
+        else {
             continue;
         };
         let name = Hyphenated { span: start.to(end), meant, written };
@@ -181,19 +182,14 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, name: &str, status: PmStatus, span: Span) -> Checked<TypedId> {
-        let near = (self.suggest)(name);
         // A point at the end leaves a group to be named.
-        let is_begun = name.ends_with('.')
-            && near.as_ref().is_some_and(|near| near.starts_with(name) && near.len() > name.len());
-        if status == PmStatus::NONLEAF || is_begun {
-            let message = format!("`{name}` is a group of metrics, not a metric");
-            let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
-                .label(span, "its name goes on");
-            if let Some(near) = near {
-                diagnostic = diagnostic.help(format!("one of the group is `{near}`"));
+        if status == PmStatus::NONLEAF || name.ends_with('.') {
+            let group = self.suggest.below(name);
+            if status == PmStatus::NONLEAF || group.count > 0 {
+                return self.report(of_group(name, span, &group));
             }
-            return self.report(diagnostic);
         }
+        let near = self.suggest.nearest(name);
         let message = format!("unknown metric `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
         if near.is_none() && self.is_beside_text(span) {
@@ -222,5 +218,21 @@ impl Checker<'_> {
              `defined({name}) ? {name} : novalue()`"
         );
         self.report(diagnostic.label(span, fact).meant(span, near.as_deref(), otherwise))
+    }
+}
+
+/// The mistake of a group of metrics that stands where a metric is wanted.
+fn of_group(name: &str, span: Span, group: &Group) -> Diagnostic {
+    let message = format!("`{name}` is a group of metrics, not a metric");
+    let diagnostic =
+        Diagnostic::error(Code::UnknownMetric, span, message).label(span, "its name goes on");
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let named: Vec<String> = group.nearest.iter().map(|name| format!("`{name}`")).collect();
+    let (count, names) = (group.count, named.join(", "));
+    match count.checked_sub(named.len()) {
+        _ if count == 0 => diagnostic,
+        _ if count == 1 => diagnostic.meant(span, group.nearest.first().map(String::as_str), ""),
+        Some(0) => diagnostic.help(format!("{count} metrics are below `{name}`: {names}")),
+        _ => diagnostic.help(format!("{count} metrics are below `{name}`, such as {names}")),
     }
 }

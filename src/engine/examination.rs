@@ -14,7 +14,7 @@ use super::{Metric, anonymous_descs, is_anonymous};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
 use crate::check::typed::TypedExpr;
-use crate::check::{Examined, examine};
+use crate::check::{Examined, Suggest, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
@@ -58,8 +58,8 @@ pub(super) struct Checking<'c> {
     pub definitions: &'c [&'c Registered],
     /// Number of chosen definitions.
     pub chosen: usize,
-    /// Suggests a known name for an unknown one.
-    pub suggest: &'c dyn Fn(&str) -> Option<String>,
+    /// Names to suggest in place of unknown ones.
+    pub suggest: &'c dyn Suggest,
 }
 
 impl Checking<'_> {

@@ -36,6 +36,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
+use crate::check::Suggest;
 pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -281,8 +282,8 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Examination {
         let definitions = selection.definitions();
-        let suggest = |name: &str| vocabulary.nearest(name);
-        let checking = self.checking(selection.registry(), &definitions, selection.len(), &suggest);
+        let checking =
+            self.checking(selection.registry(), &definitions, selection.len(), vocabulary);
         checking.run(&selection.mentions().names, found, diagnostics)
     }
 
@@ -291,7 +292,7 @@ impl Engine {
         registry: &'c Registry,
         definitions: &'c [&'c Registered],
         chosen: usize,
-        suggest: &'c dyn Fn(&str) -> Option<String>,
+        suggest: &'c dyn Suggest,
     ) -> Checking<'c> {
         let equivalent_domains = &self.equivalent_domains;
         let language = self.language;
@@ -315,8 +316,7 @@ impl Engine {
         let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
         let found = ask(&mentions, source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
-            let suggest = |name: &str| vocabulary.nearest(name);
-            let checking = self.checking(registry, &definitions, selection.len(), &suggest);
+            let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
             checking.run(&mentions.names, &found, diagnostics)
         };
         let WithSuggestions { examination, diagnostics: found, .. } =

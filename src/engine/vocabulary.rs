@@ -8,7 +8,8 @@
 use std::cell::Cell;
 
 use super::registry::Registry;
-use crate::syntax::nearest_metric;
+use crate::check::Suggest;
+use crate::syntax::{Group, nearest_metric};
 
 /// Largest number of comparisons for suggestions. If very many names are
 /// unknown, the last ones get no suggestion.
@@ -35,20 +36,33 @@ impl<'v> Vocabulary<'v> {
         Vocabulary { names: Some(names), ..Vocabulary::unknown(registry) }
     }
 
-    /// The name most similar to `name`.
-    pub fn nearest(&self, name: &str) -> Option<String> {
+    /// The names of the source, for one more comparison with each of them and
+    /// with `others` names. `None` if they are not known, or if there were too
+    /// many comparisons.
+    fn names_to_compare(&self, others: usize) -> Option<&'v [String]> {
         let Some(names) = self.names else {
             self.needs_names.set(true);
             return None;
         };
-        let names = names.iter().map(String::as_str);
-        let count = names.len() + self.registry.definitions().len();
-        self.left.set(self.left.get().checked_sub(count)?);
-        nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
+        self.left.set(self.left.get().checked_sub(names.len() + others)?);
+        Some(names)
     }
 
     /// True if a suggestion needed the names of a source, which are not known.
     pub fn needs_names(&self) -> bool {
         self.needs_names.get()
+    }
+}
+
+impl Suggest for Vocabulary<'_> {
+    fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.names_to_compare(self.registry.definitions().len())?;
+        let names = names.iter().map(String::as_str).chain(self.registry.names());
+        nearest_metric(name, names).map(str::to_string)
+    }
+
+    fn below(&self, group: &str) -> Group {
+        let names = self.names_to_compare(0).unwrap_or_default();
+        Group::below(group, names.iter().map(String::as_str))
     }
 }

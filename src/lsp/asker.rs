@@ -21,7 +21,9 @@ use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Session, SharedRegistry, report_cycles};
-use crate::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
+use crate::lint::{
+    apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
+};
 use crate::metadata::RecordedMetadata;
 
 /// Definitions that are checked before somebody who waits is served.
@@ -425,6 +427,7 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, is_checked: bool) -> Di
     let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
     if !is_checked {
         report_cycles(&analysis.registry, &mut found);
+        notation_of_others(&selection, &analysis.sources, &mut found);
         lint_expressions(&selection, None, &analysis.sources, &mut found);
     }
     lint_definitions(&analysis.registry, &selection, &[], &mut found);

@@ -93,7 +93,8 @@ enum NotMetadata {
 impl RecordedMetadata {
     /// Takes the descriptors of metrics and the instances of domains from a
     /// source. For a name that the source lacks, it also takes the metrics with
-    /// the nearest names, so that the record leads to the same suggestions.
+    /// the nearest names, and all those of a group. The record then leads to the
+    /// same suggestions.
     ///
     /// # Errors
     /// The source failed.
@@ -109,8 +110,15 @@ impl RecordedMetadata {
         let missing: Vec<&str> = names.into_iter().filter(missing).collect();
         if !missing.is_empty() {
             let all = source.traverse("")?;
-            let near = |name| nearest_metric(name, all.iter().map(String::as_str));
-            let near: BTreeSet<&str> = missing.into_iter().filter_map(near).collect();
+            let all = || all.iter().map(String::as_str);
+            let near = |name: &&str| nearest_metric(name, all());
+            let below = |name: &&str| {
+                let group = name.strip_suffix('.').unwrap_or(name).to_owned();
+                let is_group = !group.is_empty();
+                all().filter(move |name| is_group && is_at_or_below(name, &group))
+            };
+            let near: BTreeSet<&str> =
+                missing.iter().filter_map(near).chain(missing.iter().flat_map(below)).collect();
             recorded.add(&Vec::from_iter(near), source)?;
         }
         for indom in BTreeSet::from_iter(domains) {

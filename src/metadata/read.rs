@@ -456,6 +456,17 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_recorded_whole() {
+        let mut source = RecordedMetadata::from_json(GOOD.as_bytes()).expect("good text");
+        for group in ["a", "a."] {
+            let recorded = RecordedMetadata::record([group], [], &mut source).expect("no failure");
+            assert_eq!(recorded.metrics().collect::<Vec<_>>(), ["a.b", "a.v", "a.y"], "{group}");
+        }
+        let other = RecordedMetadata::record(["other"], [], &mut source).expect("no failure");
+        assert_eq!(other.metrics().next(), None);
+    }
+
+    #[test]
     fn units_may_be_text_alone() {
         let text = GOOD.replace(r#", "dim": [1,0,0], "scale": [1,0,0]"#, "");
         let recorded = RecordedMetadata::from_json(text.as_bytes()).expect("good text");

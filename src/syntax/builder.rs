@@ -192,10 +192,7 @@ impl<'b> Builder<'b> {
     /// `"init"` beside `==` or `!=`
     pub fn text(&mut self, text: Word<'_>, span: Span) -> ExprId {
         if !self.language.extensions {
-            self.diagnostics.push(
-                Diagnostic::error(Code::UnexpectedToken, text.span, "a text cannot be an operand")
-                    .help("texts can be compared with --extensions"),
-            );
+            self.diagnostics.push(refused_text(text));
             return self.error_node(span);
         }
         self.expr.push(NodeKind::Text(stray::replaced(text.text).into()), text.span)
@@ -504,6 +501,20 @@ impl<'b> Builder<'b> {
             }
         }
         Ok(self.error_node(span))
+    }
+}
+
+/// The mistake of a text that is compared, which takes the extensions.
+fn refused_text(text: Word<'_>) -> Diagnostic {
+    let Word { text, span, .. } = text;
+    let refused = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && text.parse::<f64>().is_ok();
+    match is_number {
+        true => refused.help("numbers have no quotes").guess(span, text),
+        false => refused.help(
+            "write a number without quotes; metrics whose values are texts are compared with --extensions",
+        ),
     }
 }
 

@@ -1,8 +1,7 @@
 //! Mistakes in `by (label, ...)`, which may follow the call of an aggregate.
 //!
-//! As [`super::calls`] does for arguments, looks at tokens only. A `by` that is
-//! wrong is reported and left out, so that the grammar reads the call as if it
-//! were not there.
+//! It looks at tokens only, as [`super::calls`] does for arguments. It reports a
+//! wrong `by` and removes it, so that the grammar reads the call without it.
 
 use crate::diag::{Code, Diagnostic};
 use crate::functions;

@@ -24,6 +24,7 @@ use super::lines::{Line, Lines};
 use super::names::is_space;
 use super::origin::{Origin, offset};
 use super::outline::{LineForm, OutlinedLine};
+use super::two_definitions;
 use super::{ParsedExpr, parse_at};
 
 /// One thing that a definition file says.
@@ -358,16 +359,13 @@ impl DefinitionReader {
         let diagnostics = if is_taken { &mut unheard } else { &mut *reading.diagnostics };
         let first = diagnostics.len();
         // Blanks at the end belong to the expression: libpcp counts them in positions.
-        let expr = parse_at(
-            &line.origin.skip(offset(value.start)),
-            &text[value.start..],
-            self.language,
-            diagnostics,
-        );
+        let (expression, origin) = (&text[value.start..], line.origin.skip(offset(value.start)));
+        let expr = parse_at(&origin, expression, self.language, diagnostics);
         diagnostics.name_metric(first, &name.value);
         let whole = reading.lines.text();
         for one in diagnostics.since_mut(first) {
             move_comment(one, text, &line.origin, whole);
+            two_definitions::split(one, expression, &origin, self.language);
         }
         self.is_unfinished = diagnostics.since_mut(first).iter().any(ends_too_early);
         if self.is_unfinished

@@ -1,8 +1,8 @@
 //! Which parenthesis belongs to which.
 //!
-//! Takes the tokens of an expression and gives for each `(` its `)` and the
-//! commas directly between them, in one pass. Says nothing about the tokens'
-//! meaning.
+//! In one pass over the tokens of an expression it finds the `)` of each `(`,
+//! and the commas directly between the two. It knows nothing of the meaning of
+//! tokens.
 
 use super::origin::offset;
 use super::token::{Token, TokenAt};

@@ -1,8 +1,7 @@
-//! Explains in terms of the language where the grammar could not go on.
+//! Explains why the generated parser stopped, in the words of the language.
 //!
-//! Takes the token at which the generated parser could not go on and the
-//! tokens around it. Mistakes that one can recognise without a grammar are
-//! [`super::repair`]'s.
+//! It looks at the token where the parser stopped, and at the tokens around it.
+//! [`super::repair`] finds the mistakes that need no grammar.
 
 use lalrpop_util::ParseError;
 

@@ -1,8 +1,8 @@
 //! The meaning of the values of `type=`, `semantics=`, `units=`, `indom=` and
 //! of the arguments of `anon()` and `rescale()`.
 //!
-//! Turns a spelling into a value of the model, or into libpcp's words of
-//! refusal. Callers know places and make diagnostics.
+//! It turns a spelling into a value of the model, or into the words with which
+//! libpcp refuses it. Callers know the places and make diagnostics.
 
 use pmderive_runtime::model::{InDom, Semantics, Units, UnitsError, ValueType};
 

@@ -1,9 +1,10 @@
-//! Turns text into tokens, as far as that depends on the surroundings of a
-//! token.
+//! Turns text into tokens. The meaning of a word or mark may depend on what
+//! stands around it.
 //!
-//! A word is a function only where `(` follows directly, `/` starts a pattern
-//! only as the first argument of `matchinst()`, keywords depend on the dialect,
-//! and exponents of numbers are an extension, as is `by` behind a parenthesis. Lexing never fails: what is no token becomes
+//! A word is a function only if `(` follows it directly. A `/` begins a pattern
+//! only as the first argument of `matchinst()`. The dialect determines the
+//! keywords. Only the extensions have exponents of numbers and `by` after a
+//! parenthesis. Lexing never fails: text that is no token becomes a
 //! [`Token::Invalid`], which [`super::repair`] reports.
 
 use logos::Logos;

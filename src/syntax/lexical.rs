@@ -1,8 +1,8 @@
 //! Mistakes within tokens: characters, numbers and quotes.
 //!
-//! Reports what the lexer could not make sense of, puts tokens that were
-//! certainly meant in its place, and joins numbers with what sticks to them.
-//! Looks at neighbours only, never at the structure of the expression.
+//! It reports what the lexer did not understand, and replaces it by tokens that
+//! were certainly meant. It joins numbers with characters that touch them. It
+//! looks at neighbours only, never at the structure of the expression.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;

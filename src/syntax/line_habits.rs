@@ -1,7 +1,7 @@
-//! Lines that people write who come from other languages, where a definition is due:
-//! comments, assignments and settings of another form.
+//! Lines of other languages in place of definitions: comments, assignments and
+//! settings of another form.
 //!
-//! Looks at lines that were refused only, and says what to write instead.
+//! It looks only at lines that were refused, and says what to write instead.
 
 use std::ops::Range;
 

@@ -48,6 +48,7 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
+mod two_definitions;
 mod units_help;
 mod unknown_calls;
 
@@ -85,7 +86,7 @@ pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub(crate) use repair::WINDOWS;
-pub use suggest::{choices, has_same_words, nearest, nearest_metric};
+pub use suggest::{Group, choices, has_same_words, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 pub(crate) use unknown_calls::FUNCTIONS as FUNCTION_NAMES;
 

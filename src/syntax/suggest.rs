@@ -78,6 +78,36 @@ pub fn nearest_metric<'c>(
     same.or(misspelt.map(|(_, candidate)| candidate)).or(related).or(below)
 }
 
+/// The metrics below a group of names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// How many there are.
+    pub count: usize,
+    /// The nearest of them, [`MAX_NAMED`] at most: those with the fewest
+    /// components, and of these the shortest.
+    pub nearest: Vec<String>,
+}
+
+/// Most metrics of a group that are named.
+const MAX_NAMED: usize = 3;
+
+impl Group {
+    /// The metrics among `candidates` whose names go on where that of the group
+    /// ends. A point at its end makes no difference.
+    pub fn below<'c>(group: &str, candidates: impl IntoIterator<Item = &'c str>) -> Group {
+        let group = group.strip_suffix('.').unwrap_or(group);
+        let is_below = |name: &&str| {
+            let rest = name.strip_prefix(group).and_then(|rest| rest.strip_prefix('.'));
+            rest.is_some_and(|rest| !rest.is_empty())
+        };
+        let mut names: Vec<&str> = candidates.into_iter().filter(is_below).collect();
+        names.sort_unstable_by_key(|name| (name.matches('.').count(), name.len(), *name));
+        names.dedup();
+        let nearest = names.iter().take(MAX_NAMED).map(|name| (*name).to_owned()).collect();
+        Group { count: names.len(), nearest }
+    }
+}
+
 /// True for names that are the same but for case and for points, hyphens and
 /// underscores.
 pub fn has_same_words(one: &str, other: &str) -> bool {
@@ -147,6 +177,17 @@ mod tests {
         ] {
             assert_eq!(nearest_metric(name, names), meant, "{name}");
         }
+    }
+
+    #[test]
+    fn metrics_below_a_group() {
+        let names =
+            ["a.bc.d", "a.b.long", "a.b.c.d", "a.b.y", "a.b.x", "a.b.y", "a.b", "a.b.", "b.a.b.c"];
+        let group = Group::below("a.b", names);
+        assert_eq!(group.count, 4);
+        assert_eq!(group.nearest, ["a.b.x", "a.b.y", "a.b.long"]);
+        assert_eq!(Group::below("a.b.", names), group);
+        assert_eq!(Group::below("a.b.x", names), Group::default());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Finds what was probably meant by units that are not understood.
 //!
-//! Input: the text, and the place where `pmParseUnitsStr(3)` stops. Output:
-//! advice and, where there is no doubt, an edit. The model knows what units
-//! are.
+//! It takes the text, and the place where `pmParseUnitsStr(3)` stops. It gives
+//! advice and, if there is no doubt, an edit. The model knows the units.
 
 use std::ops::Range;
 

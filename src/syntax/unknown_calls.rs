@@ -1,4 +1,4 @@
-//! Calls of what is no function: misspelt ones, those that need a switch, and those
+//! Calls of unknown functions: misspelt ones, those that need a switch, and those
 //! of other languages.
 
 use crate::diag::{Code, Diagnostic};

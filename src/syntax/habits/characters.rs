@@ -2,7 +2,7 @@
 //! matchers, percentages, variables, comments, numbers in groups or with units,
 //! quotation marks of print.
 //!
-//! Looks at neighbours, never at the structure of the expression.
+//! It looks at neighbours, never at the structure of the expression.
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;

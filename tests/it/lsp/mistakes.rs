@@ -8,7 +8,7 @@ use pmderive::internal::lsp::{Opener, Options};
 use pmderive::runtime::source::SourceError;
 use serde_json::{Value, json};
 
-use super::client::{Client, at};
+use super::client::{Client, at, own_fleet};
 
 const URI: &str = "file:///nowhere/a.conf";
 
@@ -49,6 +49,26 @@ fn a_client_that_dies_ends_the_server() {
     client.open(URI, "a.b = kernel.all.load\n");
     client.request("textDocument/hover", at(URI, 0, 8));
     client.die();
+}
+
+#[test]
+fn notation_of_other_languages_is_told_without_a_source() {
+    let text = "a.b = disk.dev.read[5m]\nc.d = true\ne.f = disk.dev.read[sda]\n";
+    let mut client = Client::start(None);
+    client.open(URI, text);
+    let found = client.mistakes(URI, 1);
+    let lines = found.iter().map(|one| (&one["range"]["start"]["line"], &one["severity"]));
+    // Warnings of the first two lines.
+    let warning = json!(2);
+    assert_eq!(lines.collect::<Vec<_>>(), [(&json!(0), &warning), (&json!(1), &warning)]);
+    client.end();
+    // A source knows, and each is told once.
+    let mut client = Client::start(Some(own_fleet()));
+    client.open(URI, "c.d = true\n");
+    let found = client.mistakes(URI, 1);
+    let severities: Vec<&Value> = found.iter().map(|one| &one["severity"]).collect();
+    assert_eq!(severities, [&json!(1)]);
+    client.end();
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! Two definitions in one line: the edit that gives each a line of its own.
+//!
+//! The habits of [`super::habits`] find the comma between them. An expression
+//! alone has no lines, so only a definition file takes this edit.
+
+use crate::diag::{Code, Diagnostic};
+use crate::dialect::Language;
+use crate::text::Span;
+
+use super::habits::is_understood;
+use super::names::name_mistake;
+use super::origin::{Origin, offset};
+
+/// Lets a diagnostic of the comma between two definitions put the second one
+/// into a line of its own. `expression` is what follows the first `=` of the
+/// line, and `origin` is its place.
+pub(super) fn split(
+    diagnostic: &mut Diagnostic,
+    expression: &str,
+    origin: &Origin,
+    language: Language,
+) {
+    if diagnostic.code != Code::UnexpectedToken || diagnostic.fix.is_some() {
+        return;
+    }
+    let Some(place) = separator(diagnostic.span, expression, origin, language) else { return };
+    let end = if expression.ends_with('\r') { "\r\n" } else { "\n" };
+    *diagnostic = diagnostic.clone().fix(place, end);
+}
+
+/// The place of a comma and of the blanks around it, if a whole expression
+/// stands before it and a whole definition behind it.
+fn separator(comma: Span, expression: &str, origin: &Origin, language: Language) -> Option<Span> {
+    let is_here = |at: &usize| origin.span(offset(*at), offset(*at + 1)) == comma;
+    let (at, _) = expression.match_indices(',').find(|(at, _)| is_here(at))?;
+    let (first, second) = (expression[..at].trim_end(), expression[at + 1..].trim_start());
+    let (name, value) = second.split_once('=')?;
+    let are_whole = name_mistake(name.trim()).is_none()
+        && is_understood(first, language)
+        && is_understood(value.trim(), language);
+    let place = origin.span(offset(first.len()), offset(expression.len() - second.len()));
+    are_whole.then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_definitions;
+    use crate::diag::Diagnostics;
+    use crate::diag::fixes::applied;
+    use crate::dialect::Dialect;
+    use crate::text::SourceMap;
+
+    fn mended(text: &str) -> Option<String> {
+        let mut sources = SourceMap::default();
+        let source = sources.add("x.conf", text);
+        let mut diagnostics = Diagnostics::default();
+        parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
+        applied(&diagnostics, source, &sources).map(|(text, _)| text)
+    }
+
+    #[test]
+    fn each_definition_gets_a_line() {
+        for (text, expected) in [
+            ("a = b, c = d\n", Some("a = b\nc = d\n")),
+            ("a = b ,c.d=e + 1\r\n", Some("a = b\r\nc.d=e + 1\r\n")),
+            ("a = b, \\\n c = d\n", Some("a = b\nc = d\n")),
+            ("a = matchinst(/x,y/, b), c = d\n", Some("a = matchinst(/x,y/, b)\nc = d\n")),
+            // One of the two is no definition.
+            ("a = b +, c = d\n", None),
+            ("a = b, c = d +\n", None),
+            ("a = b, c..d = e\n", None),
+        ] {
+            assert_eq!(mended(text).as_deref(), expected, "{text}");
+        }
+    }
+}
