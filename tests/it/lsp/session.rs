@@ -120,6 +120,8 @@ fn names_are_found_and_renamed_in_a_whole_folder() {
     let mut client = Client::start_in(Some(own_fleet()), Some(&uri("")));
     let b = uri("b.conf");
     client.open(&b, "b.y = a.x + 2\n");
+    // What was checked with the source comes after the names that it has.
+    assert_eq!(client.mistakes(&b, 1), Vec::<Value>::new());
     let place = client.ask("textDocument/definition", at(&b, 0, 7));
     assert_eq!(place["uri"], uri("a.conf"));
     assert_eq!(place["range"], range((0, 0), (0, 3)));
