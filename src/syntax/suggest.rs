@@ -83,7 +83,7 @@ pub fn nearest_metric<'c>(
 pub struct Group {
     /// How many there are.
     pub count: usize,
-    /// The nearest of them, [`MAX_NAMED`] at most: those with the fewest
+    /// The nearest of them, a few at most: those with the fewest
     /// components, and of these the shortest.
     pub nearest: Vec<String>,
 }
