@@ -29,6 +29,7 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<TypedId> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
+        // Texts come first, as nothing below holds for them.
         if let Some(outcome) = self.text_equality((op, op_span), [left, right], span) {
             return outcome;
         }
@@ -51,10 +52,12 @@ impl Checker<'_> {
                 None,
             );
         }
+        // Numeric types always share one, and others were refused above.
         let Some(common) = types::common(l.value_type, r.value_type) else {
             return Err(super::Reported);
         };
 
+        // libpcp takes the left operand for the rule, unless that is a constant.
         let left_is_constant = matches!(
             self.expr.node(left.expr).kind,
             NodeKind::Number(_) | NodeKind::MkConst { .. }
@@ -62,6 +65,8 @@ impl Checker<'_> {
         let base = if left_is_constant { &r } else { &l };
         let indom = l.indom.or(r.indom);
         let semantics = self.semantics(op, &l, &r, base);
+        // A comparison has neither a scale nor units. Its operands are compared as
+        // they are, in the type that they share.
         if !op.is_arithmetic() {
             let kind = TypedKind::Binary {
                 op,
@@ -86,6 +91,7 @@ impl Checker<'_> {
                 );
             }
         };
+        // A quotient may have a fraction, and so may a number in another scale.
         let scaled = !combined.left.is_one() || !combined.right.is_one();
         let value_type = if op == BinaryOp::Div || scaled { ValueType::F64 } else { common };
         let kind = TypedKind::Binary {

@@ -88,8 +88,16 @@ fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, c
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
 }
 
-/// Whoever ends with `-h` wants help, and finds a host there.
+/// Whoever ends with `-h` wants help, and finds a host there. Of commands with
+/// a name like that of none, the nearest is meant.
 fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
+    if let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(ContextValue::Strings(known)) = error.get(ContextKind::SuggestedSubcommand)
+        && let Some(near) = nearest(wrong, known.iter().map(String::as_str))
+    {
+        let near = ContextValue::Strings(vec![near.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, near);
+    }
     if error.kind() == ErrorKind::InvalidValue && given.last().is_some_and(|last| last == "-h") {
         let name = given.get(1).and_then(|name| name.to_str()).unwrap_or_default();
         let tip = format!("`-h` is a host here; for help type `pmderive help {name}`");

@@ -153,7 +153,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             example(
                 "A few hosts, for Prometheus to scrape:",
-                "pmderive serve --targets hosts.json -c shop.conf -t 10s --listen 127.0.0.1:9464",
+                "pmderive serve --targets hosts.json -c shop.conf --export 'shop.*' --listen 127.0.0.1:9464",
             ),
             example(
                 "Check a configuration and all its files:",
@@ -198,7 +198,7 @@ pub fn examples(command: &str) -> Option<String> {
 /// What the program's own help ends with.
 pub fn first_steps() -> String {
     let examples = examples("pmderive").unwrap_or_default();
-    format!("{examples}\n\n`pmderive help COMMAND` shows the options of a command.")
+    format!("{examples}\n\n`pmderive help start` is a first tour; `pmderive help COMMAND` shows the options of a command.")
 }
 
 #[cfg(test)]

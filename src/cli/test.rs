@@ -106,74 +106,114 @@ impl TestBackend {
 
 /// Runs the command.
 pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let purpose = match arguments.format {
-        FindingsFormat::Text => Purpose::Text,
-        _ => Purpose::Exact,
-    };
-    let escaping = messages.output(purpose).escaping();
-    let mut outcome = Outcome::Good;
-    let (mut passed, mut failed) = (0, 0);
-    let mut findings = FindingsReport::default();
-    let mut covered = [(0, 0); 2];
-    let (mut folders, no_options) = (Folders::default(), LanguageArguments::default());
+    let mut total = Total::default();
+    let mut folders = Folders::default();
     for path in &arguments.files {
-        let bytes = match read_file(path) {
-            Ok(text) => text,
-            Err(reason) => {
-                let name = escape::path(&path).into_owned();
-                let message = format!("cannot read {name}: {reason}");
-                match arguments.format {
-                    FindingsFormat::Text => messages.error(&message),
-                    format => {
-                        let finding = Finding::of_file("unreadable", &name, message);
-                        if format == FindingsFormat::Json {
-                            let mut out = String::new();
-                            write_unreadable(&mut out, &finding);
-                            messages.output(purpose).print(&out)?;
-                        }
-                        findings.findings.push(finding);
-                    }
-                }
-                outcome = outcome.max(Outcome::Mistake);
-                continue;
-            }
-        };
         let name = escape::path(&path).into_owned();
-        let mut sources = SourceMap::default();
-        let source = sources.add(&*name, bytes);
-        let mut diagnostics = Diagnostics::default();
-        let directory = path.parent().unwrap_or(Path::new(""));
-        let usual = no_options.of_file(path, &mut folders, messages)?;
-        let file = read(source, directory, usual, &sources, &mut diagnostics);
-        let (mut reports, mut coverage) = (Vec::new(), None);
-        if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
-            let backends = arguments.backend.backends();
-            let run = if arguments.coverage { run_with_coverage } else { run_tests };
-            let outcome = run(&file, backends, &mut sources, &mut diagnostics);
-            outcome.warnings.iter().for_each(|warning| messages.warning(warning));
-            reports = outcome.reports;
-            coverage = outcome.coverage;
-        }
-        for report in &reports {
-            match report.has_passed() {
-                true => passed += 1,
-                false => failed += 1,
+        match read_file(path) {
+            Ok(text) => {
+                let tested = test(path, name, text, arguments, &mut folders, messages)?;
+                total.count(&tested);
+                total.tell(tested, arguments.format, messages)?;
+            }
+            Err(reason) => {
+                total.tell_unreadable(&name, &reason, arguments.format, messages)?;
             }
         }
-        if diagnostics.errors() > 0 {
-            outcome = outcome.max(Outcome::Mistake);
-        }
-        let mut out = String::new();
-        let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
-        if let Some(coverage) = &coverage {
+    }
+    if let Some(document) = arguments.format.document(&total.findings) {
+        messages.output(Purpose::Exact).print(document)?;
+    }
+    if arguments.format == FindingsFormat::Text {
+        messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
+    }
+    Ok(total.outcome())
+}
+
+/// What came of a file of tests.
+struct Tested {
+    /// Its name, as it is shown.
+    name: String,
+    /// Its text and those of its definition files, to which diagnostics point.
+    sources: SourceMap,
+    /// What is wrong with the file itself.
+    diagnostics: Diagnostics,
+    /// What came of each test; empty if the file cannot be run.
+    reports: Vec<Report>,
+    /// What its tests exercise, if that was asked for.
+    coverage: Option<Coverage>,
+}
+
+/// Reads and runs a file of tests.
+fn test(
+    path: &Path,
+    name: String,
+    text: String,
+    arguments: &TestArguments,
+    folders: &mut Folders,
+    messages: &mut Messages,
+) -> Result<Tested, Stop> {
+    let mut sources = SourceMap::default();
+    let source = sources.add(&*name, text);
+    let mut diagnostics = Diagnostics::default();
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let usual = LanguageArguments::default().of_file(path, folders, messages)?;
+    let file = read(source, directory, usual, &sources, &mut diagnostics);
+    let (mut reports, mut coverage) = (Vec::new(), None);
+    // With a mistake in the file, what its tests say would mean nothing.
+    if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
+        let backends = arguments.backend.backends();
+        let run = if arguments.coverage { run_with_coverage } else { run_tests };
+        let outcome = run(&file, backends, &mut sources, &mut diagnostics);
+        outcome.warnings.iter().for_each(|warning| messages.warning(warning));
+        (reports, coverage) = (outcome.reports, outcome.coverage);
+    }
+    Ok(Tested { name, sources, diagnostics, reports, coverage })
+}
+
+/// What came of all files.
+#[derive(Default)]
+struct Total {
+    /// Numbers of tests.
+    passed: usize,
+    failed: usize,
+    /// Definitions, then branches: how many are exercised, and how many there
+    /// are.
+    covered: [(usize, usize); 2],
+    /// Whether a file has a mistake or cannot be read.
+    is_mistaken: bool,
+    /// For the formats that are one document.
+    findings: FindingsReport,
+}
+
+impl Total {
+    fn count(&mut self, tested: &Tested) {
+        let passed = tested.reports.iter().filter(|report| report.has_passed()).count();
+        self.passed += passed;
+        self.failed += tested.reports.len() - passed;
+        self.is_mistaken |= tested.diagnostics.errors() > 0;
+        if let Some(coverage) = &tested.coverage {
             let parts = [&coverage.definitions, &coverage.branches];
-            for (sum, part) in covered.iter_mut().zip(parts) {
+            for (sum, part) in self.covered.iter_mut().zip(parts) {
                 let (exercised, all) = Coverage::count(part);
                 *sum = (sum.0 + exercised, sum.1 + all);
             }
         }
-        match arguments.format {
+    }
+
+    /// Prints what came of a file, or keeps it for the document.
+    fn tell(
+        &mut self,
+        tested: Tested,
+        format: FindingsFormat,
+        messages: &mut Messages,
+    ) -> Result<(), Stop> {
+        let Tested { name, sources, mut diagnostics, reports, coverage } = tested;
+        let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
+        let mut out = String::new();
+        match format {
             FindingsFormat::Text => {
+                let escaping = messages.output(Purpose::Text).escaping();
                 write_text(&mut out, &name, &reports, &sources, escaping, messages.are_quiet());
                 for one in missing {
                     let (line, column) = sources.line_column(one.span.source, one.span.start);
@@ -182,12 +222,13 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
                     let _ = writeln!(out, "  {}", escaping.text(&line));
                 }
                 messages.diagnostics(diagnostics, &sources);
+                messages.output(Purpose::Text).print(&out)?;
             }
             FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
+                let findings = &mut self.findings;
                 findings.add(diagnostics, &sources);
                 findings.findings.extend(missing.into_iter().map(|one| uncovered(one, &sources)));
                 findings.suites.push(suite(&name, &reports, &sources));
-                continue;
             }
             FindingsFormat::Json => {
                 diagnostics.sort();
@@ -200,30 +241,59 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
                 for one in missing {
                     write_uncovered(&mut out, one, &sources);
                 }
+                messages.output(Purpose::Exact).print(&out)?;
             }
         }
-        messages.output(purpose).print(&out)?;
+        Ok(())
     }
-    if let Some(document) = arguments.format.document(&findings) {
-        messages.output(purpose).print(document)?;
-    }
-    if arguments.format == FindingsFormat::Text {
-        let mut summary = format!("{passed} passed, {failed} failed\n");
-        if arguments.coverage {
-            let [(definitions, all), (branches, both)] = covered;
-            let _ = writeln!(
-                summary,
-                "exercised: {definitions} of {}, {branches} of {}",
-                counted(all, "definition"),
-                match both {
-                    1 => "1 branch".to_owned(),
-                    _ => format!("{both} branches"),
-                }
-            );
+
+    /// Says that a file cannot be read, or keeps that for the document.
+    fn tell_unreadable(
+        &mut self,
+        name: &str,
+        reason: &str,
+        format: FindingsFormat,
+        messages: &mut Messages,
+    ) -> Result<(), Stop> {
+        self.is_mistaken = true;
+        let message = format!("cannot read {name}: {reason}");
+        if format == FindingsFormat::Text {
+            messages.error(&message);
+            return Ok(());
         }
-        messages.output(purpose).print(summary)?;
+        let finding = Finding::of_file("unreadable", name, message);
+        if format == FindingsFormat::Json {
+            let mut out = String::new();
+            write_unreadable(&mut out, &finding);
+            messages.output(Purpose::Exact).print(&out)?;
+        }
+        self.findings.findings.push(finding);
+        Ok(())
     }
-    Ok(if failed > 0 { outcome.max(Outcome::Failed) } else { outcome })
+
+    /// How many tests passed, and with `coverage` how much they exercise.
+    fn summary(&self, coverage: bool) -> String {
+        let mut summary = format!("{} passed, {} failed\n", self.passed, self.failed);
+        if coverage {
+            let [(definitions, all), (branches, both)] = self.covered;
+            let all = counted(all, "definition");
+            let both = match both {
+                1 => "1 branch".to_owned(),
+                _ => format!("{both} branches"),
+            };
+            let _ = writeln!(summary, "exercised: {definitions} of {all}, {branches} of {both}");
+        }
+        summary
+    }
+
+    /// A mistake in a file counts for more than a test that failed.
+    fn outcome(&self) -> Outcome {
+        match (self.is_mistaken, self.failed) {
+            (true, _) => Outcome::Mistake,
+            (false, 0) => Outcome::Good,
+            (false, _) => Outcome::Failed,
+        }
+    }
 }
 
 /// What no test exercises, as a finding.
