@@ -36,6 +36,9 @@ pub struct Latest {
     pub kind: Option<u64>,
     /// Series of the latest frame.
     pub series: usize,
+    /// Bytes of memory of the host itself, most of them its previous samples, at the latest
+    /// slot that was answered.
+    pub bytes: usize,
 }
 
 /// What a host is doing.

@@ -328,7 +328,7 @@ fn the_listener_shows_metrics_hosts_and_health() {
     ] {
         assert!(own.lines().any(|found| found.starts_with(line)), "{line} in {own}");
     }
-    for part in ["programs", "layouts", "targets", "across", "newest", "rings", "labels"] {
+    for part in ["programs", "layouts", "targets", "hosts", "across", "newest", "rings", "labels"] {
         let (_, bytes) =
             own.split_once(&format!("pmderive_memory_bytes{{part=\"{part}\"}} ")).expect(part);
         let bytes: u64 = bytes.split('\n').next().and_then(|text| text.parse().ok()).expect(part);

@@ -159,6 +159,7 @@ fn note(latest: &mut Latest, outcome: Result<Answer, Failure>) {
             latest.skew = answer.skew;
             latest.kind = Some(answer.kind);
             latest.series = answer.series;
+            latest.bytes = answer.bytes;
         }
         Err(Failure { reason, words }) => {
             latest.state = State::Failing(reason);

@@ -175,6 +175,7 @@ struct Answer {
     skew: f64,
     kind: u64,
     series: usize,
+    bytes: usize,
 }
 
 /// A context for the host of these orders, without a connection.
@@ -393,6 +394,7 @@ impl<W: World> Host<W> {
         };
         let count = frame.columns.iter().map(|column| column.instances.ids.len()).sum();
         series.go_on(frame, bound.view.sinks, shared);
-        Ok(Answer { skew, kind: bound.view.kind, series: count })
+        let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
+        Ok(Answer { skew, kind: bound.view.kind, series: count, bytes })
     }
 }

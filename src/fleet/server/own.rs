@@ -206,17 +206,19 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     let sinks = in_force.of_sinks();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
     let newest = in_force.newest().bytes() as u64;
+    let hosts: usize = in_force.conditions().iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let name = "pmderive_memory_bytes";
     let help = Some(
-        "Bytes of memory by part of the program: rings of sinks, newest frames for /metrics, and \
-         what is kept to compute across hosts.",
+        "Bytes of memory by part of the program: previous samples of hosts, rings of sinks, newest \
+         frames for /metrics, and what is kept to compute across hosts.",
     );
     writer.family(&Family { name, kind: Kind::Gauge, help });
     for (part, bytes) in [
         ("programs", programs.tables as u64),
         ("layouts", programs.layouts as u64),
         ("targets", targets(in_force)),
+        ("hosts", hosts as u64),
         ("across", in_force.across_bytes()),
         ("newest", newest),
         // The bytes of the sink that is scraped are those of the newest frames.

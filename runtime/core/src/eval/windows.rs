@@ -78,6 +78,17 @@ struct State {
     front: usize,
 }
 
+impl State {
+    fn bytes(&self) -> usize {
+        let values: usize = self.rows.iter().map(|row| row.values.capacity()).sum();
+        size_of::<State>()
+            + size_of::<InstId>() * self.ids.capacity()
+            + size_of::<Row>() * self.rows.capacity()
+            + size_of::<u64>() * values
+            + size_of::<Bucket>() * self.buckets.capacity()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     /// Time stamp of its first sample.
@@ -99,6 +110,13 @@ struct Row {
 }
 
 impl WindowStore {
+    /// Bytes of memory that the windows take with their samples.
+    pub fn bytes(&self) -> usize {
+        let parked = size_of::<(SampleKey, Option<Arc<State>>)>() * self.parked.capacity();
+        let uses = size_of::<u32>() * self.uses.capacity();
+        uses + parked + self.states.iter().map(|state| state.bytes()).sum::<usize>()
+    }
+
     /// Begins an evaluation. Each window takes one sample in it, however many
     /// definitions use the window.
     pub fn begin(&mut self) {

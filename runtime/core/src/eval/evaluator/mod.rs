@@ -192,6 +192,12 @@ impl Evaluator {
         Evaluator::assemble(program, binding, own, history, windows)
     }
 
+    /// Bytes of memory that it takes besides its program and layouts, which others
+    /// may share: most of them are previous samples.
+    pub fn bytes(&self) -> usize {
+        size_of::<Evaluator>() + self.history.bytes() + self.windows.bytes()
+    }
+
     /// Overwrites the gaps between previous samples, as [`Buffers::poison`]
     /// does with columns.
     #[doc(hidden)]

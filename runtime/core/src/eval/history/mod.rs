@@ -60,6 +60,15 @@ pub struct Sample {
 }
 
 impl HistoryStore {
+    /// Bytes of memory that the samples take, but for those beside the blocks.
+    pub fn bytes(&self) -> usize {
+        let entries = size_of::<Entry>() * self.entries.capacity()
+            + size_of::<(BaselineId, Entry)>() * self.apart.capacity()
+            + size_of::<(SampleKey, Entry)>() * self.parked.capacity();
+        let blocks = size_of::<Vec<u8>>() * self.blocks.capacity();
+        entries + blocks + self.blocks.iter().map(Vec::capacity).sum::<usize>()
+    }
+
     /// The samples of a section that kernels read.
     pub fn block(&self, section: SectionId) -> &[u8] {
         self.blocks.get(section.index()).map_or(&[], |block| block)
