@@ -69,25 +69,32 @@ impl<'a> DomainRecord<'a> {
         let offsets = fields.take(4 * count, "offsets")?;
         let names = fields.rest();
         let record = DomainRecord { stamp, indom, change, instances, offsets, names };
+        if !record.is_tidy() {
+            record.check(&at_instances, &at_offsets)?;
+        }
+        Ok(record)
+    }
 
+    /// Checks each instance and its name. The lists begin where these fields stand.
+    fn check(&self, at_instances: &Fields<'_>, at_offsets: &Fields<'_>) -> Result<(), Damage> {
         let mut total = 0;
-        for (id, name) in record.entries() {
+        for (id, name) in self.entries() {
             if id < 0 {
                 return Err(at_instances.damage("ids", format_args!("{id} is negative")));
             }
-            match record.name(name) {
+            match self.name(name) {
                 Some(name) => total += name.len(),
-                None if name == REMOVED && change == Change::Difference => {}
+                None if name == REMOVED && self.change == Change::Difference => {}
                 None => {
                     let problem = format_args!("no name begins at {name} for instance {id}");
                     return Err(at_offsets.damage("offsets", problem));
                 }
             }
-            if total > SHARED_NAMES * names.len() {
+            if total > SHARED_NAMES * self.names.len() {
                 return Err(at_offsets.damage("offsets", "too many instances share their names"));
             }
         }
-        Ok(record)
+        Ok(())
     }
 
     /// Number of entries.
@@ -95,12 +102,33 @@ impl<'a> DomainRecord<'a> {
         self.instances.len() / 4
     }
 
+    /// True if no identifier is negative, and each name begins behind the end of an earlier
+    /// one, as PCP writes them: then nothing is wrong with the lists. That is found out
+    /// without a look at the letters of the names.
+    fn is_tidy(&self) -> bool {
+        let Some(last_end) = self.names.iter().rposition(|byte| *byte == 0) else {
+            return self.instances.is_empty();
+        };
+        let mut least = 0;
+        for (id, name) in self.entries() {
+            if name == REMOVED && self.change == Change::Difference && id >= 0 {
+                continue;
+            }
+            let Ok(begin) = usize::try_from(name) else { return false };
+            let is_begin = begin == 0 || begin <= last_end && self.names[begin - 1] == 0;
+            if id < 0 || begin < least || !is_begin {
+                return false;
+            }
+            least = begin + 1;
+        }
+        true
+    }
+
     /// The instances with the offsets of their names, in the order of the record.
     fn entries(&self) -> impl Iterator<Item = (InstId, i32)> + use<'a> {
-        let words = |bytes: &'a [u8]| {
-            bytes.chunks_exact(4).map(|w| i32::from_be_bytes([w[0], w[1], w[2], w[3]]))
-        };
-        words(self.instances).zip(words(self.offsets))
+        let ids = self.instances.as_chunks().0.iter();
+        let names = self.offsets.as_chunks().0.iter();
+        ids.zip(names).map(|(id, name)| (i32::from_be_bytes(*id), i32::from_be_bytes(*name)))
     }
 
     /// The name at an offset; `None` if no complete name begins there.
@@ -142,5 +170,63 @@ impl<'a> DomainRecord<'a> {
         // The sort is stable, so the first of equal identifiers stays first.
         list.sort_by_key(|(id, _)| *id);
         InstanceDomain::new(list).with_names_in_bytes(in_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is tidy passes the check that looks at every letter, and lists as PCP writes
+    /// them are tidy.
+    #[test]
+    fn tidy_lists_are_right() {
+        let mut state = 1_u64;
+        let mut random = move |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % below as u64).expect("small")
+        };
+        let mut tidy = 0;
+        for round in 0..20_000 {
+            let count = random(5);
+            let names: Vec<u8> = (0..random(9)).map(|_| b"ab\0"[random(3)]).collect();
+            let words = |random: &mut dyn FnMut(usize) -> usize, most: usize| -> Vec<u8> {
+                let words = (0..count).map(|_| i32::try_from(random(most + 2)).expect("small") - 1);
+                words.flat_map(i32::to_be_bytes).collect()
+            };
+            let instances = words(&mut random, 30);
+            let offsets = words(&mut random, names.len());
+            let record = DomainRecord {
+                stamp: Timestamp::default(),
+                indom: InDom::new(1, 1),
+                change: [Change::Whole, Change::Difference][round % 2],
+                instances: &instances,
+                offsets: &offsets,
+                names: &names,
+            };
+            let fields = Fields::new("instances", &[], 0);
+            let checked = record.check(&fields, &fields).map_err(|damage| damage.message);
+            if record.is_tidy() {
+                tidy += 1;
+                assert_eq!(checked, Ok(()), "{record:?}");
+            }
+        }
+        assert!(tidy > 2_000, "{tidy}");
+
+        let record = DomainRecord {
+            stamp: Timestamp::default(),
+            indom: InDom::new(1, 1),
+            change: Change::Difference,
+            instances: &[0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 2],
+            offsets: &[0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 4],
+            names: b"sda\0sdb\0",
+        };
+        assert!(record.is_tidy());
+        // No name begins within another one.
+        assert!(
+            !DomainRecord { offsets: &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4], ..record }.is_tidy()
+        );
     }
 }
