@@ -198,7 +198,9 @@ pub fn examples(command: &str) -> Option<String> {
 /// What the program's own help ends with.
 pub fn first_steps() -> String {
     let examples = examples("pmderive").unwrap_or_default();
-    format!("{examples}\n\n`pmderive help start` is a first tour; `pmderive help COMMAND` shows the options of a command.")
+    format!(
+        "{examples}\n\n`pmderive help start` is a first tour; `pmderive help COMMAND` shows the options of a command."
+    )
 }
 
 #[cfg(test)]
