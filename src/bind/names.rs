@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::equivalent_domains::EquivalentDomains;
 use super::questions::Found;
-use crate::check::typed::Desc;
+use crate::check::typed::{DefinitionId, Desc};
 
 /// The meaning of a name in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +24,8 @@ pub enum Name {
     Nested {
         /// Its metadata.
         desc: Desc,
-        /// Position among the definitions that are checked together.
-        definition: usize,
+        /// Its position among the definitions that are checked together.
+        definition: DefinitionId,
     },
     /// Another derived metric whose definition has mistakes, so that it cannot
     /// be an operand.
@@ -93,7 +93,7 @@ impl Names {
 
     /// Sets the result of checking a derived metric; `None` if it cannot be
     /// used.
-    pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, usize)>) {
+    pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, DefinitionId)>) {
         if let Some(meaning @ Name::Derived) = self.known.get_mut(name) {
             *meaning = match checked {
                 Some((desc, definition)) => Name::Nested { desc, definition },

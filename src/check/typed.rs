@@ -11,6 +11,24 @@ use crate::text::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypedId(pub u32);
 
+/// Position of a definition in a list with operands before their users: among
+/// those that are checked together, and after that among those that are planned
+/// together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DefinitionId(pub u32);
+
+impl DefinitionId {
+    /// The position as an index into the list.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The position with an index. No list is long enough to exceed it.
+    pub fn at(index: usize) -> DefinitionId {
+        DefinitionId(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+}
+
 /// An expression that can be evaluated. Nodes stand in post-order; the last
 /// is the root. Branches that can never be chosen are not in it.
 #[derive(Clone, Debug, Default)]
@@ -99,9 +117,8 @@ pub use pmderive_runtime::program::WindowFunction;
 pub enum TypedKind {
     /// Values of a metric.
     Metric(MetricDesc),
-    /// Values of another derived metric, by its position among the definitions
-    /// that are checked and planned together.
-    Derived(usize),
+    /// Values of another derived metric.
+    Derived(DefinitionId),
     /// The same value always, for every instance if there is a domain (bits of a lane).
     Constant(u64),
     /// `novalue()`: as a branch of a ternary it takes values away where it is

@@ -1,8 +1,9 @@
-//! What a stream can show: colours, and lines and arrows that are no ASCII.
+//! What a stream can show: colours, and characters outside ASCII such as lines and
+//! arrows.
 //!
 //! `--color` decides about colours; without it the environment does, in this
 //! order: `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`. The locale decides
-//! about characters. What is written is not known here.
+//! about characters. This module does not know what is written.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

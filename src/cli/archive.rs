@@ -1,5 +1,5 @@
-//! `pmderive archive`: what archives are: their labels in the words of
-//! `pmdumplog -L` (see pmdumplog(1)), their files, and whether they are whole.
+//! `pmderive archive` describes archives: their labels in the words of `pmdumplog -L`
+//! (see pmdumplog(1)), their files, and whether they are undamaged.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! The archives that arguments name: several options make one list, and a
-//! pattern is replaced by the archives that it matches.
+//! The archives that arguments name. Several options make one list, and a pattern
+//! stands for the archives that it matches.
 //!
 //! Input: the arguments of `-a`, as they were given. Output: a list with commas as
-//! `ArchiveContext::open` takes it. It finds out whether there are such archives.
+//! `ArchiveContext::open` takes it, which finds out whether there are such archives.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

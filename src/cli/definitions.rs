@@ -1,9 +1,8 @@
 //! The definitions and expressions of a command: read, parsed and selected.
 //!
-//! They come from the files that the arguments name, and from the definitions
-//! that every client of PCP on this machine has. Mistakes in the latter concern
-//! the user only if such a definition is selected. No source of metrics is
-//! needed here.
+//! They come from the files that the arguments name, and from the definitions that
+//! every client of PCP on this machine has. The user hears of mistakes in those of
+//! the machine only if one of them is selected. This module asks no source.
 
 use std::collections::HashSet;
 use std::fs;

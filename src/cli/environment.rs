@@ -1,8 +1,8 @@
 //! Environment variables that stand for options, see pmGetOptions(3). Only the
 //! commands called after PCP's tools read them.
 //!
-//! A variable is an option in front of all arguments. What the options mean is
-//! not known here.
+//! A variable is an option in front of all arguments. This module does not know
+//! what the options mean.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

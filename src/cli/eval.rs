@@ -1,5 +1,5 @@
-//! `pmderive eval`: evaluates metrics of a source, sample after sample, and
-//! prints them; with `--targets` those of all hosts of a fleet.
+//! `pmderive eval` evaluates metrics of a source, sample after sample, and prints
+//! them. With `--targets` it does so for all hosts of a fleet.
 
 #[cfg(feature = "fleet")]
 mod over_hosts;

@@ -1,6 +1,6 @@
-//! `pmderive explain`: what becomes of expressions and definitions, and why;
-//! and what a diagnostic's code means. Definitions over a fleet come before what
-//! hosts compute for them.
+//! `pmderive explain` shows what becomes of expressions and definitions, and why. It
+//! also shows what the code of a diagnostic means. Definitions over a fleet come
+//! first, then what hosts compute for them.
 
 #[cfg(feature = "fleet")]
 mod over_fleet;

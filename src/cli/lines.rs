@@ -1,9 +1,9 @@
 //! A message of several lines, in which text of others never ends a line.
 //!
-//! It is kept in two forms until it is known where it goes: as it is, for
-//! programs behind a pipe that look for it byte for byte, and as it is shown,
-//! which is what [`Foreign`](crate::escape::Foreign) text and errors that repeat
-//! such text give by the flag `#`.
+//! It has two forms until it is known where it goes. Programs behind a pipe look for
+//! it byte for byte, so they get it unchanged. People get it as it is shown: the form
+//! that [`Foreign`](crate::escape::Foreign) text, and errors that repeat such text,
+//! give with the flag `#`.
 
 use std::fmt::{Display, Write as _};
 

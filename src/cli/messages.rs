@@ -1,7 +1,7 @@
 //! What a command says on standard error: diagnostics and messages.
 //!
-//! A message is one line, whatever names are in it. Nothing here can fail:
-//! when standard error is closed, nobody wants to know.
+//! A message is one line, whatever names are in it. Nothing here fails: if standard
+//! error is closed, there is nobody to tell.
 
 use std::cell::Cell;
 use std::collections::HashSet;

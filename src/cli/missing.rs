@@ -1,7 +1,7 @@
 //! Definitions whose operands the source does not have.
 //!
-//! In definitions of the user's own this is a mistake. In those that come with
-//! PCP for every machine it is not: few hosts have all the agents that they
+//! In the user's own definitions this is a mistake. In those that come with PCP it is
+//! none: they are for every machine, and few machines have all the agents that they
 //! need. Such definitions are left out, and one line says how many.
 
 use std::collections::BTreeMap;

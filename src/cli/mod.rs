@@ -9,8 +9,8 @@
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
 //!
-//! Other modules find everything out and give it as data; this one chooses,
-//! orders and shows it.
+//! Other modules compute all results and return them as data. This one chooses what
+//! to show, in which order and how.
 
 mod appearance;
 mod archive;

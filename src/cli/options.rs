@@ -1,8 +1,9 @@
-//! How the options of all commands are arranged: under headings, with `--json`
-//! where JSON is one of the forms, with help by `-h` where that is no host, and
-//! with examples at the end.
+//! How the options of all commands are arranged. They stand under headings, and
+//! examples follow. Where JSON is one of the forms there is `--json`, and where `-h`
+//! is not a host it shows the help.
 //!
-//! It knows the options by their names only; what they mean is with each command.
+//! This module knows only the names of the options. Each command knows what its own
+//! mean.
 
 use clap::builder::ArgPredicate;
 use clap::{Arg, ArgAction, Command, ValueHint};

@@ -1,8 +1,8 @@
 //! Arguments without an option: which of them are definition files.
 //!
-//! `check` and `deps` take files beside names and expressions. The other
-//! commands take names and expressions only, and refuse what looks like a file:
-//! as an expression, `shop.conf` would be a correct name of a metric.
+//! `check` and `deps` take files, names and expressions. The other commands take only
+//! names and expressions, and refuse what looks like a file, because `shop.conf` is
+//! also a correct name of a metric.
 
 use std::path::Path;
 

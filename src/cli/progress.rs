@@ -1,8 +1,9 @@
 //! How far a scan of an archive has come: a line on standard error.
 //!
-//! Input: the times that a scan begins and ends at, and the times it comes to.
-//! Output: a bar, on a terminal only, once the scan has taken a while, and gone
-//! when it ends. What is scanned, and where its rows go, is not known here.
+//! Input: the times at which a scan begins and ends, and those that it reaches.
+//! Output: a bar, on a terminal only. It appears once the scan has taken a while, and
+//! vanishes when it ends. This module knows neither what is scanned nor where the rows
+//! go.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -8,13 +8,12 @@
 //!             errors ──► Messages ───────────────────────────────────► standard error
 //! ```
 //!
-//! Names and values of a source, names of files and texts of definitions are
-//! text of others. Whoever puts them into a line asks [`Escaping`] for their
-//! form, since only there it is known that an end of line in them must not end
-//! the line. [`Output`] takes care of everything else, so that no command can
-//! forget it. Nothing else in the command line may write to these streams;
-//! colours are made where diagnostics are rendered, which escapes before it
-//! paints.
+//! Text of others is: names and values of a source, names of files, texts of
+//! definitions. Whoever puts such a text into a line escapes it with [`Escaping`],
+//! because later nobody can tell an end of line in it from the end of the line.
+//! [`Output`] escapes everything else, so that no command can forget it. Nothing else in
+//! the command line writes to these streams. Diagnostics are escaped before they are
+//! coloured.
 
 use std::borrow::Cow;
 use std::fs::File;

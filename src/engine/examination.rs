@@ -13,7 +13,7 @@ use super::registry::{Registered, Registry};
 use super::{Metric, anonymous_descs, is_anonymous};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
-use crate::check::typed::TypedExpr;
+use crate::check::typed::{DefinitionId, TypedExpr};
 use crate::check::{Examined, Suggest, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -35,13 +35,13 @@ pub struct Examination {
     /// expressions.
     identities: Vec<u64>,
     /// Positions of the expressions, with operands first.
-    order: Vec<usize>,
+    order: Vec<DefinitionId>,
     /// Parallel to the expressions: true if its values are needed.
     wanted: Vec<bool>,
 }
 
 /// A checked selection of definitions.
-pub(crate) struct Checked {
+pub(crate) struct CheckedSelection {
     /// The selected metrics, in the order of the request.
     pub(crate) metrics: Vec<Metric>,
     /// The definitions that can be used, each with the identity of its previous
@@ -120,7 +120,8 @@ impl Checking<'_> {
         let count = self.definitions.len();
         let mut expressions: Vec<Examined> = vec![Examined::default(); count];
         let mut mistakes: Vec<Diagnostics> = vec![Diagnostics::default(); count];
-        for position in order.positions.iter().copied() {
+        for id in order.positions.iter().copied() {
+            let position = id.index();
             let (one, found) = (self.definitions[position], &mut mistakes[position]);
             let examined = match names.get(&one.name) {
                 Name::Metric(_) if position >= self.chosen => continue,
@@ -137,7 +138,7 @@ impl Checking<'_> {
             }
             let desc = examined.is_whole.then(|| examined.typed.desc());
             if self.language.extensions && one.is_named {
-                names.define(&one.name, desc.map(|desc| (desc, position)));
+                names.define(&one.name, desc.map(|desc| (desc, id)));
             } else if let (Some(desc), Some(pmid)) = (desc, one.pmid) {
                 names.describe(&one.name, desc.of_metric(pmid));
             }
@@ -165,18 +166,22 @@ impl Examination {
     }
 
     /// The chosen metrics, and the expressions to plan for them.
-    pub(super) fn into_checked<'r>(self, chosen: impl Iterator<Item = &'r Registered>) -> Checked {
+    pub(super) fn into_checked<'r>(
+        self,
+        chosen: impl Iterator<Item = &'r Registered>,
+    ) -> CheckedSelection {
         let Examination { chosen: count, names, expressions, identities, order, wanted } = self;
         let Arranged { typed, outputs } =
             nesting::arrange(count, &identities, &order, &wanted, expressions);
-        let metric = |(one, output): (&Registered, &Option<usize>)| {
+        let metric = |(one, output): (&Registered, &Option<DefinitionId>)| {
+            let output = output.map(DefinitionId::index);
             let desc = output.map(|output| typed[output].1.desc());
             let desc = desc.ok_or(PmStatus::BADDERIVE);
             let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
-            Metric { name: one.name.clone(), desc, output: *output, is_hidden }
+            Metric { name: one.name.clone(), desc, output, is_hidden }
         };
         let metrics = chosen.zip(&outputs).map(metric).collect();
-        Checked { metrics, typed }
+        CheckedSelection { metrics, typed }
     }
 }
 

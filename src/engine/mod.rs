@@ -48,7 +48,7 @@ use backend::Compiler;
 pub use classes::Compiled;
 use classes::{Build, Classes};
 
-pub(crate) use examination::Checked;
+pub(crate) use examination::CheckedSelection;
 use examination::Checking;
 pub use examination::Examination;
 #[cfg(any(test, feature = "fuzz"))]
@@ -262,7 +262,7 @@ impl Engine {
         let vocabulary = Vocabulary::unknown(selection.registry());
         let examination = self.examine_found(selection, found, &vocabulary, &mut diagnostics);
         let chosen = selection.definitions().into_iter().take(selection.len());
-        let Checked { metrics, typed } = examination.into_checked(chosen);
+        let CheckedSelection { metrics, typed } = examination.into_checked(chosen);
         let planned: Vec<Planned<'_>> = typed
             .iter()
             .map(|(definition, expr)| Planned { definition: *definition, expr })

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Registered, Registry};
 use crate::bind::{Reference, references};
 use crate::check::Examined;
-use crate::check::typed::{TypedExpr, TypedKind};
+use crate::check::typed::{DefinitionId, TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::text::Span;
 
@@ -49,7 +49,7 @@ pub(crate) fn needed<'r>(
 /// Definitions by position, operands before users.
 pub(super) struct Order {
     /// Each position once.
-    pub positions: Vec<usize>,
+    pub positions: Vec<DefinitionId>,
     /// For each position, true if the definition is part of a cycle or has too
     /// many levels below it. That has been reported.
     pub is_refused: Vec<bool>,
@@ -61,7 +61,7 @@ pub(super) struct Order {
 #[derive(Clone, Copy)]
 pub(super) struct Mention {
     /// Its position.
-    pub position: usize,
+    pub definition: DefinitionId,
     /// The first place that mentions it.
     span: Span,
 }
@@ -81,17 +81,17 @@ pub(super) fn order(
     for start in 0..definitions.len() {
         // The path from the start; for each definition, the number of visited
         // operands.
-        let mut way: Vec<(usize, usize)> = Vec::new();
+        let mut way: Vec<(DefinitionId, usize)> = Vec::new();
         if state[start] == State::New {
             state[start] = State::OnTheWay;
-            way.push((start, 0));
+            way.push((DefinitionId::at(start), 0));
         }
-        while let Some((position, visited)) = way.last_mut() {
-            let Some(mention) = operands[*position].get(*visited) else {
-                let position = *position;
-                let deepest =
-                    operands[position].iter().max_by_key(|mention| levels[mention.position]);
-                levels[position] = deepest.map_or(1, |operand| levels[operand.position] + 1);
+        while let Some((id, visited)) = way.last_mut() {
+            let Some(mention) = operands[id.index()].get(*visited) else {
+                let (id, position) = (*id, id.index());
+                let level = |operand: &Mention| levels[operand.definition.index()];
+                let deepest = operands[position].iter().max_by_key(|operand| level(operand));
+                levels[position] = deepest.map_or(1, |operand| level(operand) + 1);
                 if let Some(operand) = deepest.filter(|_| levels[position] > MAX_LEVELS) {
                     // Definitions that need this one do not fail for the same
                     // reason again.
@@ -100,27 +100,28 @@ pub(super) fn order(
                     diagnostics.push(too_deep(definitions[position], operand.span));
                 }
                 state[position] = State::Done;
-                positions.push(position);
+                positions.push(id);
                 way.pop();
                 continue;
             };
             *visited += 1;
-            match state[mention.position] {
+            let operand = mention.definition;
+            match state[operand.index()] {
                 State::New => {
-                    state[mention.position] = State::OnTheWay;
-                    way.push((mention.position, 0));
+                    state[operand.index()] = State::OnTheWay;
+                    way.push((operand, 0));
                 }
                 State::OnTheWay => {
-                    let first = way.iter().rposition(|(at, _)| *at == mention.position);
-                    let cycle: Vec<(usize, Span)> = way[first.unwrap_or(0)..]
+                    let first = way.iter().rposition(|(id, _)| *id == operand);
+                    let cycle: Vec<(DefinitionId, Span)> = way[first.unwrap_or(0)..]
                         .iter()
-                        .map(|(at, visited)| (*at, operands[*at][visited - 1].span))
+                        .map(|(id, visited)| (*id, operands[id.index()][visited - 1].span))
                         .collect();
                     // One diagnostic for each definition is enough.
-                    if cycle.iter().any(|(at, _)| !is_refused[*at]) {
+                    if cycle.iter().any(|(id, _)| !is_refused[id.index()]) {
                         diagnostics.push(draw(definitions, &cycle));
                     }
-                    cycle.iter().for_each(|(at, _)| is_refused[*at] = true);
+                    cycle.iter().for_each(|(id, _)| is_refused[id.index()] = true);
                 }
                 State::Done => {}
             }
@@ -141,18 +142,18 @@ fn mentions(
     definitions: &[&Registered],
     is_definition: impl Fn(&str) -> bool,
 ) -> Vec<Vec<Mention>> {
-    let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut by_name: FxHashMap<&str, DefinitionId> = FxHashMap::default();
     for (position, one) in definitions.iter().enumerate().filter(|(_, one)| one.is_named) {
-        by_name.entry(&one.name).or_insert(position);
+        by_name.entry(&one.name).or_insert(DefinitionId::at(position));
     }
     let mentions = |one: &&Registered| {
         let mut seen = FxHashSet::default();
         references(&one.expr)
             .filter(|reference| is_definition(reference.name))
             .filter_map(|Reference { name, span, .. }| {
-                Some(Mention { position: *by_name.get(name)?, span })
+                Some(Mention { definition: *by_name.get(name)?, span })
             })
-            .filter(|mention| seen.insert(mention.position))
+            .filter(|mention| seen.insert(mention.definition))
             .collect()
     };
     definitions.iter().map(mentions).collect()
@@ -167,10 +168,10 @@ fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
     diagnostic
 }
 
-/// The diagnostic for a cycle, given as positions of definitions, each with the
-/// place that mentions the next.
-fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
-    let name = |index: usize| &definitions[cycle[index % cycle.len()].0].name;
+/// The diagnostic for a cycle of definitions, each with the place that mentions
+/// the next.
+fn draw(definitions: &[&Registered], cycle: &[(DefinitionId, Span)]) -> Diagnostic {
+    let name = |index: usize| &definitions[cycle[index % cycle.len()].0.index()].name;
     let first = cycle[0].1;
     let message = match cycle.len() {
         1 => format!("`{}` needs itself", name(0)),
@@ -215,18 +216,19 @@ pub(super) fn with_values(
 ) -> Vec<bool> {
     let mut wanted = vec![false; definitions.len()];
     wanted[..selected].fill(true);
-    for position in order.positions.iter().rev() {
-        if !wanted[*position] || order.operands[*position].is_empty() {
+    for id in order.positions.iter().rev() {
+        let operands = &order.operands[id.index()];
+        if !wanted[id.index()] || operands.is_empty() {
             continue;
         }
-        let live = &examined[*position].live;
-        let named: FxHashSet<&str> = references(&definitions[*position].expr)
+        let live = &examined[id.index()].live;
+        let named: FxHashSet<&str> = references(&definitions[id.index()].expr)
             .filter(|reference| reference.wants_value)
             .filter(|reference| live.get(reference.node) == Some(&true))
             .map(|reference| reference.name)
             .collect();
-        for mention in &order.operands[*position] {
-            wanted[mention.position] |= named.contains(&*definitions[mention.position].name);
+        for operand in operands.iter().map(|mention| mention.definition.index()) {
+            wanted[operand] |= named.contains(&*definitions[operand].name);
         }
     }
     wanted
@@ -238,7 +240,7 @@ pub(crate) struct Arranged {
     /// position here.
     pub typed: Vec<(u64, TypedExpr)>,
     /// For each definition, its position in `typed`.
-    pub outputs: Vec<Option<usize>>,
+    pub outputs: Vec<Option<DefinitionId>>,
 }
 
 /// Arranges the wanted expressions without mistakes: the first `chosen` ones
@@ -248,26 +250,26 @@ pub(crate) struct Arranged {
 pub(super) fn arrange(
     chosen: usize,
     identities: &[u64],
-    order: &[usize],
+    order: &[DefinitionId],
     wanted: &[bool],
     mut examined: Vec<Examined>,
 ) -> Arranged {
     let mut typed: Vec<(u64, TypedExpr)> = Vec::new();
-    let mut outputs: Vec<Option<usize>> = vec![None; examined.len()];
+    let mut outputs: Vec<Option<DefinitionId>> = vec![None; examined.len()];
     let mut used: Vec<bool> = (0..examined.len()).map(|position| position < chosen).collect();
-    for position in order.iter().rev() {
-        let expression = &examined[*position];
-        if !used[*position] || !expression.is_whole {
+    for id in order.iter().rev() {
+        let expression = &examined[id.index()];
+        if !used[id.index()] || !expression.is_whole {
             continue;
         }
         for node in &expression.typed.nodes {
             if let TypedKind::Derived(operand) = node.kind {
-                used[operand] = true;
+                used[operand.index()] = true;
             }
         }
     }
     let is_needed = |position: &usize| wanted[*position] && used[*position];
-    for position in order.iter().copied().filter(is_needed) {
+    for position in order.iter().map(|id| id.index()).filter(is_needed) {
         let found = std::mem::take(&mut examined[position]);
         if !found.is_whole {
             continue;
@@ -277,15 +279,16 @@ pub(super) fn arrange(
         let mut is_nested = false;
         for node in &mut expr.nodes {
             if let TypedKind::Derived(operand) = &mut node.kind {
-                let planned = outputs[*operand].expect("operands come before their users");
+                let planned = outputs[operand.index()];
+                let planned = planned.expect("operands come before their users");
                 *operand = planned;
-                typed[planned].0.hash(&mut hasher);
+                typed[planned.index()].0.hash(&mut hasher);
                 is_nested = true;
             }
         }
         let own = identities[position];
         own.hash(&mut hasher);
-        outputs[position] = Some(typed.len());
+        outputs[position] = Some(DefinitionId::at(typed.len()));
         typed.push((if is_nested { hasher.finish() } else { own }, expr));
     }
     Arranged { typed, outputs }

@@ -20,7 +20,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names, references};
 use crate::check::Examined;
-use crate::check::typed::Desc;
+use crate::check::typed::{DefinitionId, Desc};
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Arranged, Engine, Registered, Registry, needed};
@@ -229,7 +229,7 @@ pub fn explain(
             continue;
         }
         let examined = &examination.expressions[position];
-        let output = outputs[position];
+        let output = outputs[position].map(DefinitionId::index);
         let nodes = output.map_or(&[][..], |output| &lowered[output]);
         let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
         let of_node = |id: ExprId| {

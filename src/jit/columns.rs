@@ -1,12 +1,11 @@
 //! Loops over the lanes of a segment, in groups of lanes.
 //!
-//! Columns are padded to whole groups. A first loop does several groups a
-//! round, as many as there are; a second one does the groups that are left,
-//! singly, and cuts the last one's flags to the lanes that are there. Short
-//! columns see the second only.
+//! Columns are padded to whole groups. A first loop does several groups a round. A
+//! second one does the groups that are left, one by one, and cuts the last one's flags to
+//! the lanes that are there. Short columns need only the second.
 //!
-//! A map that has a [quick form](super::quick) is done quickly where that is
-//! right, and once more, exactly, where it turns out that it was not.
+//! If a map has a [quick form](super::quick), that runs first. Where it turns out to be
+//! wrong, the exact form runs again.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

@@ -1,8 +1,8 @@
 //! From a kernel's form to Cranelift IR.
 //!
-//! The function loops over segment rows; what does not depend on the lane is
-//! computed once per segment; then a loop over the lanes, or over [groups of
-//! them](super::columns) where vectors can do it, does the rest.
+//! The function loops over segment rows. It first computes what does not depend on the
+//! lane, once per segment. Then a loop over the lanes does the rest, or a loop over
+//! [groups of them](super::columns) where vectors can do it.
 //!
 //! ```text
 //! entry ─► segment ─► prepare ─► lanes ─┐

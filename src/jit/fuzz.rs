@@ -1,5 +1,5 @@
-//! Random kernels over random data: native code must agree with the
-//! interpreter bit for bit, any NaN counting as any other.
+//! Random kernels over random data: native code must agree with the interpreter bit for
+//! bit, except that any NaN equals any other.
 
 use std::sync::Arc;
 

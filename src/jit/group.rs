@@ -1,10 +1,10 @@
 //! A group of lanes at a time, in vectors of 16 bytes.
 //!
 //! Input: the form of a kernel and the addresses of its columns. Output: the body
-//! of the loop over groups. Columns are padded to whole groups, so the
-//! last one needs no loop of its own; only its flags are cut to the lanes that
-//! are there. Every operation gives the bits that it gives lane by lane; forms
-//! with an operation that vectors do not have are not [`suitable`].
+//! of the loop over groups. Columns are padded to whole groups, so the last group needs no
+//! loop of its own; only its flags are cut to the lanes that are there. Every operation
+//! gives the same bits as lane by lane. A form is not [`suitable`] if it has an operation
+//! that vectors lack.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};

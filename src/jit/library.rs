@@ -1,5 +1,5 @@
-//! Functions of the runtime that native code calls: those whose result must
-//! have the interpreter's bits.
+//! Functions of the runtime that native code calls, because their results must have the
+//! same bits as the interpreter's.
 
 use cranelift_codegen::ir::{AbiParam, FuncRef, Function, types};
 use cranelift_jit::{JITBuilder, JITModule};

@@ -1,8 +1,8 @@
-//! Native code of kernels, by Cranelift. The only stage that knows it.
+//! Compiles kernels to native code. Only this stage knows Cranelift.
 //!
-//! Kernels that are compiled together share one region of code, which is
-//! freed when the last of them goes. Where the processor is not supported or
-//! executable memory is denied, compiling fails and the interpreter remains.
+//! Kernels that are compiled together share one region of code, which is freed with the
+//! last of them. If the processor is not supported or executable memory is denied,
+//! compiling fails, and the interpreter runs the kernels.
 
 mod columns;
 mod divide;

@@ -1,8 +1,8 @@
 //! One value from a column: the loops of reductions.
 //!
-//! Sums and averages in floating point keep the order of lanes, since each
-//! addition rounds. Sums of integers and extremes do not depend on it, but for
-//! one case, and are computed in parts, in vectors.
+//! Sums and averages in floating point keep the order of lanes, because each addition
+//! rounds. Sums of integers and extremes do not depend on the order, except in one case,
+//! so vectors compute them in parts.
 
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Value, types};

@@ -132,7 +132,7 @@ impl OneLowering<'_> {
         let to = lane_scalar(desc.value_type);
         match &node.kind {
             TypedKind::Metric(metric) => self.graph.input(metric),
-            TypedKind::Derived(definition) => self.earlier[*definition],
+            TypedKind::Derived(definition) => self.earlier[definition.index()],
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
             TypedKind::NoValue | TypedKind::Nothing => {
                 self.graph.add(Op::Nothing, desc.value_type, desc.indom)

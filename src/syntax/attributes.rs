@@ -13,7 +13,9 @@ use crate::dialect::Dialect;
 use crate::text::stray;
 
 use super::ast::Spanned;
-use super::config::{DefinitionItem, DefinitionReader, HelpText, Reading, TextKind, span, trimmed};
+use super::config::{
+    DefinitionItem, DefinitionReader, FileBeingRead, HelpText, TextKind, span, trimmed,
+};
 use super::config_names::check_name;
 use super::lines::Line;
 use super::origin::{Origin, offset};
@@ -21,7 +23,7 @@ use super::outline::LineForm;
 use super::suggest::{choices, nearest};
 
 /// The text of an attribute.
-struct Value {
+struct AttributeText {
     text: Box<str>,
     is_quoted: bool,
     /// Something follows the closing quote.
@@ -36,7 +38,7 @@ impl DefinitionReader {
         assign: usize,
         open: Option<usize>,
         close: Option<usize>,
-        mut reading: Reading<'_, '_>,
+        mut reading: FileBeingRead<'_, '_>,
     ) {
         let text = &*line.text;
         let place = |range: &Range<usize>| span(&line.origin, range);
@@ -168,8 +170,8 @@ impl DefinitionReader {
         line: &Line<'_>,
         assign: usize,
         pcp: &mut FileLine<'_>,
-        Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
-    ) -> Result<Value, LineForm> {
+        FileBeingRead { lag, lines, diagnostics, .. }: &mut FileBeingRead<'_, '_>,
+    ) -> Result<AttributeText, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -185,7 +187,7 @@ impl DefinitionReader {
             Some(_) => {
                 let rest = &text[value.start..];
                 let text = rest.strip_suffix('\r').unwrap_or(rest).into();
-                return Ok(Value { text, is_quoted: false, has_rest: false });
+                return Ok(AttributeText { text, is_quoted: false, has_rest: false });
             }
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
@@ -224,7 +226,7 @@ impl DefinitionReader {
                         );
                     }
                     lines.skip_line_of(start + position);
-                    return Ok(Value { text: plain.into(), is_quoted: true, has_rest });
+                    return Ok(AttributeText { text: plain.into(), is_quoted: true, has_rest });
                 }
                 other => plain.push(other),
             }

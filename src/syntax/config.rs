@@ -119,7 +119,7 @@ impl Earlier for () {
 }
 
 /// A file being read.
-pub(super) struct Reading<'r, 't> {
+pub(super) struct FileBeingRead<'r, 't> {
     /// Name of the file.
     pub file: &'r str,
     /// How many lines libpcp's number of a line is behind.
@@ -136,7 +136,7 @@ pub(super) struct Reading<'r, 't> {
     pub form: &'r mut LineForm,
 }
 
-impl<'r> Reading<'r, '_> {
+impl<'r> FileBeingRead<'r, '_> {
     /// How libpcp's messages name a line.
     pub fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
     where
@@ -199,7 +199,7 @@ impl DefinitionReader {
             let mut form = LineForm::Mistake;
             let first = diagnostics.len();
             let was_unfinished = std::mem::take(&mut self.is_unfinished);
-            let reading = Reading {
+            let reading = FileBeingRead {
                 file,
                 lag: &mut lag,
                 earlier,
@@ -230,7 +230,7 @@ impl DefinitionReader {
         items
     }
 
-    fn line(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
+    fn line(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) {
         let text = &*line.text;
         if text.is_empty() || text == "\r" {
             *reading.form = LineForm::Blank;
@@ -289,7 +289,7 @@ impl DefinitionReader {
         self.definition(line, assign, reading);
     }
 
-    fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
+    fn comment(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) {
         const MARK: &str = "#control";
         let text = &*line.text;
         let is_control = self.language.dialect.is_version_7()
@@ -320,7 +320,7 @@ impl DefinitionReader {
     }
 
     /// `name = expression`
-    fn definition(&mut self, line: &Line<'_>, assign: usize, reading: Reading<'_, '_>) {
+    fn definition(&mut self, line: &Line<'_>, assign: usize, reading: FileBeingRead<'_, '_>) {
         let text = &*line.text;
         let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);

@@ -15,7 +15,7 @@ use pmderive_runtime::source::SourceError;
 use super::compare::{Got, Mismatch, compare};
 use super::file::{Case, Expected, Host, TestFile};
 use super::run::{Report, add_definitions, mistake, name_of, unusable};
-use super::series::{self, Source};
+use super::series::{self, SeriesSource};
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
@@ -37,7 +37,7 @@ pub struct Fleet<'t> {
 struct Running<'c> {
     host: &'c Host,
     target: Arc<Target>,
-    session: Session<Source<'c>>,
+    session: Session<SeriesSource<'c>>,
     space: Space,
     schema: Arc<Schema>,
     /// Positions of the schema's metrics in the session's.

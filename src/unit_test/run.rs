@@ -32,7 +32,7 @@ use super::coverage::{BranchProbes, Coverage, Probes};
 use super::file::{Case, FileText, Rejected, Subject, TestFile};
 #[cfg(feature = "fleet")]
 use super::fleet::Fleet;
-use super::series::{self, Source};
+use super::series::{self, SeriesSource};
 
 /// Most differences that are kept for one case.
 const MAX_FAILURES: usize = 20;
@@ -224,7 +224,7 @@ struct Tester<'t> {
 /// A session while a case runs.
 struct Running<'c> {
     backend: &'static str,
-    session: Session<Source<'c>>,
+    session: Session<SeriesSource<'c>>,
     space: Space,
     /// Parallel to the metrics: the mistake, if the metric cannot be used.
     mistakes: Vec<Option<String>>,
@@ -418,7 +418,7 @@ impl Report {
 }
 
 /// True if some value of a metric in a sample is not 0.
-fn holds(sample: &Sample<'_, Source<'_>>, index: usize) -> bool {
+fn holds(sample: &Sample<'_, SeriesSource<'_>>, index: usize) -> bool {
     let metric = &sample.metrics[index];
     let (Ok(_), Some(output)) = (metric.desc, metric.output) else { return false };
     let values = sample.values.get(output);
@@ -428,7 +428,7 @@ fn holds(sample: &Sample<'_, Source<'_>>, index: usize) -> bool {
 
 /// The result of a metric in a sample, or in a failed fetch.
 fn got<'g>(
-    sample: &'g Result<Sample<'_, Source<'_>>, SourceError>,
+    sample: &'g Result<Sample<'_, SeriesSource<'_>>, SourceError>,
     index: usize,
     file: &'g TestFile,
     mistake: Option<&'g str>,

@@ -21,7 +21,7 @@ const START: i64 = 1_700_000_000;
 const NAME: &str = "the samples of the test";
 
 /// The source of a case.
-pub type Source<'c> = MemorySource<Series<'c>>;
+pub type SeriesSource<'c> = MemorySource<Series<'c>>;
 
 /// Delivers the samples of a case, step by step.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Series<'c> {
 }
 
 /// The samples of one host in a case as a source, before its first step.
-pub fn source<'c>(file: &'c TestFile, case: &'c Case, samples: &'c Samples) -> Source<'c> {
+pub fn source<'c>(file: &'c TestFile, case: &'c Case, samples: &'c Samples) -> SeriesSource<'c> {
     let feed = Series { file, case, samples, step: 0, has_failed: false };
     let mut metadata = file.metadata.clone();
     for (name, desc) in &samples.metadata {

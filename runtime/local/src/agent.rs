@@ -206,6 +206,11 @@ impl<'w, 'p> Values<'w, 'p> {
         }
     }
 
+    /// Makes the metric fail.
+    pub(super) fn fail(&mut self, status: PmStatus) {
+        self.rejected = Some(status);
+    }
+
     /// Descriptor of the metric that is being fetched.
     pub fn desc(&self) -> &MetricDesc {
         &self.desc

@@ -1,5 +1,5 @@
-//! `check --serve`: everything that a configuration of `serve` names, with the
-//! metadata of a source in place of its hosts.
+//! `check --serve` checks everything that a configuration of `serve` names. The
+//! metadata of a source stand for those of its hosts.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `pmderive check`: shows every mistake in definitions and expressions.
 //!
-//! With a source it checks everything that evaluation would need; without one,
-//! what the texts alone tell. Definitions over a fleet are checked beside those of
-//! its hosts, for which the source stands.
+//! With a source it checks everything that evaluation needs. Without one it checks
+//! what the texts alone tell. Definitions over a fleet are checked together with
+//! those of its hosts; then the source stands for the hosts.
 
 mod changed;
 #[cfg(feature = "fleet")]
@@ -176,7 +176,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
     if arguments.fix || arguments.diff {
         loop {
-            let Checked { definitions, diagnostics, .. } = &checked;
+            let CheckedDefinitions { definitions, diagnostics, .. } = &checked;
             let texts = definitions.own_texts();
             if !fixing.apply(diagnostics, &texts, &definitions.sources) {
                 break;
@@ -189,7 +189,8 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
             checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
         }
     }
-    let Checked { definitions, mut diagnostics, warnings, left_out, count, .. } = checked;
+    let CheckedDefinitions { definitions, mut diagnostics, warnings, left_out, count, .. } =
+        checked;
     definitions.warn_of_system_mistakes(messages);
     warnings.iter().for_each(|warning| messages.warning(warning));
     if let Some(revision) = &arguments.changed_since {
@@ -239,7 +240,7 @@ fn sum_up(count: usize, errors: usize, warnings: usize, is_offline: bool, messag
 }
 
 /// Definitions, and what is wrong with them.
-struct Checked {
+struct CheckedDefinitions {
     definitions: Definitions,
     diagnostics: Diagnostics,
     warnings: Vec<String>,
@@ -254,7 +255,7 @@ fn check(
     source: &mut Option<Box<dyn MetadataSource>>,
     has_source: bool,
     fixing: &Fixing,
-) -> Result<Checked, Stop> {
+) -> Result<CheckedDefinitions, Stop> {
     let (mut definitions, others) = Definitions::read_positional(
         &settings.definitions,
         &arguments.positional,
@@ -322,7 +323,7 @@ fn check(
     let own = definitions.own_texts();
     apply_allowances(own, language, are_all_found, sources, &mut diagnostics);
     settings.apply_levels(sources, &mut diagnostics);
-    Ok(Checked { definitions, diagnostics, warnings, left_out, count })
+    Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }
 
 /// Definitions and expressions, those that were refused included, and lines

@@ -1,4 +1,4 @@
-//! Definitions over a fleet that `check` is given beside those of its hosts.
+//! Checks definitions over a fleet, together with those of its hosts.
 
 use std::collections::HashSet;
 use std::sync::Arc;

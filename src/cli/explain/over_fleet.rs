@@ -1,4 +1,4 @@
-//! Definitions over a fleet that `explain` is given or asked for.
+//! Explains definitions over a fleet: those of files, and those named as arguments.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Markdown of the manual as text for a terminal: paragraphs and lists wrapped,
-//! code as it is, tables in columns, headings in bold where that is shown.
+//! Turns the manual's Markdown into text for a terminal: paragraphs and lists are
+//! wrapped, code stays as it is, tables get columns, and headings are bold where the
+//! terminal shows that.
 //!
 //! It knows what the manual uses and no more: headings, paragraphs, lists,
 //! fenced blocks, tables, references, `code`, **strong** words and comments.

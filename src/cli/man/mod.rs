@@ -1,8 +1,8 @@
 //! `pmderive man`: manual pages of the program and of each command, in the
 //! language of man(7), made of the same words as their help.
 //!
-//! clap_mangen writes what the options are. What it cannot know, exit statuses,
-//! files and the environment, is in [`sections`].
+//! clap_mangen describes the options. It cannot know exit statuses, files and the
+//! environment: those are in [`sections`].
 
 mod sections;
 

@@ -8,7 +8,7 @@ use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, V
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 
-use super::source::{Attempt, Source};
+use super::source::{Attempt, ToolSource};
 use crate::cli::Stop;
 use crate::cli::messages::Messages;
 use crate::cli::terminal::Output;
@@ -45,7 +45,7 @@ impl Domains {
     ///
     /// # Errors
     /// The source failed.
-    pub fn get(&mut self, source: &mut Source, indom: InDom) -> Result<Domain, SourceError> {
+    pub fn get(&mut self, source: &mut ToolSource, indom: InDom) -> Result<Domain, SourceError> {
         if let Some(known) = self.known.get(&indom) {
             return Ok(known.clone());
         }
@@ -69,7 +69,7 @@ impl Domains {
 /// # Errors
 /// The source failed.
 pub fn fetch(
-    source: &mut Source,
+    source: &mut ToolSource,
     pmids: &[Pmid],
     indoms: impl Iterator<Item = InDom>,
     domains: &mut Domains,
@@ -93,7 +93,7 @@ pub fn fetch(
     }
     let list = FetchList::new(distinct, wanted);
     let mut batch = ResultBatch::default();
-    let Source { context, sampler, .. } = source;
+    let ToolSource { context, sampler, .. } = source;
     let fetched = sampler.take(&mut Attempt { context, messages }, |attempt| {
         Ok(attempt.context.fetch(&list, &mut batch)?)
     });
@@ -118,7 +118,7 @@ pub fn fetch(
 }
 
 /// Writes a value as pmPrintValue(3) does, without padding, on one line.
-pub fn print_value(out: &mut Output, source: &Source, value_type: ValueType, value: &RawValue) {
+pub fn print_value(out: &mut Output, source: &ToolSource, value_type: ValueType, value: &RawValue) {
     let clock = |time, digits| match digits {
         9 => source.zone.clock_nanos(time),
         _ => source.zone.clock_millis(time),

@@ -1,11 +1,10 @@
-//! How the commands called after PCP's tools tell what is wrong with
-//! definitions: when libpcp would, and in its words where its answers are
-//! wanted.
+//! How the commands called after PCP's tools report mistakes in definitions: at the
+//! same times as libpcp, and with `--compat` in its words.
 //!
-//! libpcp speaks at two times: when it reads a text, and when a metric is first
-//! touched in a context. Our own dialect says the same in our words, and a
-//! mistake in a file that the user has named sets the exit status. This module
-//! does not decide what is a mistake.
+//! libpcp reports mistakes at two times: when it reads a text, and when a metric is
+//! first used in a context. Our own dialect reports the same in our words, and a
+//! mistake in a file that the user has named sets the exit status. This module does
+//! not decide what is a mistake.
 
 use crate::cli::args::{DefinitionArguments, DiagWords};
 use crate::cli::definitions::Definitions;

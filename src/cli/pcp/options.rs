@@ -1,8 +1,8 @@
 //! The options that the commands called after PCP's tools share, see
 //! pmGetOptions(3), and how they open a source: in the words of those tools.
 //!
-//! Options of a single tool stand in its file. What is printed of a source
-//! is not known here.
+//! Options of a single tool are in its file. This module does not know what is
+//! printed about a source.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use super::mistakes::{Mistakes, UnreadableFiles};
-use super::source::Source;
+use super::source::ToolSource;
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::cli::Stop;
 use crate::cli::args::{DefinitionArguments, SourceArguments};
@@ -85,7 +85,7 @@ impl PcpOptions {
         backend: Backend,
         unreadable: UnreadableFiles,
         messages: &mut Messages,
-    ) -> Result<Source, Stop> {
+    ) -> Result<ToolSource, Stop> {
         let wrong = |what: &str| Err(Stop::tool(&[&what]));
         if !self.spec_local.is_empty() {
             return wrong(
@@ -113,7 +113,7 @@ impl PcpOptions {
             None => WithNameSpace::own(source),
         };
         let context = Session::new(engine.into(), shared.into(), source);
-        let mut source = Source {
+        let mut source = ToolSource {
             context,
             dialect,
             mistakes,

@@ -11,7 +11,7 @@ use crate::cli::pcp::batches::{BatchArgument, Batches};
 use crate::cli::pcp::fetch::{Domain, Domains, Values, fetch, print_value};
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::PcpOptions;
-use crate::cli::pcp::source::Source;
+use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
 use crate::cli::samples::window::WindowOptions;
 use crate::cli::terminal::{Output, Purpose};
@@ -118,7 +118,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
 }
 
 /// All metrics at or below the nodes. What is no node is printed.
-fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<String>, Stop> {
+fn below(source: &mut ToolSource, nodes: &[String], out: &mut Output) -> Result<Vec<String>, Stop> {
     let root = [String::new()];
     let nodes = if nodes.is_empty() { &root } else { nodes };
     let mut names = Vec::new();
@@ -134,7 +134,7 @@ fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<
 /// Identifiers of metrics. An unknown name is printed only if it is the only
 /// name: libpcp tells no more.
 fn look_up(
-    source: &mut Source,
+    source: &mut ToolSource,
     names: Vec<String>,
     out: &mut Output,
 ) -> Result<Vec<Metric>, SourceError> {
@@ -156,7 +156,7 @@ fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus
 /// Prints what is found.
 struct Probe<'a> {
     shown: &'a Shown,
-    source: Source,
+    source: ToolSource,
     messages: &'a mut Messages,
     domains: Domains,
     out: Output,

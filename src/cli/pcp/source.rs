@@ -1,6 +1,6 @@
-//! The open source of a command called after one of PCP's tools: with its
-//! derived metrics, the time and the zone that were chosen, and what was found
-//! wrong with it. What is printed of it is not known here.
+//! The open source of a command called after one of PCP's tools, with its derived
+//! metrics, the time and the zone that were chosen, and the damage that was found. This
+//! module does not know what is printed.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -31,7 +31,7 @@ const END_UNKNOWN: &str = "\nWARNING: This archive is sufficiently damaged that 
 pub type AnyNamed = WithNameSpace<Context>;
 
 /// An open source, with what the options say of it.
-pub struct Source {
+pub struct ToolSource {
     /// The source, with derived metrics.
     pub context: Session<AnyNamed>,
     /// The version of PCP whose answers are given.
@@ -59,7 +59,7 @@ pub struct Damage {
     untold: Vec<String>,
 }
 
-impl Source {
+impl ToolSource {
     /// The source itself.
     pub fn kind(&mut self) -> &mut Context {
         self.context.source().source()

@@ -3,7 +3,7 @@
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 
-use crate::cli::pcp::source::Source;
+use crate::cli::pcp::source::ToolSource;
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
@@ -17,7 +17,7 @@ use crate::engine::Session;
 /// # Errors
 /// The source failed. The inner error: there is no such node.
 pub fn metrics_below(
-    source: &mut Source,
+    source: &mut ToolSource,
     node: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     let mut found = metrics_in_order_of_libpcp(source, node)?;
@@ -30,7 +30,7 @@ pub fn metrics_below(
 }
 
 fn metrics_in_order_of_libpcp(
-    source: &mut Source,
+    source: &mut ToolSource,
     node: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     if source.is_archive() || source.context.source().is_replaced() {
@@ -49,7 +49,7 @@ fn metrics_in_order_of_libpcp(
 /// # Errors
 /// The source failed. The inner error: there is no such node or metric.
 pub fn known_metrics_below(
-    source: &mut Source,
+    source: &mut ToolSource,
     node: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     let found = metrics_below(source, node)?;

@@ -1,6 +1,6 @@
-//! The options of `pmderive record`, with the letters of pmlogger(1) where
-//! these do not mean something else in other commands. Only the form of values
-//! is checked here.
+//! The options of `pmderive record`. They have the letters of pmlogger(1), unless a
+//! letter means something else in our other commands. Only the form of values is
+//! checked here.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is asked for and cannot be recorded, in words.
+//! Says why something that was asked for cannot be recorded.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
-//! Takes sample after sample until the end, whatever that is.
+//! Takes sample after sample until the end, of whatever kind that is.
 //!
-//! A live source that fails after the first sample is tried again for ever, at
-//! intervals and after pauses; the archive gets a mark for the gap.
+//! If a live source fails after the first sample, it is tried again without end, after
+//! pauses. The archive gets a mark for the gap.
 
 use std::time::{Duration, Instant};
 

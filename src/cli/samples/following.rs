@@ -1,8 +1,8 @@
 //! Archives that are still written: `--follow`.
 //!
-//! A command that has come to the end of such an archive waits until there is
-//! more, as tail(1) does. Nobody says that a writer has finished: it ends when
-//! nothing was appended for as long as the user gave.
+//! At the end of such an archive, a command waits for more as tail(1) does. A writer
+//! does not say that it has finished. So the command ends once nothing was appended
+//! for as long as the user said.
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,12 @@
 //! Samples of a source, one after the other.
 //!
-//! Every command that reports on samples takes them by one loop, [`Sampler`]:
-//! it lets the time between samples pass, tries a live source again while it
-//! fails, and waits at the end of an archive that is followed. [`run`] is what
-//! `eval` and `export` do with it; `info`, `val` and `probe` are in `pcp`. What
-//! a sample is, and what becomes of it, is not known here.
+//! All commands that report on samples use one loop, [`Sampler`]. It waits between
+//! samples, tries a live source again while it fails, and waits at the end of an archive
+//! that is followed. It knows neither what a sample is nor what becomes of it. [`run`]
+//! uses it for `eval` and `export`; `info`, `val` and `probe` are in `pcp`.
 //!
-//! `record` has a loop of its own: after a failure its next sample waits for
-//! its time, and the archive gets a mark.
+//! `record` has a loop of its own, because it does not hurry after a failure: the next
+//! sample waits for its time, and the archive gets a mark.
 
 pub mod arguments;
 pub mod following;

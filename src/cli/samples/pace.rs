@@ -1,4 +1,4 @@
-//! Passing of time, and when to take samples of a live source.
+//! When to take the samples of a live source, and waiting until then.
 
 use std::time::{Duration, Instant};
 

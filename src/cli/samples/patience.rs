@@ -1,8 +1,8 @@
 //! Decides about a live source that fails: when to try again, what to say
 //! meanwhile, and when to give up.
 //!
-//! Input: what each attempt to fetch came to, and a [`Clock`]. Output: pauses and
-//! messages. Nothing is fetched here, and nothing else tells the time.
+//! Input: the outcome of each attempt to fetch, and a [`Clock`], which alone tells the
+//! time. Output: pauses and messages. Nothing is fetched here.
 
 use std::time::{Duration, Instant};
 

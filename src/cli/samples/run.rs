@@ -1,8 +1,9 @@
 //! Samples of a selection of metrics, one after the other: what `eval` prints
 //! and `export` writes.
 //!
-//! Damage that an archive is read behind is told, and makes the outcome that of
-//! a source that failed. What becomes of a sample is the affair of a [`Sink`].
+//! If an archive is damaged, reading goes on after the damage. The damage is reported,
+//! and the outcome is that of a source that failed. A [`Sink`] decides what becomes of a
+//! sample.
 
 use std::collections::HashMap;
 use std::sync::Arc;

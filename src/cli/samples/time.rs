@@ -1,8 +1,8 @@
-//! The time options of commands that take sample after sample, and what they
-//! mean: which samples are taken, and in which zone their times are shown.
+//! The time options of commands that take sample after sample. They say which samples
+//! are taken, and in which zone their times are shown.
 //!
-//! Their syntax is that of PCPIntro(1). This module does not know what is done
-//! with samples.
+//! Their syntax is that of PCPIntro(1). This module does not know what becomes of
+//! samples.
 
 use std::time::Duration;
 

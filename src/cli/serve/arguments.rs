@@ -1,5 +1,5 @@
-//! The arguments of `serve`: a configuration file, or flags for the simple case,
-//! which stand for the text of one.
+//! The arguments of `serve`: a configuration file, or flags for the simple case. The
+//! flags are turned into the text of such a file.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

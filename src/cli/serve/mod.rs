@@ -1,7 +1,6 @@
 //! `pmderive serve`: watches a fleet until it is told to end.
 //!
-//! What it does is in [`crate::fleet`]; here are its arguments, its signals and its
-//! end.
+//! [`crate::fleet`] does the work. Here are its arguments, its signals and its end.
 
 mod arguments;
 mod service;

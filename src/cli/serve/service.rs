@@ -1,5 +1,5 @@
-//! `serve` as a service of systemd: it says when it is ready, reads again or ends,
-//! and that it is not stuck (sd_notify(3)). Without systemd nothing is said.
+//! `serve` as a service of systemd (sd_notify(3)). It tells systemd when it is ready,
+//! when it reads its files again, when it ends, and regularly that it is not stuck.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

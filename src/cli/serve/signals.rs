@@ -1,5 +1,5 @@
-//! The signals that `serve` obeys: SIGTERM and SIGINT end it, SIGHUP has it read
-//! its files again, SIGUSR1 has it open the files that it writes to anew.
+//! The signals that `serve` obeys. SIGTERM and SIGINT end it. After SIGHUP it reads its
+//! files again. After SIGUSR1 it reopens the files that it writes to.
 
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -17,10 +17,12 @@ use super::Space;
 use super::binding::{Bound, BoundByPmid, Outcome, Typed};
 use super::lists::Needs;
 use crate::bind::{Found, ask};
+use crate::check::typed::DefinitionId;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::vocabulary::Vocabulary;
 use crate::engine::{
-    Checked, Engine, Metric, Registered, Registry, Selection, WithSuggestions, examine_and_suggest,
+    CheckedSelection, Engine, Metric, Registered, Registry, Selection, WithSuggestions,
+    examine_and_suggest,
 };
 
 /// The parts that sessions of an engine share.
@@ -94,7 +96,7 @@ impl Engine {
         }
         let WithSuggestions { examination, diagnostics, needs_names } =
             examine_and_suggest(registry, source, examine)?;
-        let Checked { metrics, typed } = examination.into_checked(chosen.into_iter());
+        let CheckedSelection { metrics, typed } = examination.into_checked(chosen.into_iter());
         let together = Arc::new(Together {
             selection,
             definitions: definitions.to_vec(),
@@ -149,7 +151,8 @@ impl Together {
             let mut found = || by_metric.remove(&*metric.name).unwrap_or_default();
             let outcome = match (metric.is_hidden, metric.desc, metric.output) {
                 (true, ..) => Outcome::Hidden(found()),
-                (false, Ok(desc), Some(at)) => {
+                (false, Ok(desc), Some(output)) => {
+                    let at = DefinitionId::at(output);
                     Outcome::Usable { desc, among: Arc::clone(self), at }
                 }
                 _ => Outcome::Unusable(found()),

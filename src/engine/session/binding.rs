@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Session;
 use super::alike::Together;
 use super::lists::Gathered;
-use crate::check::typed::{Desc, TypedExpr};
+use crate::check::typed::{DefinitionId, Desc, TypedExpr};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Registered, anonymous, identifiers};
 use crate::text::SourceMap;
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
     Usable {
         desc: Desc,
         among: Arc<Together>,
-        at: usize,
+        at: DefinitionId,
     },
     Unusable(Vec<Diagnostic>),
     /// The source has a metric with that name.

@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use super::alike::Together;
 use super::binding::Outcome;
 use super::{InForce, Readings, Session, Space};
-use crate::check::typed::{TypedExpr, TypedKind};
+use crate::check::typed::{DefinitionId, TypedExpr, TypedKind};
 use crate::dialect::Dialect;
 use crate::engine::identifiers;
 use crate::plan::Planned;
@@ -85,7 +85,7 @@ enum Meaning {
     Fetched,
     /// A derived metric: the address of the definitions that were checked
     /// together, and the position among them.
-    Computed(usize, usize),
+    Computed(usize, DefinitionId),
     /// A bound definition that cannot be used.
     Unusable,
     /// A metric that libpcp defines itself.
@@ -145,24 +145,24 @@ pub(super) struct Gathered<'e> {
     expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
     /// Position of each expression, by the group it was bound with and its
     /// position there.
-    positions: FxHashMap<(*const Together, usize), usize>,
+    positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
 }
 
 impl<'e> Gathered<'e> {
     /// Adds one of the expressions that were bound together, with those that it
     /// needs. Returns its position.
-    pub fn add(&mut self, among: &'e Arc<Together>, at: usize) -> usize {
-        let key = |at: usize| (Arc::as_ptr(among), at);
+    pub fn add(&mut self, among: &'e Arc<Together>, at: DefinitionId) -> DefinitionId {
+        let key = |at: DefinitionId| (Arc::as_ptr(among), at);
         let mut needed = BTreeSet::new();
         let mut open = vec![at];
         while let Some(at) = open.pop() {
             // The operands of an earlier expression are already there.
             if !self.positions.contains_key(&key(at)) && needed.insert(at) {
-                open.extend(operands(&among.typed[at].1));
+                open.extend(operands(&among.typed[at.index()].1));
             }
         }
         for at in needed {
-            let (identity, expr) = &among.typed[at];
+            let (identity, expr) = &among.typed[at.index()];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
@@ -171,7 +171,7 @@ impl<'e> Gathered<'e> {
                     }
                 }
             }
-            self.positions.insert(key(at), self.expressions.len());
+            self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
             self.expressions.push((*identity, expr));
         }
         self.positions[&key(at)]
@@ -184,7 +184,7 @@ impl<'e> Gathered<'e> {
 }
 
 /// Positions of the definitions whose values an expression needs.
-fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
+fn operands(expr: &TypedExpr) -> impl Iterator<Item = DefinitionId> {
     expr.nodes.iter().filter_map(|node| match node.kind {
         TypedKind::Derived(operand) => Some(operand),
         _ => None,
@@ -259,7 +259,7 @@ impl<S: FetchSource> Session<S> {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
                 && !outputs.contains_key(pmid)
             {
-                outputs.insert(*pmid, program.add(among, *at));
+                outputs.insert(*pmid, program.add(among, *at).index());
                 if !together.last().is_some_and(|last| Arc::ptr_eq(last, among)) {
                     together.push(Arc::clone(among));
                 }

@@ -258,6 +258,7 @@ impl DomainHistory {
 mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
+    use crate::archive::positions::MetadataFileId;
     use crate::archive::record::Damage;
 
     /// Encodes a record. `None` as a name removes the instance.
@@ -304,7 +305,7 @@ mod tests {
         for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
             history.add(Observation {
                 stamp: Timestamp::new(i64::from(*sec), 0),
-                place: RecordPlace { file: 0, offset, length: bytes.len() },
+                place: RecordPlace { file: MetadataFileId::default(), offset, length: bytes.len() },
                 version: Version::V3,
                 change: *change,
             });
@@ -369,7 +370,7 @@ mod tests {
         for (offset, change) in [(0, Change::Whole), (1, Change::Difference)] {
             history.add(Observation {
                 stamp: Timestamp::new(i64::try_from(offset).expect("small"), 0),
-                place: RecordPlace { file: 0, offset, length: 0 },
+                place: RecordPlace { file: MetadataFileId::default(), offset, length: 0 },
                 version: Version::V3,
                 change,
             });

@@ -16,6 +16,7 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Bytes;
 use crate::archive::decompress::{Compression, Expansions};
+use crate::archive::positions::VolumeId;
 
 /// One file of an archive, or its contents in memory.
 #[derive(Clone, Debug)]
@@ -145,6 +146,11 @@ impl ArchiveFiles {
             status: PmStatus(-absent.raw_os_error()),
             message: message.to_owned(),
         })
+    }
+
+    /// All data volumes, from the first one to the last one.
+    pub(super) fn volume_ids(&self) -> impl DoubleEndedIterator<Item = VolumeId> + use<> {
+        (0..self.volumes.len()).map(VolumeId::at)
     }
 
     /// The volume after the last known one, if a writer has begun it meanwhile.

@@ -14,6 +14,7 @@ use pmderive_core::model::{InstId, Timestamp};
 use pmderive_core::source::SourceError;
 
 use crate::archive::context::ArchiveContext;
+use crate::archive::positions::ArchiveId;
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::values::walk;
 use crate::archive::volume::Record;
@@ -58,10 +59,7 @@ impl ArchiveContext {
         let before = scout.previous().and_then(|_| scout.previous()).ok().flatten();
         let (last_counted, end) = match before.filter(|record| record.length > 0) {
             Some(record) => (scout.place_of(&record), Some(record.stamp)),
-            None => {
-                let archive = self.records.archives().len() - 1;
-                (Place { archive, ..Place::default() }, None)
-            }
+            None => (Place { archive: self.records.last(), ..Place::default() }, None),
         };
         self.following = Some(Box::new(Following { scout, last_counted, end, held: None }));
         self.expect_rest_of_metadata();
@@ -163,7 +161,7 @@ impl ArchiveContext {
             return Ok(());
         }
         if !self.can_grow() {
-            self.described = Place { archive: usize::MAX, ..Place::default() };
+            self.described = Place { archive: ArchiveId::at(usize::MAX), ..Place::default() };
             return Ok(());
         }
         self.described = self.records.present_end()?;

@@ -16,6 +16,7 @@ use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{Next, Tail, decode_desc, next_record};
+use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, LENGTH_WORD, ReadError, Version};
 use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
@@ -232,7 +233,9 @@ fn inspect_entries(
         return;
     };
     // Problems of the volume are reported when it is read.
-    let Ok((mut volume, ..)) = open_volume(&archive.files, position) else { return };
+    let Ok((mut volume, ..)) = open_volume(&archive.files, VolumeId::at(position)) else {
+        return;
+    };
     let mut entries = entries.iter().peekable();
     let mut before: Option<Timestamp> = None;
     loop {

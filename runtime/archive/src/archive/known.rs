@@ -21,6 +21,7 @@ use crate::archive::identity::Identity;
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
+use crate::archive::positions::MetadataFileId;
 use crate::archive::record::Damage;
 use crate::archive::single::SingleArchive;
 
@@ -37,7 +38,7 @@ pub(super) struct Known {
     pub(super) opened: Option<OpenedFiles>,
     files: Arc<Mutex<MetadataFiles>>,
     /// The file that a writer may append to, and the offset of its first unread record.
-    pub(super) growing: (u32, u64),
+    pub(super) growing: (MetadataFileId, u64),
     /// Size of that file when it was last read.
     pub(super) size: u64,
     /// What was missing then of its last record.
@@ -125,8 +126,8 @@ impl Known {
     }
 
     /// Adds the names of a file that are not known yet.
-    pub(super) fn take_names(&mut self, file: u32, mut names: Vec<(Box<str>, Pmid)>) {
-        let needs_node = self.hides_new_nodes && file > 0;
+    pub(super) fn take_names(&mut self, file: MetadataFileId, mut names: Vec<(Box<str>, Pmid)>) {
+        let needs_node = self.hides_new_nodes && file != MetadataFileId::default();
         names.retain(|(name, _)| {
             !self.names.has(name) && (!needs_node || self.names.has_node_of(name))
         });

@@ -164,6 +164,7 @@ impl LabelHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::archive::positions::MetadataFileId;
     use pmderive_core::model::Pmid;
 
     /// A record of labels for metric 1.2.3 at second 5. Its sets are given as bytes.
@@ -242,7 +243,7 @@ mod tests {
         let mut history = LabelHistory::default();
         for (offset, sec) in [(1, 10), (2, 30), (3, 20), (4, 30)] {
             let stamp = Timestamp::new(sec, 0);
-            let place = RecordPlace { file: 0, offset, length: 0 };
+            let place = RecordPlace { file: MetadataFileId::default(), offset, length: 0 };
             history.add(LabelObservation { stamp, place, version: Version::V2 });
         }
         history.settle();

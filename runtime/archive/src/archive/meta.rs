@@ -26,6 +26,7 @@ use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
+use crate::archive::positions::MetadataFileId;
 use crate::archive::record::{Damage, ReadError, text, until_nul};
 use crate::archive::single::SingleArchive;
 
@@ -80,7 +81,7 @@ impl Metadata {
         first: &ArchiveLabel,
         is_last: bool,
     ) -> Result<Option<Missing>, SourceError> {
-        let file = self.known.files().count();
+        let file = self.known.files().next();
         let opened = member.open().map_err(ReadError::Io);
         let read = opened.and_then(|opened| read(Window::new(opened), first, file));
         let Read { window, size, next, tail, mut contents } =
@@ -299,7 +300,7 @@ pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), S
 }
 
 /// Reads a metadata file.
-fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, ReadError> {
+fn read(mut window: Window, first: &ArchiveLabel, file: MetadataFileId) -> Result<Read, ReadError> {
     let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
     label.belongs_to(first)?;
     let size = window.size()?;

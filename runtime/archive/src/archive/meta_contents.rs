@@ -28,6 +28,7 @@ use crate::archive::domains::{DomainHistory, Observation};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;
+use crate::archive::positions::MetadataFileId;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 use crate::archive::texts::Texts;
 
@@ -139,7 +140,7 @@ impl Contents {
     pub(super) fn scan(
         &mut self,
         window: &mut Window,
-        file: u32,
+        file: MetadataFileId,
         next: &mut u64,
     ) -> Result<Tail, ReadError> {
         loop {

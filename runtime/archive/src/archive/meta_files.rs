@@ -8,13 +8,14 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::Member;
+use crate::archive::positions::MetadataFileId;
 use crate::archive::record::ReadError;
 
 /// The place of a record, or of a part of one, in the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordPlace {
-    /// Position of the file among the metadata files.
-    pub(super) file: u32,
+    /// The file.
+    pub(super) file: MetadataFileId,
     /// Offset in the file.
     pub(super) offset: u64,
     /// Length in bytes.
@@ -25,38 +26,38 @@ pub(super) struct RecordPlace {
 #[derive(Default)]
 pub(super) struct MetadataFiles {
     members: Vec<Member>,
-    /// The file that is open, with its position.
-    open: Option<(u32, Window)>,
+    /// The file that is open.
+    open: Option<(MetadataFileId, Window)>,
 }
 
 impl MetadataFiles {
-    /// Number of files, which is the position of the file that is added next.
-    pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.members.len()).unwrap_or(u32::MAX)
+    /// Position of the file that is added next.
+    pub(super) fn next(&self) -> MetadataFileId {
+        MetadataFileId::at(self.members.len())
     }
 
     /// Adds a file that is open.
     pub(super) fn add(&mut self, member: &Member, window: Window) {
-        self.open = Some((self.count(), window));
+        self.open = Some((self.next(), window));
         self.members.push(member.clone());
     }
 
     /// Name of a file, for messages.
-    pub(super) fn name(&self, file: u32) -> String {
-        self.members.get(file as usize).map(Member::name).unwrap_or_default()
+    pub(super) fn name(&self, file: MetadataFileId) -> String {
+        self.members.get(file.index()).map(Member::name).unwrap_or_default()
     }
 
     /// Adds the name of a file to an error.
-    pub(super) fn failed(&self, file: u32, error: impl Into<ReadError>) -> SourceError {
+    pub(super) fn failed(&self, file: MetadataFileId, error: impl Into<ReadError>) -> SourceError {
         error.into().in_file(&self.name(file))
     }
 
     /// Opens a file unless it is open.
-    pub(super) fn window(&mut self, file: u32) -> Result<&mut Window, SourceError> {
+    pub(super) fn window(&mut self, file: MetadataFileId) -> Result<&mut Window, SourceError> {
         let window = match self.open.take() {
             Some((open, window)) if open == file => window,
             _ => {
-                let opened = self.members[file as usize].open();
+                let opened = self.members[file.index()].open();
                 Window::new(opened.map_err(|error| self.failed(file, error))?)
             }
         };

@@ -75,6 +75,7 @@ mod metadata_records;
 mod names;
 mod opening;
 mod order;
+mod positions;
 pub(crate) mod record;
 mod resolve;
 mod selection;

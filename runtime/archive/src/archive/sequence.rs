@@ -16,6 +16,7 @@ use pmderive_core::model::{PmStatus, Timestamp};
 use pmderive_core::source::SourceError;
 
 use crate::archive::order::OrderRule;
+use crate::archive::positions::{ArchiveId, VolumeId};
 use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
@@ -24,12 +25,12 @@ use crate::archive::volumes::Volumes;
 /// Distance in nanoseconds between a mark and the archive that it belongs to.
 const MARK_DISTANCE: i64 = 1_000_000;
 
-/// The place of a record: the positions of its archive and volume, and the offset in
-/// the volume. Places compare in the order of reading.
+/// The place of a record: its archive, the volume, and the offset in the volume. Places
+/// compare in the order of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    pub(super) archive: usize,
-    pub(super) volume: usize,
+    pub(super) archive: ArchiveId,
+    pub(super) volume: VolumeId,
     pub(super) offset: u64,
 }
 
@@ -56,9 +57,9 @@ pub(super) struct Sequence {
     /// In the order of their starts. There is at least one.
     archives: Arc<[Arc<SingleArchive>]>,
     /// The archive that reading has come to.
-    current: usize,
+    current: ArchiveId,
     /// The archive of `volumes`. It differs from `current` if that could not be opened.
-    entered: usize,
+    entered: ArchiveId,
     volumes: Volumes,
     travel: Travel,
     /// The rest of the archive is skipped, because its mark was delivered or damage is
@@ -80,8 +81,8 @@ impl Sequence {
     pub(super) fn new(archives: Arc<[Arc<SingleArchive>]>, first: Volumes) -> Sequence {
         Sequence {
             archives,
-            current: 0,
-            entered: 0,
+            current: ArchiveId::FIRST,
+            entered: ArchiveId::FIRST,
             volumes: first,
             travel: Travel::Forward,
             is_done: false,
@@ -96,7 +97,7 @@ impl Sequence {
     /// A new reader of the same archives, at the first record. It leaves out records
     /// that are out of order.
     pub(super) fn another(&self) -> Result<Sequence, SourceError> {
-        let mut first = self.volumes_of(0)?;
+        let mut first = self.volumes_of(ArchiveId::FIRST)?;
         // Only the label was read through this window.
         first.release();
         let passes_over_damage = self.passes_over_damage;
@@ -136,8 +137,8 @@ impl Sequence {
     }
 
     /// The volumes of an archive, at its first record.
-    fn volumes_of(&self, archive: usize) -> Result<Volumes, SourceError> {
-        let mut volumes = Volumes::of(&self.archives[archive])?;
+    fn volumes_of(&self, archive: ArchiveId) -> Result<Volumes, SourceError> {
+        let mut volumes = Volumes::of(self.at(archive))?;
         volumes.set_rule(self.rule);
         Ok(volumes)
     }
@@ -151,6 +152,15 @@ impl Sequence {
         &self.archives
     }
 
+    fn at(&self, archive: ArchiveId) -> &Arc<SingleArchive> {
+        &self.archives[archive.index()]
+    }
+
+    /// Position of the last archive.
+    pub(super) fn last(&self) -> ArchiveId {
+        ArchiveId::at(self.archives.len() - 1)
+    }
+
     /// The archive that is being read.
     pub(super) fn archive(&self) -> &SingleArchive {
         self.volumes.archive()
@@ -158,8 +168,8 @@ impl Sequence {
 
     /// The last archive, with volumes that were found since it was opened.
     pub(super) fn last_archive(&self) -> &SingleArchive {
-        let last = self.archives.len() - 1;
-        if self.entered == last { self.volumes.archive() } else { &self.archives[last] }
+        let last = self.last();
+        if self.entered == last { self.volumes.archive() } else { self.at(last) }
     }
 
     /// Moves to the next record or mark. `None` at the end; an archive that grows may
@@ -176,7 +186,7 @@ impl Sequence {
             match record {
                 Some(record) if self.limit.is_some_and(|limit| record.stamp < limit) => {}
                 Some(record) => return Ok(Some(record)),
-                None if self.current + 1 >= self.archives.len() => return Ok(None),
+                None if self.current >= self.last() => return Ok(None),
                 None if self.is_done => self.enter_next()?,
                 None => {
                     self.is_done = true;
@@ -197,11 +207,14 @@ impl Sequence {
             match record {
                 Some(record) if self.limit.is_some_and(|limit| record.stamp > limit) => {}
                 Some(record) => return Ok(Some(record)),
-                None if self.current == 0 => return Ok(None),
-                None if self.is_done => self.enter_previous()?,
                 None => {
-                    self.is_done = true;
-                    return Ok(Some(self.mark(self.current - 1, Travel::Backward)));
+                    let Some(previous) = self.current.previous() else { return Ok(None) };
+                    if self.is_done {
+                        self.enter_previous(previous)?;
+                    } else {
+                        self.is_done = true;
+                        return Ok(Some(self.mark(previous, Travel::Backward)));
+                    }
                 }
             }
         }
@@ -217,7 +230,7 @@ impl Sequence {
     /// Notes damage in a volume. If an archive that is not the last one cannot be read
     /// further, the next one is read.
     fn met(&mut self, error: SourceError) -> SourceError {
-        let is_last = self.current + 1 >= self.archives.len();
+        let is_last = self.current >= self.last();
         if self.passes_over_damage && !is_last && self.volumes.is_stuck() {
             self.is_done = true;
             self.lost = true;
@@ -227,9 +240,9 @@ impl Sequence {
 
     /// The mark between archive `earlier` and the next one. If the two overlap, it
     /// stands on the side for the direction `reading`.
-    fn mark(&self, earlier: usize, reading: Travel) -> Record {
-        let start = self.archives[earlier + 1].label.start;
-        let end = self.archives[earlier].end_time().unwrap_or(start);
+    fn mark(&self, earlier: ArchiveId, reading: Travel) -> Record {
+        let start = self.at(earlier.next()).label.start;
+        let end = self.at(earlier).end_time().unwrap_or(start);
         let travel = if start < end { reading } else { self.travel };
         let stamp = match travel {
             Travel::Forward => moved(end, MARK_DISTANCE),
@@ -239,9 +252,9 @@ impl Sequence {
     }
 
     fn enter_next(&mut self) -> Result<(), SourceError> {
-        let next = self.current + 1;
+        let (previous, next) = (self.current, self.current.next());
         self.open(next)?;
-        let (before, after) = (&self.archives[next - 1], &self.archives[next]);
+        let (before, after) = (&self.archives[previous.index()], &self.archives[next.index()]);
         let overlap = before.end_time().ok().filter(|end| after.label.start < *end);
         self.limit = overlap.map(|end| moved(end, MARK_DISTANCE));
         overlap.map_or(Ok(()), |end| {
@@ -250,11 +263,11 @@ impl Sequence {
         })
     }
 
-    fn enter_previous(&mut self) -> Result<(), SourceError> {
-        let previous = self.current - 1;
+    fn enter_previous(&mut self, previous: ArchiveId) -> Result<(), SourceError> {
         self.open(previous)?;
         self.volumes.seek_end();
-        let (before, after) = (&self.archives[previous], &self.archives[previous + 1]);
+        let next = previous.next();
+        let (before, after) = (&self.archives[previous.index()], &self.archives[next.index()]);
         let overlap = before.end_time().ok().filter(|end| after.label.start < *end);
         self.limit = overlap.map(|_| moved(after.label.start, -MARK_DISTANCE));
         overlap.map_or(Ok(()), |end| {
@@ -265,7 +278,7 @@ impl Sequence {
 
     /// Goes on to another archive. If it cannot be opened, the next call goes on to the
     /// one after it.
-    fn open(&mut self, archive: usize) -> Result<(), SourceError> {
+    fn open(&mut self, archive: ArchiveId) -> Result<(), SourceError> {
         match self.volumes_of(archive) {
             Ok(volumes) => {
                 self.lost |= self.volumes.take_lost();
@@ -308,19 +321,19 @@ impl Sequence {
     /// # Errors
     /// The last archive cannot be opened.
     pub(super) fn seek_end(&mut self) -> Result<(), SourceError> {
-        self.enter(self.archives.len() - 1)?;
+        self.enter(self.last())?;
         self.volumes.seek_end();
         Ok(())
     }
 
     /// The last archive that starts at `time` or earlier; if there is none, the first
     /// archive.
-    fn archive_of(&self, time: Timestamp) -> usize {
+    fn archive_of(&self, time: Timestamp) -> ArchiveId {
         let count = self.archives.partition_point(|archive| archive.label.start <= time);
-        count.saturating_sub(1)
+        ArchiveId::at(count.saturating_sub(1))
     }
 
-    fn enter(&mut self, archive: usize) -> Result<(), SourceError> {
+    fn enter(&mut self, archive: ArchiveId) -> Result<(), SourceError> {
         if self.entered != archive {
             self.volumes = self.volumes_of(archive)?;
             self.entered = archive;

@@ -93,8 +93,8 @@ impl SingleArchive {
         files.volumes.extend(std::iter::successors(self.files.next_volume(), |(last, _)| {
             self.files.volume_after(*last)
         }));
-        for position in (0..files.volumes.len()).rev() {
-            let Ok((mut volume, ..)) = open_volume(&files, position) else {
+        for at in files.volume_ids().rev() {
+            let Ok((mut volume, ..)) = open_volume(&files, at) else {
                 continue;
             };
             // The size of a damaged compressed volume is unknown, so it is read
@@ -103,7 +103,7 @@ impl SingleArchive {
             if let Some(record) = volume.sound_record_before(size) {
                 return Ok(record.stamp);
             }
-            let Some(start) = start(&mut volume, files.volumes[position].0, size) else {
+            let Some(start) = start(&mut volume, files.volumes[at.index()].0, size) else {
                 continue;
             };
             volume.seek(start);

@@ -82,6 +82,7 @@ fn group((of, kind): (TextSubject, TextKind)) -> (bool, TextKind) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::archive::positions::MetadataFileId;
     use pmderive_core::model::{InDom, Pmid};
 
     #[test]
@@ -90,14 +91,14 @@ mod tests {
             let head = [0, 4, kind, 7].map(u32::to_be_bytes).concat();
             [&head, text, &[0; 4]].concat()
         };
-        let at = |offset| RecordPlace { file: 3, offset, length: 20 };
+        let at = |offset| RecordPlace { file: MetadataFileId(3), offset, length: 20 };
         let mut texts = Texts::default();
         let metric = TextSubject::Metric(Pmid(7));
         assert_eq!(texts.place(metric, TextKind::OneLine), Err(PmStatus::NOTHOST));
         for (offset, kind) in [(100, 5), (200, 5), (300, 10), (400, 7)] {
             texts.add(&record(kind, b"abc\0"), at(offset)).expect("a record");
         }
-        let place = |offset| Ok(RecordPlace { file: 3, offset, length: 4 });
+        let place = |offset| Ok(RecordPlace { file: MetadataFileId(3), offset, length: 4 });
         assert_eq!(texts.place(metric, TextKind::OneLine), place(216));
         assert_eq!(texts.place(TextSubject::Domain(InDom(7)), TextKind::Help), place(316));
         let other = TextSubject::Metric(Pmid(8));

@@ -16,6 +16,7 @@ use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::label::ArchiveLabel;
 use crate::archive::order::{Order, OrderRule};
+use crate::archive::positions::VolumeId;
 use crate::archive::record::ReadError;
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
@@ -24,10 +25,10 @@ use crate::archive::volume::{Record, Volume};
 /// All data volumes of an archive, and a position in them.
 pub(super) struct Volumes {
     archive: Arc<SingleArchive>,
-    /// Position in `files.volumes` of the volume that reading has come to.
-    current: usize,
-    /// Position of `volume`. It differs from `current` if that could not be opened.
-    entered: usize,
+    /// The volume that reading has come to.
+    current: VolumeId,
+    /// That of `volume`. It differs from `current` if that could not be opened.
+    entered: VolumeId,
     volume: Volume,
     /// Name of the file of `volume`.
     name: String,
@@ -45,9 +46,9 @@ pub(super) struct Volumes {
 /// Opens a data volume. Also returns its label and the file's name.
 pub(super) fn open_volume(
     files: &ArchiveFiles,
-    position: usize,
+    at: VolumeId,
 ) -> Result<(Volume, ArchiveLabel, String), SourceError> {
-    let (number, member) = &files.volumes[position];
+    let (number, member) = &files.volumes[at.index()];
     let name = member.name();
     let opened = member.open().map_err(ReadError::Io);
     match opened.and_then(|file| Volume::open(Window::new(file), *number)) {
@@ -59,7 +60,7 @@ pub(super) fn open_volume(
 impl Volumes {
     /// Opens an archive by its first volume. Its label is the archive's label.
     pub(super) fn open(files: ArchiveFiles) -> Result<Volumes, SourceError> {
-        let (mut volume, label, name) = open_volume(&files, 0)?;
+        let (mut volume, label, name) = open_volume(&files, VolumeId::FIRST)?;
         if volume.is_empty().map_err(|error| error.in_file(&name))? {
             return Err(SourceError::Damaged {
                 target: name,
@@ -72,7 +73,7 @@ impl Volumes {
 
     /// The volumes of an archive that was opened before, at the first record.
     pub(super) fn of(archive: &Arc<SingleArchive>) -> Result<Volumes, SourceError> {
-        let (volume, _, name) = open_volume(&archive.files, 0)?;
+        let (volume, _, name) = open_volume(&archive.files, VolumeId::FIRST)?;
         Ok(Volumes::at_start(Arc::clone(archive), volume, name))
     }
 
@@ -80,8 +81,8 @@ impl Volumes {
         let order = Order::from(archive.label.start);
         Volumes {
             archive,
-            current: 0,
-            entered: 0,
+            current: VolumeId::FIRST,
+            entered: VolumeId::FIRST,
             volume,
             name,
             lost: false,
@@ -248,9 +249,9 @@ impl Volumes {
         }
     }
 
-    /// Position in `files.volumes` of the volume whose record [`Volumes::next`] or
+    /// The volume whose record [`Volumes::next`] or
     /// [`Volumes::previous`] returned last.
-    pub(super) fn entered(&self) -> usize {
+    pub(super) fn entered(&self) -> VolumeId {
         self.entered
     }
 
@@ -267,19 +268,18 @@ impl Volumes {
         self.volume.size().map_err(|error| error.in_file(&self.name))
     }
 
-    /// Moves so that [`Volumes::next`] returns the record at `offset` of volume
-    /// `volume`, a position in `files.volumes`.
-    pub(super) fn move_to(&mut self, volume: usize, offset: u64) -> Result<(), SourceError> {
+    /// Moves so that [`Volumes::next`] returns the record at `offset` of `volume`.
+    pub(super) fn move_to(&mut self, volume: VolumeId, offset: u64) -> Result<(), SourceError> {
         self.enter(volume)?;
         self.volume.seek(offset);
         self.order.begin_anywhere();
         Ok(())
     }
 
-    fn enter(&mut self, position: usize) -> Result<(), SourceError> {
-        if self.entered != position {
+    fn enter(&mut self, at: VolumeId) -> Result<(), SourceError> {
+        if self.entered != at {
             // Another reader may have found this volume first.
-            while position >= self.archive.files.volumes.len() {
+            while at.index() >= self.archive.files.volumes.len() {
                 if !self.discover() {
                     return Err(SourceError::Io {
                         target: self.archive.name(),
@@ -287,17 +287,17 @@ impl Volumes {
                     });
                 }
             }
-            let (volume, _, name) = open_volume(&self.archive.files, position)?;
-            (self.entered, self.volume, self.name) = (position, volume, name);
+            let (volume, _, name) = open_volume(&self.archive.files, at)?;
+            (self.entered, self.volume, self.name) = (at, volume, name);
         }
-        self.current = position;
+        self.current = at;
         Ok(())
     }
 
     /// The bytes of a record that was read before. The position is lost.
     pub(super) fn bytes_at(
         &mut self,
-        volume: usize,
+        volume: VolumeId,
         offset: u64,
         length: usize,
     ) -> Result<&[u8], SourceError> {
@@ -306,7 +306,7 @@ impl Volumes {
     }
 
     /// The bytes of a record if they happen to be in the buffer.
-    pub(super) fn held(&self, volume: usize, offset: u64, length: usize) -> Option<&[u8]> {
+    pub(super) fn held(&self, volume: VolumeId, offset: u64, length: usize) -> Option<&[u8]> {
         (self.entered == volume).then(|| self.volume.held(offset, length))?
     }
 

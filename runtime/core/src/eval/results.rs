@@ -48,7 +48,9 @@ enum LaneSource<'w> {
     Bits(&'w [u64]),
 }
 
-/// One value.
+/// One value. Its text stays where it was delivered, so that reading the values
+/// of a fetch copies nothing; a [`model::Value`](crate::model::Value) owns its
+/// text, and can be kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'w> {
     /// 32-bit signed integer.

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstId, InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstId, InstanceDomain, Semantics::*, ValueType::*};
 
-use super::table::{Area, Row, SINGLE, indom::CPU, metrics, put_number, row, sum, units::*};
-use crate::agent::{Metric, Values};
-use crate::files::{Files, ReadMark};
+use super::area::Area;
+use super::table::{Row, SINGLE, indom::CPU, put_number, row, sum, units::*};
+use crate::agent::Values;
+use crate::files::Files;
 use crate::text;
 
 /// The columns of a processor's line (`proc_stat(5)`). A column is `None` where
@@ -29,7 +30,7 @@ const GUEST_NICE: usize = 9;
 
 /// What a table row delivers.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// Time of all processors together.
     All(fn(&Ticks) -> Option<u64>),
     /// Time of each processor.
@@ -48,7 +49,7 @@ enum Content {
 
 /// Lines of /proc/stat with one number of interest.
 #[derive(Clone, Copy)]
-enum Line {
+pub(super) enum Line {
     Interrupts,
     Switches,
     BootTime,
@@ -111,7 +112,6 @@ fn without_guest(own: Option<u64>, guest: Option<u64>) -> Option<u64> {
 /// Reader of /proc/stat.
 pub(super) struct Cpu {
     ticks_per_second: u64,
-    stat_read: ReadMark,
     all: Ticks,
     each: Vec<(InstId, Ticks)>,
     lines: [Option<u64>; LINES.len()],
@@ -124,7 +124,6 @@ impl Default for Cpu {
     fn default() -> Cpu {
         Cpu {
             ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
-            stat_read: ReadMark::default(),
             all: Ticks::default(),
             each: Vec::new(),
             lines: Default::default(),
@@ -134,10 +133,25 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    fn read_stat(&mut self, files: &mut Files) {
-        if !self.stat_read.is_due(files) {
-            return;
-        }
+    fn milliseconds(&self, ticks: Option<u64>) -> Option<u64> {
+        Some(ticks?.checked_mul(1000)? / self.ticks_per_second)
+    }
+}
+
+/// The number of a processor, which is also its instance number.
+fn processor_number(digits: &[u8]) -> Option<InstId> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    text::number(digits)
+}
+
+impl Area for Cpu {
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[CPU];
+
+    fn read(&mut self, files: &mut Files) {
         self.all = Ticks::default();
         self.each.clear();
         self.lines = Default::default();
@@ -164,60 +178,31 @@ impl Cpu {
         }
     }
 
-    fn milliseconds(&self, ticks: Option<u64>) -> Option<u64> {
-        Some(ticks?.checked_mul(1000)? / self.ticks_per_second)
-    }
-}
-
-/// The number of a processor, which is also its instance number.
-fn processor_number(digits: &[u8]) -> Option<InstId> {
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    text::number(digits)
-}
-
-impl Area for Cpu {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
-    }
-
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        match TABLE[row].value {
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
+        match content {
             Content::All(of) => {
-                self.read_stat(files);
                 put_number(values, SINGLE, self.milliseconds(of(&self.all)));
             }
             Content::Each(of) => {
-                self.read_stat(files);
                 for (number, ticks) in &self.each {
                     put_number(values, *number, self.milliseconds(of(ticks)));
                 }
             }
             Content::Line(line) => {
-                self.read_stat(files);
                 put_number(values, SINGLE, self.lines[line as usize]);
             }
             Content::TicksPerSecond => put_number(values, SINGLE, Some(self.ticks_per_second)),
             Content::Count => {
-                self.read_stat(files);
                 // An empty list means that the file could not be read.
                 let count = u64::try_from(self.each.len()).ok().filter(|count| *count > 0);
                 put_number(values, SINGLE, count);
             }
             Content::Number => {
-                self.read_stat(files);
                 for (number, _) in &self.each {
                     put_number(values, *number, u64::try_from(*number).ok());
                 }
             }
             Content::Online => {
-                self.read_stat(files);
                 for (number, _) in &self.each {
                     let name = format!("sys/devices/system/cpu/cpu{number}/online");
                     // A processor that cannot be switched off has no such file.
@@ -229,14 +214,9 @@ impl Area for Cpu {
                 }
             }
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        if serial != CPU {
-            return None;
-        }
-        self.read_stat(files);
-        Some(Arc::clone(&self.domain))
+    fn domain(&self, _: u32) -> Arc<InstanceDomain> {
+        Arc::clone(&self.domain)
     }
 }

@@ -6,16 +6,17 @@
 
 use std::collections::HashSet;
 
-use pmderive_core::model::{InstId, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstId, Semantics::*, ValueType::*};
 
-use super::table::{Area, Row, indom::CPU, metrics, put_number, row, units::*};
-use crate::agent::{AgentValue, Metric, Values};
-use crate::files::{Files, ReadMark};
+use super::area::Area;
+use super::table::{Row, indom::CPU, put_number, row, units::*};
+use crate::agent::{AgentValue, Values};
+use crate::files::Files;
 use crate::text;
 
 /// The key in a block, and the form of its value.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// The text of the value, unchanged.
     Text(&'static str),
     /// A whole number, perhaps followed by its unit.
@@ -41,18 +42,7 @@ static TABLE: &[Row<Content>] = &[
 /// Reader of /proc/cpuinfo.
 #[derive(Default)]
 pub(super) struct CpuInfo {
-    read: ReadMark,
     contents: Vec<u8>,
-}
-
-impl CpuInfo {
-    fn read(&mut self, files: &mut Files) -> &[u8] {
-        if self.read.is_due(files) {
-            self.contents.clear();
-            self.contents.extend_from_slice(files.read("proc/cpuinfo").unwrap_or_default());
-        }
-        &self.contents
-    }
 }
 
 /// Key and value of a line.
@@ -83,18 +73,17 @@ fn each_processor<'a>(
 }
 
 impl Area for CpuInfo {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+
+    fn read(&mut self, files: &mut Files) {
+        self.contents.clear();
+        self.contents.extend_from_slice(files.read("proc/cpuinfo").unwrap_or_default());
     }
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        let contents = self.read(files);
-        match TABLE[row].value {
+    fn put(&mut self, content: Content, _: &mut Files, values: &mut Values<'_, '_>) {
+        let contents = &self.contents;
+        match content {
             Content::Text(key) => {
                 for (processor, value) in each_processor(contents, key) {
                     values.put(processor, AgentValue::Text(&text::text(value)));
@@ -115,6 +104,5 @@ impl Area for CpuInfo {
                 }
             }
         }
-        Ok(())
     }
 }

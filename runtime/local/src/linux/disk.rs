@@ -6,16 +6,17 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
 
+use super::area::Area;
 use super::table::{
-    Area, Devices, Row, SINGLE,
+    Devices, Row, SINGLE,
     indom::{DISK, PARTITION},
-    metrics, put_number, row, sum,
+    put_number, row, sum,
     units::*,
 };
-use crate::agent::{AgentValue, Metric, Values};
-use crate::files::{Files, ReadMark};
+use crate::agent::{AgentValue, Values};
+use crate::files::Files;
 use crate::text;
 
 /// The numbers of a device's line. A number is `None` where the kernel does not
@@ -43,7 +44,7 @@ const FLUSH_MS: usize = 16;
 
 /// What a table row delivers.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// A count of each disk.
     Disk(fn(&Counts) -> Option<u64>),
     /// A count of each partition.
@@ -191,33 +192,11 @@ fn counts(words: &mut dyn Iterator<Item = &[u8]>) -> Counts {
 /// Reader of /proc/diskstats and /sys/block.
 #[derive(Default)]
 pub(super) struct Disks {
-    read: ReadMark,
     disks: Devices<Counts>,
     partitions: Devices<Counts>,
 }
 
 impl Disks {
-    fn read(&mut self, files: &mut Files) {
-        if !self.read.is_due(files) {
-            return;
-        }
-        let contents = files.read("proc/diskstats");
-        self.disks.begin(contents.is_some());
-        self.partitions.begin(contents.is_some());
-        for line in text::lines(contents.unwrap_or_default()) {
-            let mut words = text::words(line).skip(2);
-            let Some(name) = words.next() else { continue };
-            let devices = match kind(name) {
-                Kind::Disk => &mut self.disks,
-                Kind::Partition => &mut self.partitions,
-                Kind::Neither => continue,
-            };
-            devices.add(&text::text(name), counts(&mut words));
-        }
-        self.disks.end();
-        self.partitions.end();
-    }
-
     /// Calls `visit` with the contents of one file for each disk below
     /// /sys/block.
     fn each_attribute(
@@ -249,23 +228,35 @@ fn scheduler(contents: &[u8]) -> Option<&[u8]> {
 }
 
 impl Area for Disks {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[DISK, PARTITION];
+
+    fn read(&mut self, files: &mut Files) {
+        let contents = files.read("proc/diskstats");
+        self.disks.begin(contents.is_some());
+        self.partitions.begin(contents.is_some());
+        for line in text::lines(contents.unwrap_or_default()) {
+            let mut words = text::words(line).skip(2);
+            let Some(name) = words.next() else { continue };
+            let devices = match kind(name) {
+                Kind::Disk => &mut self.disks,
+                Kind::Partition => &mut self.partitions,
+                Kind::Neither => continue,
+            };
+            devices.add(&text::text(name), counts(&mut words));
+        }
+        self.disks.end();
+        self.partitions.end();
     }
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        self.read(files);
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
         let mut put_each = |devices: &Devices<Counts>, of: fn(&Counts) -> Option<u64>| {
             for (number, counts) in devices.rows() {
                 put_number(values, *number, of(counts));
             }
         };
-        match TABLE[row].value {
+        match content {
             Content::Disk(of) => put_each(&self.disks, of),
             Content::Partition(of) => put_each(&self.partitions, of),
             Content::All(of) => {
@@ -286,15 +277,10 @@ impl Area for Disks {
                 });
             }
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        if serial != DISK && serial != PARTITION {
-            return None;
-        }
-        self.read(files);
-        Some(if serial == DISK { self.disks.domain() } else { self.partitions.domain() })
+    fn domain(&self, serial: u32) -> Arc<InstanceDomain> {
+        if serial == DISK { self.disks.domain() } else { self.partitions.domain() }
     }
 }
 

@@ -6,19 +6,18 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
 use rustix::fs::StatVfs;
 
-use super::table::{
-    Area, Devices, Row, SINGLE, indom::FILESYS, metrics, put_number, row, units::*,
-};
-use crate::agent::{AgentValue, Metric, Values};
-use crate::files::{Files, ReadMark};
+use super::area::Area;
+use super::table::{Devices, Row, SINGLE, indom::FILESYS, put_number, row, units::*};
+use crate::agent::{AgentValue, Values};
+use crate::files::Files;
 use crate::text;
 
 /// What a table row delivers for each file system.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// A number from statvfs(3).
     Stat(fn(&StatVfs) -> Option<u64>),
     /// Used space in percent of the space that users can have.
@@ -92,16 +91,23 @@ struct Mount {
 /// Reader of /proc/self/mounts.
 #[derive(Default)]
 pub(super) struct Filesystems {
-    read: ReadMark,
     contents: Vec<u8>,
     mounts: Devices<Mount>,
 }
 
-impl Filesystems {
+impl Mount {
+    fn stat(&mut self, files: &Files) -> Option<&StatVfs> {
+        let directory = &self.directory;
+        self.stat.get_or_insert_with(|| rustix::fs::statvfs(files.path(directory)).ok()).as_ref()
+    }
+}
+
+impl Area for Filesystems {
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[FILESYS];
+
     fn read(&mut self, files: &mut Files) {
-        if !self.read.is_due(files) {
-            return;
-        }
         let contents = files.read("proc/self/mounts");
         let readable = contents.is_some();
         let contents = contents.unwrap_or_default();
@@ -132,33 +138,13 @@ impl Filesystems {
         }
         self.mounts.end();
     }
-}
 
-impl Mount {
-    fn stat(&mut self, files: &Files) -> Option<&StatVfs> {
-        let directory = &self.directory;
-        self.stat.get_or_insert_with(|| rustix::fs::statvfs(files.path(directory)).ok()).as_ref()
-    }
-}
-
-impl Area for Filesystems {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
-    }
-
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        self.read(files);
-        if let Content::Number = TABLE[row].value {
-            put_number(values, SINGLE, self.mounts.count());
-            return Ok(());
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
+        if let Content::Number = content {
+            return put_number(values, SINGLE, self.mounts.count());
         }
         for (number, mount) in self.mounts.rows_mut() {
-            match TABLE[row].value {
+            match content {
                 Content::Stat(of) => put_number(values, number, mount.stat(files).and_then(of)),
                 Content::Full => {
                     let Some(stat) = mount.stat(files) else { continue };
@@ -175,14 +161,9 @@ impl Area for Filesystems {
                 Content::Number => {}
             }
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        if serial != FILESYS {
-            return None;
-        }
-        self.read(files);
-        Some(self.mounts.domain())
+    fn domain(&self, _: u32) -> Arc<InstanceDomain> {
+        self.mounts.domain()
     }
 }

@@ -3,23 +3,24 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pmderive_core::model::{InstId, InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstId, InstanceDomain, Semantics::*, ValueType::*};
 use procfs::prelude::FromRead;
 use procfs::{LoadAverage, Uptime};
 
+use super::area::Area;
 use super::table::{
-    Area, Row, SINGLE,
+    Row, SINGLE,
     indom::{LOAD, PRESSURE},
-    metrics, put_number, row,
+    put_number, row,
     units::*,
 };
-use crate::agent::{AgentValue, Metric, Values};
+use crate::agent::{AgentValue, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
 /// What a table row delivers.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// The three load averages.
     Load,
     /// A number from /proc/loadavg.
@@ -38,7 +39,7 @@ enum Content {
 
 /// A line of a file below /proc/pressure.
 #[derive(Clone, Copy)]
-struct Stall {
+pub(super) struct Stall {
     file: &'static str,
     /// `some` or `full`.
     line: &'static str,
@@ -166,19 +167,14 @@ impl Pressure {
 }
 
 impl Area for Kernel {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
-    }
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[LOAD, PRESSURE];
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        match TABLE[row].value {
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
+        match content {
             Content::Load => {
-                let Some(load) = self.load(files) else { return Ok(()) };
+                let Some(load) = self.load(files) else { return };
                 for (minutes, share) in [(1, load.one), (5, load.five), (15, load.fifteen)] {
                     values.put(minutes, AgentValue::F32(share));
                 }
@@ -209,14 +205,9 @@ impl Area for Kernel {
                 put_number(values, SINGLE, self.pressure(of, files).microseconds);
             }
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, _: &mut Files) -> Option<Arc<InstanceDomain>> {
-        match serial {
-            LOAD => Some(Arc::clone(&LOADS)),
-            PRESSURE => Some(Arc::clone(&SPANS)),
-            _ => None,
-        }
+    fn domain(&self, serial: u32) -> Arc<InstanceDomain> {
+        Arc::clone(if serial == LOAD { &LOADS } else { &SPANS })
     }
 }

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 
 use pmderive_core::model::PmStatus;
 
-use super::table::{Area, Row, SINGLE, metrics, put_number};
+use super::area::Area;
+use super::table::{Row, SINGLE, put_number};
 use super::{memory, protocols, vmstat};
-use crate::agent::{Metric, Values};
+use crate::agent::Values;
 use crate::files::{Files, ReadMark};
 use crate::text;
 
@@ -56,8 +57,6 @@ const FORMATS: [(&str, Parse); 6] = [
     ("proc/net/sockstat", word_pairs),
     ("proc/net/sockstat6", word_pairs),
 ];
-
-const TABLES: [&[Row<Content>]; 3] = [memory::TABLE, vmstat::TABLE, protocols::TABLE];
 
 /// The numbers of a file by key. The key of a protocol's number is
 /// `Protocol.Key`.
@@ -187,26 +186,17 @@ impl KeyedFiles {
 }
 
 impl Area for KeyedFiles {
-    fn metrics(&self) -> Vec<Metric> {
-        TABLES.iter().flat_map(|table| metrics(table)).collect()
-    }
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] =
+        &[memory::TABLE, vmstat::TABLE, protocols::TABLE];
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        let Some(row) = TABLES.iter().copied().flatten().nth(row) else {
-            return Err(PmStatus::PMID);
-        };
-        let keys = self.keys(row.value.file, files);
-        let number = match row.value.value {
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
+        let keys = self.keys(content.file, files);
+        let number = match content.value {
             Number::Key(key) => keys.get(key),
             Number::Of(compute) => compute(keys),
-            Number::Unsupported => return Err(PmStatus::APPVERSION),
+            Number::Unsupported => return values.fail(PmStatus::APPVERSION),
         };
         put_number(values, SINGLE, number);
-        Ok(())
     }
 }

@@ -1,16 +1,17 @@
 //! Numbers and limits of the kernel, each in a small file of its own, most of
 //! them below /proc/sys.
 
-use pmderive_core::model::{PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{Semantics::*, ValueType::*};
 
-use super::table::{Area, Row, SINGLE, metrics, put_number, row, units::*};
-use crate::agent::{Metric, Values};
+use super::area::Area;
+use super::table::{Row, SINGLE, put_number, row, units::*};
+use crate::agent::Values;
 use crate::files::{Files, ReadMark};
 use crate::text;
 
 /// A word of a file, counted from zero.
 #[derive(Clone, Copy)]
-struct Word {
+pub(super) struct Word {
     file: &'static str,
     position: usize,
 }
@@ -51,17 +52,11 @@ struct Limit {
 }
 
 impl Area for Limits {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
-    }
+    type Content = Word;
+    const TABLES: &'static [&'static [Row<Word>]] = &[TABLE];
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        let Word { file, position } = TABLE[row].value;
+    fn put(&mut self, content: Word, files: &mut Files, values: &mut Values<'_, '_>) {
+        let Word { file, position } = content;
         let known = self.read.iter().position(|limit| limit.file == file);
         let known = known.unwrap_or_else(|| {
             let read = ReadMark::default();
@@ -73,6 +68,5 @@ impl Area for Limits {
             limit.numbers = text::numbers(text::words(files.read(file).unwrap_or_default()));
         }
         put_number(values, SINGLE, limit.numbers.get(position).copied().flatten());
-        Ok(())
     }
 }

@@ -3,10 +3,11 @@
 //!
 //! Each area of metrics has a file with a table and with the reader of the
 //! files that it needs. A row of the table selects the metric's value from what
-//! was read. A fetch reads each file at most once, and only if one of its
-//! metrics needs the file. A metric has no value where the kernel does not
+//! was read. A fetch reads each file at most once, and only if it has a
+//! metric of that area. A metric has no value where the kernel does not
 //! provide it, or provides it in an unknown form; nothing is made up.
 
+mod area;
 mod cpu;
 mod cpuinfo;
 mod disk;
@@ -29,7 +30,8 @@ use std::sync::Arc;
 
 use pmderive_core::model::{InDom, InstanceDomain, LabelLevel, LabelSet, PmStatus, Pmid};
 
-use self::table::{Area, DOMAIN};
+use self::area::{AnyArea, area};
+use self::table::DOMAIN;
 use super::agent::{Agent, Metric, Values};
 use super::files::Files;
 
@@ -37,7 +39,7 @@ use super::files::Files;
 /// semantics and instances that pmdalinux(1) of PCP 6.0.3 gives them.
 pub struct LinuxAgent {
     files: Files,
-    areas: Vec<Box<dyn Area>>,
+    areas: Vec<Box<dyn AnyArea>>,
     /// The area of each metric, and the row in the area's table.
     rows: HashMap<Pmid, (usize, usize)>,
 }
@@ -64,17 +66,17 @@ impl LinuxAgent {
     }
 }
 
-fn areas() -> Vec<Box<dyn Area>> {
+fn areas() -> Vec<Box<dyn AnyArea>> {
     vec![
-        Box::new(cpu::Cpu::default()),
-        Box::new(cpuinfo::CpuInfo::default()),
-        Box::new(kernel::Kernel::default()),
-        Box::new(keyed::KeyedFiles::default()),
-        Box::new(limits::Limits::default()),
-        Box::new(swap::Swap::default()),
-        Box::new(disk::Disks::default()),
-        Box::new(network::Interfaces::default()),
-        Box::new(filesys::Filesystems::default()),
+        area::<cpu::Cpu>(),
+        area::<cpuinfo::CpuInfo>(),
+        area::<kernel::Kernel>(),
+        area::<keyed::KeyedFiles>(),
+        area::<limits::Limits>(),
+        area::<swap::Swap>(),
+        area::<disk::Disks>(),
+        area::<network::Interfaces>(),
+        area::<filesys::Filesystems>(),
     ]
 }
 

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
 
-use super::table::{
-    Area, Devices, Row, SINGLE, indom::INTERFACE, metrics, put_number, row, sum, units::*,
-};
-use crate::agent::{AgentValue, Metric, Values};
-use crate::files::{Files, ReadMark};
+use super::area::Area;
+use super::table::{Devices, Row, SINGLE, indom::INTERFACE, put_number, row, sum, units::*};
+use crate::agent::{AgentValue, Values};
+use crate::files::Files;
 use crate::text;
 
 /// The numbers of an interface's line: first those for receiving, then those
@@ -38,7 +37,7 @@ const IFF_UP: u64 = 0x1;
 
 /// What a table row delivers for each interface.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// A count.
     Count(fn(&Counts) -> Option<u64>),
     /// Number of interfaces.
@@ -95,28 +94,10 @@ static TABLE: &[Row<Content>] = &[
 /// Reader of /proc/net/dev and of the interfaces' files in /sys/class/net.
 #[derive(Default)]
 pub(super) struct Interfaces {
-    read: ReadMark,
     interfaces: Devices<Counts>,
 }
 
 impl Interfaces {
-    fn read(&mut self, files: &mut Files) {
-        if !self.read.is_due(files) {
-            return;
-        }
-        let contents = files.read("proc/net/dev");
-        self.interfaces.begin(contents.is_some());
-        // The two heading lines have no colon.
-        for line in text::lines(contents.unwrap_or_default()) {
-            let Some((name, counts)) = text::split_once(line, b':') else { continue };
-            let name = text::text(name.trim_ascii());
-            if !name.is_empty() {
-                self.interfaces.add(&name, text::numbers(text::words(counts)));
-            }
-        }
-        self.interfaces.end();
-    }
-
     /// Adds a number for each interface, computed from its files below
     /// /sys/class/net.
     fn put_each(
@@ -167,18 +148,26 @@ fn megabits(word: &[u8]) -> Option<u64> {
 }
 
 impl Area for Interfaces {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[INTERFACE];
+
+    fn read(&mut self, files: &mut Files) {
+        let contents = files.read("proc/net/dev");
+        self.interfaces.begin(contents.is_some());
+        // The two heading lines have no colon.
+        for line in text::lines(contents.unwrap_or_default()) {
+            let Some((name, counts)) = text::split_once(line, b':') else { continue };
+            let name = text::text(name.trim_ascii());
+            if !name.is_empty() {
+                self.interfaces.add(&name, text::numbers(text::words(counts)));
+            }
+        }
+        self.interfaces.end();
     }
 
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        self.read(files);
-        match TABLE[row].value {
+    fn put(&mut self, content: Content, files: &mut Files, values: &mut Values<'_, '_>) {
+        match content {
             Content::Count(of) => {
                 for (number, counts) in self.interfaces.rows() {
                     put_number(values, *number, of(counts));
@@ -209,14 +198,9 @@ impl Area for Interfaces {
             Content::Running => self
                 .put_each(files, values, |of| Some(u64::from(of.is_up()? && of.is_operational()?))),
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        if serial != INTERFACE {
-            return None;
-        }
-        self.read(files);
-        Some(self.interfaces.domain())
+    fn domain(&self, _: u32) -> Arc<InstanceDomain> {
+        self.interfaces.domain()
     }
 }

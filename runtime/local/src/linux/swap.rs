@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
 
-use super::table::{Area, Devices, Row, indom::SWAP, metrics, put_number, row, units::*};
-use crate::agent::{AgentValue, Metric, Values};
-use crate::files::{Files, ReadMark};
+use super::area::Area;
+use super::table::{Devices, Row, indom::SWAP, put_number, row, units::*};
+use crate::agent::{AgentValue, Values};
+use crate::files::Files;
 use crate::text;
 
 /// What a table row delivers for each area.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// A size in kilobytes.
     Size(fn(&SwapArea) -> Option<u64>),
     /// The priority, which may be negative.
@@ -31,7 +32,7 @@ static TABLE: &[Row<Content>] = &[
 ];
 
 /// A line of the file; sizes in kilobytes.
-struct SwapArea {
+pub(super) struct SwapArea {
     size: Option<u64>,
     used: Option<u64>,
     priority: Option<i32>,
@@ -40,15 +41,15 @@ struct SwapArea {
 /// Reader of /proc/swaps.
 #[derive(Default)]
 pub(super) struct Swap {
-    read: ReadMark,
     areas: Devices<SwapArea>,
 }
 
-impl Swap {
+impl Area for Swap {
+    type Content = Content;
+    const TABLES: &'static [&'static [Row<Content>]] = &[TABLE];
+    const DOMAINS: &'static [u32] = &[SWAP];
+
     fn read(&mut self, files: &mut Files) {
-        if !self.read.is_due(files) {
-            return;
-        }
         let contents = files.read("proc/swaps");
         self.areas.begin(contents.is_some());
         // The first line names the columns.
@@ -65,22 +66,10 @@ impl Swap {
         }
         self.areas.end();
     }
-}
 
-impl Area for Swap {
-    fn metrics(&self) -> Vec<Metric> {
-        metrics(TABLE)
-    }
-
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus> {
-        self.read(files);
+    fn put(&mut self, content: Content, _: &mut Files, values: &mut Values<'_, '_>) {
         for (number, area) in self.areas.rows() {
-            match TABLE[row].value {
+            match content {
                 Content::Size(of) => put_number(values, *number, of(area)),
                 Content::Priority => {
                     if let Some(priority) = area.priority {
@@ -89,14 +78,9 @@ impl Area for Swap {
                 }
             }
         }
-        Ok(())
     }
 
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        if serial != SWAP {
-            return None;
-        }
-        self.read(files);
-        Some(self.areas.domain())
+    fn domain(&self, _: u32) -> Arc<InstanceDomain> {
+        self.areas.domain()
     }
 }

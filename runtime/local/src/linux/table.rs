@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::agent::{Metric, Values};
-use crate::files::Files;
 use crate::instances::Instances;
 pub(super) use crate::table::{Row, SINGLE, metrics, put_number, units};
-use pmderive_core::model::{InstId, InstanceDomain, PmStatus, Pmid, Semantics, Units, ValueType};
+use pmderive_core::model::{InstId, InstanceDomain, Pmid, Semantics, Units, ValueType};
 
 /// Number of pmdalinux's domain.
 pub(super) const DOMAIN: u32 = 60;
@@ -46,27 +44,6 @@ pub(super) const fn row<V>(
 ) -> Row<V> {
     let pmid = Pmid::new(DOMAIN, number.0, number.1);
     Row::new(name, pmid, (value_type, semantics, units), value, help)
-}
-
-/// A group of metrics that are read from the same files.
-pub(super) trait Area: Send {
-    /// The metrics. A metric's position in this list is its row.
-    fn metrics(&self) -> Vec<Metric>;
-
-    /// Adds the values of a row. Reads the files that this fetch has not read
-    /// yet.
-    fn fetch(
-        &mut self,
-        row: usize,
-        files: &mut Files,
-        values: &mut Values<'_, '_>,
-    ) -> Result<(), PmStatus>;
-
-    /// The instance domain with this serial number, if it belongs to this area.
-    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        let _ = (serial, files);
-        None
-    }
 }
 
 /// The sum of counters, if all are known. The sum wraps as the counters do, so

@@ -1,4 +1,4 @@
-//! The hosts of `eval --targets`: all of them are fetched at once, but for a limit.
+//! The hosts of `eval --targets`. All are fetched at once, up to a limit.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What `eval --targets` is to show: metrics of each host, and definitions over all.
+//! What `eval --targets` shows: metrics of each host, and definitions over all hosts.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The arguments of `info`, `val` and `probe` with `--compat`: taken as
-//! pmGetOptions(3) takes those of pminfo, pmval and pmprobe, and refused in the
-//! words of these.
+//! The arguments of `info`, `val` and `probe` with `--compat`. They are read as
+//! pmGetOptions(3) reads those of pminfo, pmval and pmprobe, and refused in the words
+//! of those tools.
 //!
 //! ```text
 //! variables ─────────────────┐
@@ -9,8 +9,8 @@
 //!               tools (the options of each tool) ─────────────────────────┘
 //! ```
 //!
-//! Without `--compat` clap takes the arguments as they are. Options that only
-//! this program has are left to it in any case.
+//! Without `--compat` clap reads the arguments. It always reads the options that only
+//! this program has.
 
 mod debug;
 mod scan;

@@ -1,7 +1,7 @@
-//! Arguments taken apart as pmgetopt_r(3) does: letters in clusters, words that
-//! may be cut short, operands among the options.
+//! Splits arguments as pmgetopt_r(3) does. Letters may be joined, words may be cut
+//! short, and operands may stand among the options.
 //!
-//! Knows which options there are, not what they mean.
+//! This module knows which options there are, but not what they mean.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

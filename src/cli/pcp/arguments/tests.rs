@@ -1,4 +1,4 @@
-//! What arguments come to, without a source.
+//! Which settings arguments give, without a source.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! The options of pminfo, pmval and pmprobe, in the order and with the words
-//! of their usage messages. What they do is not known here.
+//! of their usage messages. This module does not know what they do.
 
 use crate::dialect::Dialect;
 

@@ -1,8 +1,8 @@
 //! Labels of metrics and instances, and the identifiers of series, which are
 //! hashes of labels and more.
 //!
-//! A series is identified by what does not change while it goes on: labels
-//! that are optional say nothing of that.
+//! Only what never changes during a series identifies it. Optional labels may change,
+//! so they do not count.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -7,9 +7,9 @@
 //!                                                 └──► values: values and event records
 //! ```
 //!
-//! A round trip answers for as many metrics as possible: all that is known of
-//! a group of those that an argument stands for is looked up before the first of
-//! them is printed.
+//! A round trip answers for as many metrics as possible. An argument may stand for
+//! many metrics: everything about a group of them is looked up before the first one
+//! is printed.
 
 mod labels;
 mod lookup;
@@ -27,7 +27,7 @@ use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::{BatchArgument, Batches};
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::PcpOptions;
-use crate::cli::pcp::source::Source;
+use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
 use crate::cli::samples::window::WindowOptions;
 use crate::cli::{Outcome, Stop};
@@ -139,7 +139,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
 /// with it is told.
 fn register(
     definition: &str,
-    source: &mut Source,
+    source: &mut ToolSource,
     messages: &mut Messages,
 ) -> Result<Outcome, Stop> {
     let Some((name, expression)) = definition.split_once('=') else {

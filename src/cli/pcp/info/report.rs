@@ -16,7 +16,7 @@ use crate::cli::Stop;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::fetch::{Domains, Values, fetch};
-use crate::cli::pcp::source::Source;
+use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
@@ -27,7 +27,7 @@ const ENOUGH: usize = 1 << 16;
 pub struct Report<'s> {
     shown: Shown,
     batches: Batches,
-    source: &'s mut Source,
+    source: &'s mut ToolSource,
     messages: &'s mut Messages,
     is_archive: bool,
     labels: Option<Labels>,
@@ -40,7 +40,7 @@ impl<'s> Report<'s> {
     pub fn new(
         shown: Shown,
         batches: Batches,
-        source: &'s mut Source,
+        source: &'s mut ToolSource,
         messages: &'s mut Messages,
     ) -> Report<'s> {
         let (out, is_archive) = (messages.output(Purpose::Exact), source.is_archive());
@@ -57,7 +57,7 @@ impl<'s> Report<'s> {
     }
 
     /// The source that is reported on.
-    pub fn source(&mut self) -> &mut Source {
+    pub fn source(&mut self) -> &mut ToolSource {
         self.source
     }
 

@@ -10,7 +10,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::Shown;
 use crate::cli::pcp::fetch::{Domains, Values, print_value};
-use crate::cli::pcp::source::Source;
+use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 
@@ -20,7 +20,7 @@ use crate::dialect::Dialect;
 /// The source failed.
 pub fn print(
     out: &mut Output,
-    source: &mut Source,
+    source: &mut ToolSource,
     domains: &mut Domains,
     desc: &MetricDesc,
     outcome: &Values,
@@ -75,7 +75,7 @@ pub fn print(
 /// Writes what the event records of a value hold.
 fn print_events(
     out: &mut Output,
-    source: &mut Source,
+    source: &mut ToolSource,
     domains: &mut Domains,
     desc: &MetricDesc,
     value: &RawValue,
@@ -123,7 +123,7 @@ fn print_events(
 
 fn print_parameter(
     out: &mut Output,
-    source: &mut Source,
+    source: &mut ToolSource,
     domains: &mut Domains,
     (pmid, value): (Pmid, &RawValue),
     shown: &Shown,

@@ -1,5 +1,5 @@
-//! What stands above the values: where they come from, what they are, and how
-//! many there will be.
+//! The lines above the values: where the values come from, what they are, and how
+//! many will follow.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};

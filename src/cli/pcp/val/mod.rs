@@ -42,7 +42,7 @@ use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
-use crate::cli::pcp::source::{Attempt, Source};
+use crate::cli::pcp::source::{Attempt, ToolSource};
 use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
 use crate::cli::terminal::{Purpose, shows_output};
@@ -64,7 +64,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
     let mut source = arguments.follow.open(|| open(messages))?;
     let host = {
-        let Source { context, sampler, .. } = &mut source;
+        let ToolSource { context, sampler, .. } = &mut source;
         let mut attempt = Attempt { context, messages };
         sampler.take(&mut attempt, |attempt| Ok(attempt.context.host_name()?))?.unwrap_or_default()
     };
@@ -250,7 +250,7 @@ fn step(interval: Duration, dialect: Dialect) -> i64 {
 }
 
 /// The descriptor of a metric.
-fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
+fn describe(source: &mut ToolSource, name: &str) -> Result<MetricDesc, Stop> {
     let dialect = source.dialect;
     let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
     let pmid = pmid.map_err(|status| {
@@ -264,7 +264,7 @@ fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
 fn choose_instances(
     arguments: &ValArguments,
     spec: &MetricSpec,
-    source: &mut Source,
+    source: &mut ToolSource,
     desc: MetricDesc,
     escaping: Escaping,
 ) -> Result<Option<Instances>, Stop> {
@@ -291,7 +291,7 @@ fn choose_instances(
 /// Stores a value for the metric, that of each instance shown if it has an
 /// instance domain (pmStore(3)).
 fn store(
-    source: &mut Source,
+    source: &mut ToolSource,
     text: &str,
     desc: MetricDesc,
     instances: Option<&Instances>,

@@ -1,7 +1,7 @@
-//! Reals and rates in a column: as far as four significant digits allow, their
-//! decimal points stand below each other.
+//! Reals and rates in a column. Their decimal points are aligned as far as four
+//! significant digits allow.
 //!
-//! Knows numbers, not where they come from.
+//! This module does not know where the numbers come from.
 
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! Fetches sample after sample, and prints a row for each.
 //!
-//! It keeps what a row needs of the sample before; [`Table`] and [`Events`]
-//! know how rows look.
+//! It keeps what a row needs of the sample before. [`Table`] and [`Events`] know the
+//! form of a row.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use super::moment::{Clock, Detail};
 use super::sample::Sample;
 use super::table::Table;
 use crate::cli::messages::Messages;
-use crate::cli::pcp::source::{AnyNamed, Attempt, Source};
+use crate::cli::pcp::source::{AnyNamed, Attempt, ToolSource};
 use crate::cli::samples::{Sampled, Sampler};
 use crate::cli::source::check_rest;
 use crate::cli::terminal::Output;
@@ -28,7 +28,7 @@ use crate::escape::Foreign;
 /// A report that goes on from sample to sample.
 pub struct Report<'r> {
     /// Where values come from.
-    pub source: Source,
+    pub source: ToolSource,
     /// The metric's name, as it is shown.
     pub name: &'r str,
     /// Its descriptor.
@@ -270,7 +270,7 @@ impl Report<'_> {
                 if self.detail.is_some() {
                     self.out.extend_from_slice(b"  ");
                 }
-                let Source { context, zone, .. } = &mut self.source;
+                let ToolSource { context, zone, .. } = &mut self.source;
                 let (metric, value_type) = (self.name, self.desc.value_type);
                 let events = Events { metric, value_type, instances, zone };
                 events.write(&mut self.out, sample, parameters, context)?;
@@ -376,7 +376,7 @@ impl Report<'_> {
 impl Report<'_> {
     /// The next values of the metric; `None` at the end of an archive.
     fn next(&mut self) -> Result<Option<Next>, Stop> {
-        let Source { context, sampler, .. } = &mut self.source;
+        let ToolSource { context, sampler, .. } = &mut self.source;
         let (asked, state, out) = (&self.asked, &mut self.state, &mut self.out);
         let next = sampler.take(&mut Attempt { context, messages: self.messages }, |attempt| {
             let next = match asked.by_record {

@@ -1,6 +1,6 @@
-//! The columns of a line, which are equally wide, with a blank behind each.
+//! The columns of a line. All have the same width, and a blank follows each.
 //!
-//! Knows where columns are, not what is in them.
+//! This module does not know what is in the columns.
 
 /// A line that is being written.
 pub struct Row<'o> {

@@ -1,6 +1,6 @@
-//! The values of one fetch, in buffers that serve for one sample after the other.
+//! The values of one fetch, in buffers that are used again for each sample.
 //!
-//! Knows value sets, not what is printed of them.
+//! This module does not know what is printed.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
 use pmderive_runtime::result::{InstanceValue, ResultBatch};

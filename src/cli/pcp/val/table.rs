@@ -1,7 +1,7 @@
 //! Rows of values, and the names of instances above them.
 //!
-//! Takes the values of one sample, of two for rates, and appends lines; knows
-//! neither where they come from nor when they were taken.
+//! Input: the values of one sample, or of two for rates. Output: lines. This module
+//! knows neither where values come from nor when they were taken.
 
 use std::io::Write;
 

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use pmderive_core::model::{InDom, InstId, InstanceProfile, Timestamp};
 
 use crate::archive::domains::Lives;
+use crate::archive::interpolation::positions::{LaneId, ShapeId};
 
 /// In domains with at least this many instances, an instance counts only while it
 /// exists.
@@ -17,9 +18,6 @@ const LARGE: usize = 16;
 
 /// Total number of instances in shapes up to which shapes are never forgotten.
 const SHAPES_LIMIT: usize = 16 * 1024;
-
-/// Number of the shape without lanes, which every domain has.
-pub(super) const NO_LANES: u32 = 0;
 
 /// The lanes of all metrics with one instance domain.
 #[derive(Debug, Default)]
@@ -29,11 +27,11 @@ pub(super) struct Candidates {
     lanes: Vec<Candidate>,
     /// Time span in which all lanes may hold values; `None` if a lane is not admitted.
     common_life: Option<(f64, f64)>,
-    lane_of: HashMap<InstId, u32>,
+    lane_of: HashMap<InstId, LaneId>,
     shapes: Vec<Shape>,
-    shape_of: HashMap<Box<[InstId]>, u32>,
-    /// Numbers of forgotten shapes, for reuse.
-    free: Vec<u32>,
+    shape_of: HashMap<Box<[InstId]>, ShapeId>,
+    /// Forgotten shapes, for reuse.
+    free: Vec<ShapeId>,
     /// Number of instances in all shapes.
     size: usize,
     /// Size above which unused shapes are looked for.
@@ -66,7 +64,7 @@ struct Shape {
     /// In the order of the list. Of equal instances the first one counts.
     instances: Box<[InstId]>,
     /// Lanes with their positions in the list, in ascending order of lanes.
-    positions: Box<[(u32, u32)]>,
+    positions: Box<[(LaneId, u32)]>,
 }
 
 impl Shape {
@@ -80,7 +78,8 @@ impl Candidates {
     pub(super) fn singular() -> Candidates {
         let life = (f64::NEG_INFINITY, f64::INFINITY);
         let lane = Candidate { instance: -1, life, is_alive: true, is_admitted: true };
-        let first = Shape { instances: Box::default(), positions: Box::new([(0, 0)]) };
+        let first =
+            Shape { instances: Box::default(), positions: Box::new([(LaneId::default(), 0)]) };
         Candidates {
             lanes: vec![lane],
             common_life: Some(life),
@@ -104,7 +103,7 @@ impl Candidates {
             Candidate { instance: life.instance, life: life_span, is_alive, is_admitted: true }
         });
         let lanes: Vec<Candidate> = lanes.collect();
-        let lane_of = (0u32..).zip(&lanes).map(|(at, lane)| (lane.instance, at)).collect();
+        let lane_of = (0..).map(LaneId).zip(&lanes).map(|(id, lane)| (lane.instance, id)).collect();
         Candidates {
             indom: Some(indom),
             common_life: common_life(&lanes),
@@ -118,6 +117,10 @@ impl Candidates {
 
     pub(super) fn lanes(&self) -> &[Candidate] {
         &self.lanes
+    }
+
+    pub(super) fn lane(&self, id: LaneId) -> Candidate {
+        self.lanes[id.index()]
     }
 
     /// Time span in which all lanes may hold values, in seconds since the start of the
@@ -136,19 +139,18 @@ impl Candidates {
         self.common_life = common_life(&self.lanes);
     }
 
-    /// The number of the shape for a list of instances. `hint` is the number of the
-    /// last shape of the same metric.
+    /// The shape for a list of instances. `hint` is the last shape of the same metric.
     pub(super) fn shape(
         &mut self,
         instances: impl Iterator<Item = InstId> + Clone,
-        hint: u32,
+        hint: ShapeId,
         scratch: &mut Vec<InstId>,
-    ) -> u32 {
+    ) -> ShapeId {
         if self.indom.is_none() {
-            return 1;
+            return ShapeId::SINGULAR;
         }
-        if hint != NO_LANES
-            && self.shapes[hint as usize].instances.iter().copied().eq(instances.clone())
+        if hint != ShapeId::NO_LANES
+            && self.shapes[hint.index()].instances.iter().copied().eq(instances.clone())
         {
             return hint;
         }
@@ -158,20 +160,20 @@ impl Candidates {
             return *known;
         }
         let lanes = (0u32..).zip(scratch.iter());
-        let mut positions: Vec<(u32, u32)> =
+        let mut positions: Vec<(LaneId, u32)> =
             lanes.filter_map(|(position, id)| Some((*self.lane_of.get(id)?, position))).collect();
         positions.sort_unstable();
         positions.dedup_by_key(|(lane, _)| *lane);
-        let number = self.free.pop().unwrap_or_else(|| {
+        let id = self.free.pop().unwrap_or_else(|| {
             self.shapes.push(Shape::none());
-            u32::try_from(self.shapes.len() - 1).unwrap_or(NO_LANES)
+            ShapeId::at(self.shapes.len() - 1)
         });
         let instances: Box<[InstId]> = scratch.as_slice().into();
         self.size += instances.len();
-        self.shapes[number as usize] =
+        self.shapes[id.index()] =
             Shape { instances: instances.clone(), positions: positions.into() };
-        self.shape_of.insert(instances, number);
-        number
+        self.shape_of.insert(instances, id);
+        id
     }
 
     /// Number of instances in all shapes, as a measure of their memory.
@@ -184,14 +186,14 @@ impl Candidates {
         self.size > self.limit
     }
 
-    /// Forgets all shapes except those with the numbers in `used`.
-    pub(super) fn keep_shapes(&mut self, used: &HashSet<u32>) {
-        for (number, shape) in (0u32..).zip(&mut self.shapes) {
-            if !shape.instances.is_empty() && !used.contains(&number) {
+    /// Forgets all shapes except those in `used`.
+    pub(super) fn keep_shapes(&mut self, used: &HashSet<ShapeId>) {
+        for (id, shape) in (0..).map(ShapeId).zip(&mut self.shapes) {
+            if !shape.instances.is_empty() && !used.contains(&id) {
                 let Shape { instances, .. } = std::mem::replace(shape, Shape::none());
                 self.size -= instances.len();
                 self.shape_of.remove(&instances);
-                self.free.push(number);
+                self.free.push(id);
             }
         }
         self.limit = SHAPES_LIMIT.max(2 * self.size);
@@ -201,23 +203,23 @@ impl Candidates {
     /// lanes.
     pub(super) fn positions_of_all(
         &self,
-        shape: u32,
+        shape: ShapeId,
     ) -> Option<impl ExactSizeIterator<Item = u32> + Clone> {
-        let positions = &self.shapes[shape as usize].positions;
+        let positions = &self.shapes[shape.index()].positions;
         let are_all = positions.len() == self.lanes.len();
         are_all.then(|| positions.iter().map(|(_, position)| *position))
     }
 
     /// The lanes in value sets of a shape.
-    pub(super) fn lanes_of(&self, shape: u32) -> impl Iterator<Item = usize> {
-        self.shapes[shape as usize].positions.iter().map(|(lane, _)| *lane as usize)
+    pub(super) fn lanes_of(&self, shape: ShapeId) -> impl Iterator<Item = LaneId> {
+        self.shapes[shape.index()].positions.iter().map(|(lane, _)| *lane)
     }
 
     /// Position of a lane in the value sets of a shape.
-    pub(super) fn position(&self, shape: u32, lane: u32) -> Option<u32> {
-        let positions = &self.shapes[shape as usize].positions;
+    pub(super) fn position(&self, shape: ShapeId, lane: LaneId) -> Option<u32> {
+        let positions = &self.shapes[shape.index()].positions;
         // If all instances are present, a lane is at its own position.
-        if let Some((found, position)) = positions.get(lane as usize)
+        if let Some((found, position)) = positions.get(lane.index())
             && *found == lane
         {
             return Some(*position);

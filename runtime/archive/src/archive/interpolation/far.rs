@@ -17,6 +17,7 @@ use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
 use crate::archive::interpolation::lane::{Cut, End};
 use crate::archive::interpolation::metrics::Metrics;
+use crate::archive::interpolation::positions::{LaneId, TrackId};
 use crate::archive::interpolation::track::{Search, Track};
 use crate::archive::interpolation::value::looks_ahead;
 use crate::archive::values::walk;
@@ -26,8 +27,8 @@ use crate::archive::values::walk;
 pub(super) struct Far {
     /// Reads those records. Present once it was needed.
     coverage: Option<Box<Coverage>>,
-    /// The lanes to find: numbers of tracks, and lanes in them.
-    missing: Vec<(usize, usize)>,
+    /// The lanes to find.
+    missing: Vec<(TrackId, LaneId)>,
     /// A pass has looked for a value that does not exist.
     was_in_vain: bool,
     /// The last occurrences, which save further such passes.
@@ -64,7 +65,7 @@ struct Census {
 
 impl Census {
     fn new(side: Side, from: Ordinal, tracks: &[Track], domains: &[Candidates]) -> Census {
-        let lanes = |track: &Track| vec![None; domains[track.domain].lanes().len()];
+        let lanes = |track: &Track| vec![None; domains[track.domain.index()].lanes().len()];
         Census { side, from, end: from, last: tracks.iter().map(lanes).collect() }
     }
 
@@ -81,8 +82,8 @@ impl Census {
     }
 
     /// True if a lane is known to have no value from `record` on.
-    fn is_over(&self, (track, lane): (usize, usize), record: Ordinal) -> bool {
-        let last = self.last.get(track).and_then(|lanes| lanes.get(lane));
+    fn is_over(&self, (track, lane): (TrackId, LaneId), record: Ordinal) -> bool {
+        let last = self.last.get(track.index()).and_then(|lanes| lanes.get(lane.index()));
         let is_nearer = |last: Ordinal| self.side.is_nearer(last, record);
         self.covers(self.side, record) && last.is_some_and(|last| last.is_none_or(is_nearer))
     }
@@ -92,13 +93,13 @@ impl Census {
     fn end_departed(
         &self,
         record: Ordinal,
-        missing: &mut Vec<(usize, usize)>,
+        missing: &mut Vec<(TrackId, LaneId)>,
         tracks: &mut [Track],
     ) {
         missing.retain(|(track, lane)| {
             let is_over = self.is_over((*track, *lane), record);
             if is_over {
-                tracks[*track].end_far((*lane, self.side), End::nothing(self.end));
+                tracks[track.index()].end_far((*lane, self.side), End::nothing(self.end));
             }
             !is_over
         });
@@ -113,10 +114,10 @@ struct Growing {
 }
 
 impl Growing {
-    fn note(&mut self, track: usize, lanes: impl Iterator<Item = usize>, record: Ordinal) {
+    fn note(&mut self, track: TrackId, lanes: impl Iterator<Item = LaneId>, record: Ordinal) {
         let Growing { census: Census { side, from, last, .. }, is_new } = self;
         for lane in lanes {
-            let last = &mut last[track][lane];
+            let last = &mut last[track.index()][lane.index()];
             // A known last occurrence is farther away, so it stays.
             if *is_new || last.is_none_or(|last| side.is_nearer(last, *from)) {
                 *last = Some(record);
@@ -192,12 +193,13 @@ impl Interpolator {
             }
             let time = far.record(ordinal).map_or(0.0, |record| record.time);
             found.clear();
-            let is_wanted = |track: &usize| {
+            let is_wanted = |track: &TrackId| {
                 growing.is_some() || missing.binary_search_by_key(track, |one| one.0).is_ok()
             };
             let bytes = far.bytes(side, &record).ok().filter(|bytes| {
                 let walked = walk(bytes, record.first_set, record.set_count, |pmid, set| {
-                    found.extend(slots.slot(pmid).filter(is_wanted).map(|track| (track, set)));
+                    let track = slots.slot(pmid).map(TrackId::at).filter(is_wanted);
+                    found.extend(track.map(|track| (track, set)));
                 });
                 walked.is_ok()
             });
@@ -210,22 +212,22 @@ impl Interpolator {
             found.retain(|(_, set)| set.end - set.start > 8);
             found.sort_by_key(|(track, _)| *track);
             found.dedup_by_key(|(track, _)| *track);
-            for (number, set) in found.drain(..) {
-                let track = &mut tracks[number];
-                let candidates = &mut domains[track.domain];
+            for (id, set) in found.drain(..) {
+                let track = &mut tracks[id.index()];
+                let candidates = &mut domains[track.domain.index()];
                 let set = &bytes[set.start..set.end];
                 let shape = track.shape_of(set, candidates, scratch);
                 if let Some(growing) = &mut growing {
-                    growing.note(number, candidates.lanes_of(shape), ordinal);
+                    growing.note(id, candidates.lanes_of(shape), ordinal);
                 }
-                if missing.binary_search_by_key(&number, |one| one.0).is_err() {
+                if missing.binary_search_by_key(&id, |one| one.0).is_err() {
                     continue;
                 }
                 let column = columns.spare();
                 track.decode(column, bytes, set);
                 missing.retain(|(of, lane)| {
-                    let position = candidates.position(shape, *lane as u32);
-                    *of != number
+                    let position = candidates.position(shape, *lane);
+                    *of != id
                         || !position.is_some_and(|position| {
                             track.take_far(column, (*lane, side), (ordinal, time), position)
                         })
@@ -236,7 +238,7 @@ impl Interpolator {
         if let Some(end) = end {
             *was_in_vain |= !missing.is_empty();
             for (track, lane) in missing.drain(..) {
-                tracks[track].end_far((lane, side), End::nothing(end));
+                tracks[track.index()].end_far((lane, side), End::nothing(end));
             }
             // A census that should have been extended but did not reach its known part
             // is useless.
@@ -253,18 +255,18 @@ impl Interpolator {
         let mut missing = std::mem::take(&mut self.far.missing);
         missing.clear();
         for at in 0..self.metrics.wanted.len() {
-            let Ok(number) = self.metrics.wanted[at] else { continue };
+            let Ok(id) = self.metrics.wanted[at] else { continue };
             let Track { desc: MetricDesc { value_type, semantics, .. }, domain, .. } =
-                self.metrics.tracks[number];
+                *self.metrics.track(id);
             let ahead = semantics != Semantics::Discrete || looks_ahead(value_type, &self.rules);
-            for lane in 0..self.metrics.domains[domain].lanes().len() {
-                if self.metrics.domains[domain].lanes()[lane].counts_at(cut.time)
+            for lane in LaneId::first(self.metrics.domain(domain).lanes().len()) {
+                if self.metrics.domain(domain).lane(lane).counts_at(cut.time)
                     && matches!(
-                        self.search((number, lane), cut, ahead)?,
+                        self.search((id, lane), cut, ahead)?,
                         Search::Lacks(needed) if needed == side
                     )
                 {
-                    missing.push((number, lane));
+                    missing.push((id, lane));
                 }
             }
         }

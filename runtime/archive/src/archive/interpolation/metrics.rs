@@ -11,6 +11,7 @@ use pmderive_core::source::{FetchList, SourceError};
 
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
+use crate::archive::interpolation::positions::{DomainId, TrackId};
 use crate::archive::interpolation::track::Track;
 use crate::archive::meta::Metadata;
 use crate::archive::record::Damage;
@@ -41,17 +42,17 @@ pub(super) struct Metrics {
     start: Timestamp,
     untyped_order: UntypedOrder,
     pub(super) domains: Vec<Candidates>,
-    domain_of: HashMap<Option<InDom>, usize>,
+    domain_of: HashMap<Option<InDom>, DomainId>,
     pub(super) tracks: Vec<Track>,
     /// Positions of metrics in `tracks`.
     pub(super) slots: SlotTable,
     /// The list that this is prepared for. `wanted` has a track or a status for each of
     /// its metrics.
     list: Option<u64>,
-    pub(super) wanted: Vec<Result<usize, PmStatus>>,
+    pub(super) wanted: Vec<Result<TrackId, PmStatus>>,
     /// Number of value sets noted.
     noted: usize,
-    pub(super) found: Vec<(usize, SetRange)>,
+    pub(super) found: Vec<(TrackId, SetRange)>,
     pub(super) scratch: Vec<InstId>,
 }
 
@@ -99,9 +100,9 @@ impl Metrics {
         self.domain_of.clear();
         for at in 0..self.tracks.len() {
             let Track { desc, last_count, .. } = self.tracks[at];
-            let domain = self.domain(desc.indom, around)?;
+            let domain = self.domain_of(desc.indom, around)?;
             self.tracks[at] =
-                Track::new(desc, self.untyped_order, domain, self.domains[domain].lanes().len());
+                Track::new(desc, self.untyped_order, domain, self.domain(domain).lanes().len());
             self.tracks[at].last_count = last_count;
         }
         Ok(())
@@ -121,15 +122,15 @@ impl Metrics {
         }
         self.list = None;
         self.wanted.clear();
-        let known = self.tracks.len();
+        let count = self.tracks.len();
         let is_new = |pmid: &&Pmid| self.slots.slot(**pmid).is_none();
         let new = list.pmids().iter().filter(is_new).count();
         self.tracks.reserve_exact(new);
         self.wanted.reserve_exact(list.pmids().len());
         for pmid in list.pmids() {
-            let slot = self.slots.slot(*pmid);
-            let wanted = match (slot, around.metadata.desc(*pmid)) {
-                (Some(slot), _) => Ok(slot),
+            let known = self.slots.slot(*pmid).map(TrackId::at);
+            let wanted = match (known, around.metadata.desc(*pmid)) {
+                (Some(track), _) => Ok(track),
                 // A null identifier gives no values, and no error.
                 _ if *pmid == Pmid::NULL => Err(PmStatus(0)),
                 // libpcp treats an unsupported metric as one that is not in the
@@ -139,27 +140,37 @@ impl Metrics {
                 }
                 (None, None) => Err(PmStatus::PMID_LOG),
                 (None, Some(desc)) => {
-                    let domain = self.domain(desc.indom, around)?;
-                    let lanes = self.domains[domain].lanes().len();
+                    let domain = self.domain_of(desc.indom, around)?;
+                    let lanes = self.domain(domain).lanes().len();
+                    let id = TrackId::at(self.tracks.len());
                     self.tracks.push(Track::new(desc, self.untyped_order, domain, lanes));
-                    Ok(self.tracks.len() - 1)
+                    Ok(id)
                 }
             };
             self.wanted.push(wanted);
         }
         self.list = Some(list.id());
-        if self.tracks.len() == known {
+        if self.tracks.len() == count {
             return Ok(ListChange::List);
         }
         self.slots.assign(self.tracks.iter().map(|track| track.desc.pmid));
         Ok(ListChange::Metrics)
     }
 
-    fn domain(
+    pub(super) fn track(&self, id: TrackId) -> &Track {
+        &self.tracks[id.index()]
+    }
+
+    pub(super) fn domain(&self, id: DomainId) -> &Candidates {
+        &self.domains[id.index()]
+    }
+
+    /// The position of a domain, which is added if it is new.
+    fn domain_of(
         &mut self,
         indom: Option<InDom>,
         around: &mut Surroundings<'_>,
-    ) -> Result<usize, SourceError> {
+    ) -> Result<DomainId, SourceError> {
         if let Some(known) = self.domain_of.get(&indom) {
             return Ok(*known);
         }
@@ -174,14 +185,15 @@ impl Metrics {
                 candidates
             }
         };
+        let id = DomainId::at(self.domains.len());
         self.domains.push(candidates);
-        self.domain_of.insert(indom, self.domains.len() - 1);
-        Ok(self.domains.len() - 1)
+        self.domain_of.insert(indom, id);
+        Ok(id)
     }
 
     /// The tracks of the list's metrics. Metrics with a status have none.
     pub(super) fn wanted_tracks(&self) -> impl Iterator<Item = &Track> {
-        self.wanted.iter().flatten().map(|track| &self.tracks[*track])
+        self.wanted.iter().flatten().map(|id| self.track(*id))
     }
 
     /// Notes which metrics a record has.
@@ -198,15 +210,15 @@ impl Metrics {
         let Metrics { domains, tracks, slots, noted, found, scratch, .. } = self;
         found.clear();
         walk(bytes, record.first_set, record.set_count, |pmid, set| {
-            found.extend(slots.slot(pmid).map(|track| (track, set)));
+            found.extend(slots.slot(pmid).map(|track| (TrackId::at(track), set)));
         })?;
         if !found.is_empty() {
             check(bytes, record.first_set, record.set_count)?;
         }
         *noted += found.len();
         for (track, set) in found {
-            let track = &mut tracks[*track];
-            let candidates = &mut domains[track.domain];
+            let track = &mut tracks[track.index()];
+            let candidates = &mut domains[track.domain.index()];
             let set = (set.start, &bytes[set.start..set.end]);
             track.note(side, ordinal, set, candidates, scratch);
         }
@@ -224,7 +236,7 @@ impl Metrics {
         self.noted = self.tracks.iter_mut().map(|track| track.keep(records.clone())).sum();
         for (at, domain) in self.domains.iter_mut().enumerate() {
             if domain.is_crowded() {
-                let tracks = self.tracks.iter().filter(|track| track.domain == at);
+                let tracks = self.tracks.iter().filter(|track| track.domain.index() == at);
                 domain.keep_shapes(&tracks.flat_map(Track::shapes).collect());
             }
         }

@@ -26,6 +26,7 @@ mod lane;
 mod metrics;
 mod occurrences;
 mod phase;
+mod positions;
 mod room;
 mod rules;
 mod steady;
@@ -44,6 +45,7 @@ use self::far::Far;
 use self::lane::{Cut, Found};
 use self::metrics::{ListChange, Metrics};
 use self::phase::Phase;
+use self::positions::{LaneId, TrackId};
 use self::room::Room;
 use self::steady::SteadyLane;
 use self::track::{Search, Sources, Track};
@@ -161,19 +163,19 @@ impl Interpolator {
         self.prepare(list, around)?;
         let cut = self.reach(time)?;
         for at in 0..self.metrics.wanted.len() {
-            let Ok(number) = self.metrics.wanted[at] else { continue };
-            let Track { desc, domain, .. } = self.metrics.tracks[number];
+            let Ok(id) = self.metrics.wanted[at] else { continue };
+            let Track { desc, domain, .. } = *self.metrics.track(id);
             let looks_ahead = looks_ahead(desc.value_type, &self.rules);
             if desc.semantics == Semantics::Discrete && !looks_ahead {
                 continue;
             }
-            for lane in 0..self.metrics.domains[domain].lanes().len() {
-                let found = self.resolve((number, lane), &cut, true)?;
-                let candidate = self.metrics.domains[domain].lanes()[lane];
+            for lane in LaneId::first(self.metrics.domain(domain).lanes().len()) {
+                let found = self.resolve((id, lane), &cut, true)?;
+                let candidate = self.metrics.domain(domain).lane(lane);
                 if found == Found::Before
                     && candidate.is_admitted
                     && candidate.is_alive
-                    && self.metrics.tracks[number].is_awaited(lane, interval, &self.coverage)
+                    && self.metrics.track(id).is_awaited(lane, interval, &self.coverage)
                 {
                     return Ok(false);
                 }
@@ -306,7 +308,7 @@ impl Interpolator {
     /// needed, up to the limit of [`Room`]; beyond it, `far` finds the values.
     fn resolve(
         &mut self,
-        (track, lane): (usize, usize),
+        (track, lane): (TrackId, LaneId),
         cut: &Cut,
         looks_ahead: bool,
     ) -> Result<Found, SourceError> {
@@ -322,14 +324,14 @@ impl Interpolator {
     /// The same, but only among the covered records.
     fn search(
         &mut self,
-        (track, lane): (usize, usize),
+        (track, lane): (TrackId, LaneId),
         cut: &Cut,
         looks_ahead: bool,
     ) -> Result<Search, SourceError> {
-        let track = &mut self.metrics.tracks[track];
+        let track = &mut self.metrics.tracks[track.index()];
         let mut sources = Sources {
             coverage: &self.coverage,
-            candidates: &self.metrics.domains[track.domain],
+            candidates: &self.metrics.domains[track.domain.index()],
             reader: &mut self.reader,
             columns: &mut self.columns,
         };

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::archive::interpolation::coverage::{Ordinal, Side};
+use crate::archive::interpolation::positions::ShapeId;
 
 /// A value set with values.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +15,8 @@ pub(super) struct Occurrence {
     pub(super) record: Ordinal,
     /// Offset of the set in the record.
     pub(super) set: u32,
-    /// Number of the shape of its list of instances.
-    pub(super) shape: u32,
+    /// The shape of its list of instances.
+    pub(super) shape: ShapeId,
 }
 
 /// Value sets in the order of their records.
@@ -63,8 +64,8 @@ impl Occurrences {
         self.list.iter().map(|one| one.record)
     }
 
-    /// Numbers of the shapes.
-    pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
+    /// The shapes.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
         self.list.iter().map(|one| one.shape)
     }
 

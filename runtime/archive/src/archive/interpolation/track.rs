@@ -12,11 +12,12 @@ use std::ops::Range;
 use pmderive_core::model::{InstId, MetricDesc, ValueType};
 use pmderive_core::source::SourceError;
 
-use crate::archive::interpolation::candidates::{Candidates, NO_LANES};
+use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Covered, Ordinal, Side};
 use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
 use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
+use crate::archive::interpolation::positions::{DomainId, LaneId, ShapeId};
 use crate::archive::interpolation::steady::Steady;
 use crate::archive::interpolation::value::{Sample, is_number};
 use crate::archive::sequence::Sequence;
@@ -29,8 +30,8 @@ const PATIENCE: f64 = 4.0;
 pub(super) struct Track {
     pub(super) desc: MetricDesc,
     untyped_order: UntypedOrder,
-    /// Position of its instance domain.
-    pub(super) domain: usize,
+    /// Its instance domain.
+    pub(super) domain: DomainId,
     /// Number of values in the last fetch.
     pub(super) last_count: usize,
     /// True if its values are in blocks.
@@ -39,7 +40,7 @@ pub(super) struct Track {
     pub(super) is_unsound: bool,
     occurrences: Occurrences,
     /// The shape that was met last.
-    shape: u32,
+    shape: ShapeId,
     lanes: Box<[Lane]>,
     /// Contents of values that are not numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
@@ -68,7 +69,7 @@ impl Track {
     pub(super) fn new(
         desc: MetricDesc,
         untyped_order: UntypedOrder,
-        domain: usize,
+        domain: DomainId,
         lane_count: usize,
     ) -> Track {
         let texts = if is_number(desc.value_type) { 0 } else { lane_count };
@@ -81,7 +82,7 @@ impl Track {
             in_blocks: !in_place,
             is_unsound: false,
             occurrences: Occurrences::default(),
-            shape: NO_LANES,
+            shape: ShapeId::NO_LANES,
             lanes: vec![Lane::fresh(0); lane_count].into(),
             texts: (0..texts).map(|_| Default::default()).collect(),
             steady: Steady::default(),
@@ -99,8 +100,8 @@ impl Track {
     /// mark ends its line, and it has been without values for at most a few intervals
     /// of the metric. `interval` is used, in seconds, if the metric has occurred only
     /// once.
-    pub(super) fn is_awaited(&self, lane: usize, interval: f64, coverage: &Coverage) -> bool {
-        let Lane { before, after } = self.lanes[lane];
+    pub(super) fn is_awaited(&self, lane: LaneId, interval: f64, coverage: &Coverage) -> bool {
+        let Lane { before, after } = self.lanes[lane.index()];
         let mut newest = self.occurrences.records().rev();
         let mut time = || Some(coverage.record(newest.next()?)?.time);
         let interval = time().zip(time()).map_or(interval, |(last, previous)| last - previous);
@@ -132,18 +133,18 @@ impl Track {
         self.occurrences.keep(records)
     }
 
-    /// Numbers of all shapes that are in use.
-    pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
+    /// All shapes that are in use.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
         self.occurrences.shapes().chain(std::iter::once(self.shape))
     }
 
-    /// Number of the shape of a value set that is not noted.
+    /// The shape of a value set that is not noted.
     pub(super) fn shape_of(
         &self,
         set: &[u8],
         candidates: &mut Candidates,
         scratch: &mut Vec<InstId>,
-    ) -> u32 {
+    ) -> ShapeId {
         candidates.shape(instances(set), self.shape, scratch)
     }
 
@@ -158,30 +159,30 @@ impl Track {
     pub(super) fn take_far(
         &mut self,
         column: &Column,
-        (lane, side): (usize, Side),
+        (lane, side): (LaneId, Side),
         place: (Ordinal, f64),
         position: u32,
     ) -> bool {
         let found = self.end_in(column, (lane, side), place, position);
         found.is_some_and(|end| {
-            self.lanes[lane].set_end(side, end);
+            self.lanes[lane.index()].set_end(side, end);
             true
         })
     }
 
     /// Ends the stretch of a lane without a value.
-    pub(super) fn end_far(&mut self, (lane, side): (usize, Side), end: End) {
-        self.lanes[lane].set_end(side, end);
+    pub(super) fn end_far(&mut self, (lane, side): (LaneId, Side), end: End) {
+        self.lanes[lane.index()].set_end(side, end);
     }
 
     /// A lane with the ends that were found.
-    pub(super) fn lane(&self, lane: usize) -> &Lane {
-        &self.lanes[lane]
+    pub(super) fn lane(&self, lane: LaneId) -> &Lane {
+        &self.lanes[lane.index()]
     }
 
     /// Contents of the value at one end of a lane.
-    pub(super) fn text(&self, lane: usize, side: Side) -> &[u8] {
-        let [before, after] = &self.texts[lane];
+    pub(super) fn text(&self, lane: LaneId, side: Side) -> &[u8] {
+        let [before, after] = &self.texts[lane.index()];
         match side {
             Side::Behind => before,
             Side::Ahead => after,
@@ -192,13 +193,13 @@ impl Track {
     /// the value after it.
     pub(super) fn find(
         &mut self,
-        lane: usize,
+        lane: LaneId,
         cut: &Cut,
         looks_ahead: bool,
         sources: &mut Sources<'_>,
     ) -> Result<Search, SourceError> {
         self.bring(lane, cut, sources)?;
-        if self.lanes[lane].after.is_value_at(cut.time) {
+        if self.lanes[lane.index()].after.is_value_at(cut.time) {
             return Ok(Search::Done(Found::At(Side::Ahead)));
         }
         let found = match self.look((lane, Side::Behind), cut, sources)? {
@@ -218,11 +219,11 @@ impl Track {
     /// Moves the stretch of a lane to a time without looking beyond what is known.
     fn bring(
         &mut self,
-        lane: usize,
+        lane: LaneId,
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<(), SourceError> {
-        let known @ Lane { before, after } = self.lanes[lane];
+        let known @ Lane { before, after } = self.lanes[lane.index()];
         if known.surrounds(cut) {
             return Ok(());
         }
@@ -232,7 +233,7 @@ impl Track {
         let is_ahead = cut.after > after.record();
         let touches = before.record() < coverage.end() && after.record() >= coverage.first();
         if !touches || !is_ahead && cut.from < cut.after {
-            self.lanes[lane] = Lane::fresh(cut.after);
+            self.lanes[lane.index()] = Lane::fresh(cut.after);
             return Ok(());
         }
         // The side of the end that time has passed, and the records between both ends.
@@ -251,25 +252,25 @@ impl Track {
             (_, Some(mark)) => End::nothing(mark),
             _ if passed.is_unknown() => known.end(other),
             _ => {
-                if let Some(texts) = self.texts.get_mut(lane) {
+                if let Some(texts) = self.texts.get_mut(lane.index()) {
                     texts.swap(0, 1);
                 }
                 passed
             }
         };
-        self.lanes[lane].set_end(other, end);
-        self.lanes[lane].set_end(side, End::unknown(cut.next(side)));
+        self.lanes[lane.index()].set_end(other, end);
+        self.lanes[lane.index()].set_end(side, End::unknown(cut.next(side)));
         Ok(())
     }
 
     /// Finds the end of a lane's stretch on `side` among the covered records.
     fn look(
         &mut self,
-        (lane, side): (usize, Side),
+        (lane, side): (LaneId, Side),
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<End, SourceError> {
-        let known = self.lanes[lane].end(side);
+        let known = self.lanes[lane.index()].end(side);
         if !known.is_unknown() {
             return Ok(known);
         }
@@ -288,7 +289,7 @@ impl Track {
             _ if coverage.is_complete(side) => End::of_archive(side),
             _ => End::unknown(coverage.beyond(side)),
         };
-        self.lanes[lane].set_end(side, end);
+        self.lanes[lane.index()].set_end(side, end);
         Ok(end)
     }
 
@@ -296,7 +297,7 @@ impl Track {
     /// before the time, the first one for the end after it.
     fn nearest(
         &mut self,
-        (lane, side): (usize, Side),
+        (lane, side): (LaneId, Side),
         records: Range<Ordinal>,
         sources: &mut Sources<'_>,
     ) -> Result<Option<End>, SourceError> {
@@ -316,12 +317,11 @@ impl Track {
     /// The value of a lane in an occurrence. Its contents go to the end on `side`.
     fn value(
         &mut self,
-        (lane, side): (usize, Side),
+        (lane, side): (LaneId, Side),
         occurrence: Occurrence,
         sources: &mut Sources<'_>,
     ) -> Result<Option<End>, SourceError> {
-        let number = u32::try_from(lane).unwrap_or(u32::MAX);
-        let Some(position) = sources.candidates.position(occurrence.shape, number) else {
+        let Some(position) = sources.candidates.position(occurrence.shape, lane) else {
             return Ok(None);
         };
         let Some(record) = sources.coverage.record(occurrence.record) else { return Ok(None) };
@@ -407,12 +407,12 @@ impl Track {
     fn end_in(
         &mut self,
         column: &Column,
-        (lane, side): (usize, Side),
+        (lane, side): (LaneId, Side),
         (record, time): (Ordinal, f64),
         position: u32,
     ) -> Option<End> {
         let bits = column.bits.get(position as usize).copied()?;
-        if let Some([before, after]) = self.texts.get_mut(lane) {
+        if let Some([before, after]) = self.texts.get_mut(lane.index()) {
             let text = match side {
                 Side::Behind => before,
                 Side::Ahead => after,

@@ -11,6 +11,7 @@ use pmderive_core::source::{FetchList, SourceError};
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
 use crate::archive::interpolation::lane::{Cut, Found};
+use crate::archive::interpolation::positions::{LaneId, TrackId};
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
 use crate::archive::interpolation::track::{Sources, Track};
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
@@ -71,7 +72,7 @@ impl Interpolator {
         let Some(columns) = part.columns_mut() else { return false };
         for (track, lanes) in self.metrics.wanted.iter().zip(columns.number_lanes_mut()) {
             if let (Ok(track), false) = (track, lanes.is_empty()) {
-                self.metrics.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
+                self.metrics.track(*track).steady.overwrite(&self.rules, cut.time, lanes);
             }
         }
         true
@@ -80,49 +81,49 @@ impl Interpolator {
     /// Writes the values of a metric. True if what was found before still holds.
     fn write_values(
         &mut self,
-        number: usize,
+        id: TrackId,
         cut: &Cut,
         is_crossed: bool,
         writer: &mut ResultWriter<'_>,
     ) -> Result<bool, SourceError> {
         let rules = self.rules;
-        let Track { desc, domain, last_count, mut in_blocks, .. } = self.metrics.tracks[number];
+        let Track { desc, domain, last_count, mut in_blocks, .. } = *self.metrics.track(id);
         let MetricDesc { value_type, semantics, .. } = desc;
         let rule = Rule::of(value_type, semantics, &rules);
-        let steady = &self.metrics.tracks[number].steady;
+        let steady = &self.metrics.track(id).steady;
         if !is_crossed && steady.stretch().holds(cut) {
             steady.write(&rules, cut.time, in_blocks, writer);
-            self.metrics.tracks[number].last_count = writer.count();
+            self.metrics.tracks[id.index()].last_count = writer.count();
             return Ok(true);
         }
         let is_counter = semantics == Semantics::Counter;
         let is_typed = is_number(value_type);
         // Clients must not compute a rate across a mark.
         let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
-        let lanes = if is_suppressed { 0 } else { self.metrics.domains[domain].lanes().len() };
+        let lanes = if is_suppressed { 0 } else { self.metrics.domain(domain).lanes().len() };
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
-        if is_typed && looks_ahead && !is_suppressed && self.cross(number, cut)? {
-            let track = &mut self.metrics.tracks[number];
+        if is_typed && looks_ahead && !is_suppressed && self.cross(id, cut)? {
+            let track = &mut self.metrics.tracks[id.index()];
             track.steady.write(&rules, cut.time, track.in_blocks, writer);
             track.last_count = writer.count();
             return Ok(false);
         }
-        let mut steady = std::mem::take(&mut self.metrics.tracks[number].steady);
+        let mut steady = std::mem::take(&mut self.metrics.tracks[id.index()].steady);
         steady.begin();
         let mut found_lanes = std::mem::take(&mut self.found_lanes);
         found_lanes.clear();
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
-        for lane in 0..lanes {
-            let candidate = self.metrics.domains[domain].lanes()[lane];
+        for lane in LaneId::first(lanes) {
+            let candidate = self.metrics.domain(domain).lane(lane);
             let instance = candidate.instance;
             steady.keep_life(candidate.life, cut.time);
             if !candidate.counts_at(cut.time) {
                 continue;
             }
-            let found = self.resolve((number, lane), cut, looks_ahead)?;
-            let track = &self.metrics.tracks[number];
+            let found = self.resolve((id, lane), cut, looks_ahead)?;
+            let track = self.metrics.track(id);
             let ends = track.lane(lane);
             steady.keep_between(ends);
             let (earlier, later) = (ends.before.sample(), ends.after.sample());
@@ -135,7 +136,7 @@ impl Interpolator {
             };
             if is_counter && !is_typed && between.is_some() {
                 writer.fail(PmStatus::TYPE);
-                self.metrics.tracks[number].last_count = 0;
+                self.metrics.tracks[id.index()].last_count = 0;
                 return Ok(false);
             }
             match found {
@@ -170,7 +171,7 @@ impl Interpolator {
                 }
             }
         }
-        if was_in_vain && writer.count() == 0 && self.metrics.tracks[number].is_unsound {
+        if was_in_vain && writer.count() == 0 && self.metrics.track(id).is_unsound {
             // There are values, but their type is unknown.
             writer.fail(PmStatus::LOGREC);
             is_steady = false;
@@ -180,17 +181,17 @@ impl Interpolator {
             false => steady.forget(),
         }
         self.found_lanes = found_lanes;
-        self.metrics.tracks[number].steady = steady;
-        self.metrics.tracks[number].last_count = writer.count();
+        self.metrics.tracks[id.index()].steady = steady;
+        self.metrics.tracks[id.index()].last_count = writer.count();
         Ok(false)
     }
 }
 
 impl Interpolator {
     /// Moves all lanes of a metric at once, if that is possible (see [`Track::cross`]).
-    fn cross(&mut self, number: usize, cut: &Cut) -> Result<bool, SourceError> {
-        let track = &mut self.metrics.tracks[number];
-        let candidates = &self.metrics.domains[track.domain];
+    fn cross(&mut self, id: TrackId, cut: &Cut) -> Result<bool, SourceError> {
+        let track = &mut self.metrics.tracks[id.index()];
+        let candidates = &self.metrics.domains[track.domain.index()];
         let mut sources = Sources {
             coverage: &self.coverage,
             candidates,

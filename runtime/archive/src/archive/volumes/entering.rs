@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
+use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, ReadError};
 use crate::archive::sequence::LeftOut;
 use crate::archive::volumes::{Volumes, open_volume};
@@ -15,7 +16,7 @@ impl Volumes {
     /// Enters the volume before the current one at its end. False if there is none.
     /// Volumes that cannot be opened count as missing and are skipped.
     pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
-        while let Some(position) = self.current.checked_sub(1) {
+        while let Some(position) = self.current.previous() {
             self.current = position;
             match open_volume(&self.archive.files, position) {
                 Ok((volume, _, name)) => {
@@ -36,7 +37,7 @@ impl Volumes {
     }
 
     pub(super) fn is_last(&self) -> bool {
-        self.current + 1 >= self.archive.files.volumes.len()
+        self.current.index() + 1 >= self.archive.files.volumes.len()
     }
 
     /// Looks for a volume that the writer has begun meanwhile. It must have a whole
@@ -47,7 +48,7 @@ impl Volumes {
         };
         let files = &mut Arc::make_mut(&mut self.archive).files;
         files.volumes.push(volume);
-        let begun = open_volume(files, files.volumes.len() - 1).is_ok();
+        let begun = open_volume(files, VolumeId::at(files.volumes.len() - 1)).is_ok();
         if !begun {
             files.volumes.pop();
         }
@@ -59,11 +60,13 @@ impl Volumes {
     /// label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
-        self.current += 1;
-        let error = match open_volume(&self.archive.files, self.current) {
+        let last = self.current;
+        let next = last.next();
+        self.current = next;
+        let error = match open_volume(&self.archive.files, next) {
             Ok((volume, _, name)) => {
-                self.note_missing(self.entered, self.current, &name);
-                (self.entered, self.volume, self.name) = (self.current, volume, name);
+                self.note_missing(self.entered, next, &name);
+                (self.entered, self.volume, self.name) = (next, volume, name);
                 return Ok(());
             }
             Err(error @ SourceError::Io { .. }) => {
@@ -72,9 +75,9 @@ impl Volumes {
             }
             Err(error) => error,
         };
-        self.is_stuck = self.is_last() && self.lacks_part_of_label(self.current);
+        self.is_stuck = self.is_last() && self.lacks_part_of_label(next);
         if self.is_stuck {
-            self.current -= 1;
+            self.current = last;
         } else {
             self.lost = true;
         }
@@ -83,10 +86,10 @@ impl Volumes {
 
     /// Notes that volumes are missing between two that are neighbours in the list of
     /// files. A volume that exists but cannot be opened is noted elsewhere.
-    pub(super) fn note_missing(&mut self, earlier: usize, later: usize, name: &str) {
+    pub(super) fn note_missing(&mut self, earlier: VolumeId, later: VolumeId, name: &str) {
         let volumes = &self.archive.files.volumes;
-        let (before, after) = (volumes[earlier].0, volumes[later].0);
-        if earlier + 1 == later && before.checked_add(1) != Some(after) {
+        let (before, after) = (volumes[earlier.index()].0, volumes[later.index()].0);
+        if earlier.next() == later && before.checked_add(1) != Some(after) {
             let message = format!("the previous volume is {before}, so at least one is missing");
             let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
             self.pass_over(damage.in_file(name));
@@ -103,8 +106,8 @@ impl Volumes {
     }
 
     /// True for a volume that may grow and ends within its label.
-    fn lacks_part_of_label(&self, position: usize) -> bool {
-        let (_, member) = &self.archive.files.volumes[position];
+    fn lacks_part_of_label(&self, at: VolumeId) -> bool {
+        let (_, member) = &self.archive.files.volumes[at.index()];
         let label = self.archive.label.version.label_size() as u64;
         member.can_grow() && member.size_on_disk().is_ok_and(|size| size < label)
     }

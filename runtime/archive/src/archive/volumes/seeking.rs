@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
 
+use crate::archive::positions::VolumeId;
 use crate::archive::sequence::LeftOut;
 use crate::archive::volumes::{Volumes, open_volume};
 
@@ -50,14 +51,14 @@ impl Volumes {
     /// Moves after the last record of all volumes.
     pub(in crate::archive) fn seek_end(&mut self) {
         self.begin_elsewhere();
-        for position in (0..self.archive.files.volumes.len()).rev() {
-            if position != self.entered {
-                let Ok((volume, _, name)) = open_volume(&self.archive.files, position) else {
+        for at in self.archive.files.volume_ids().rev() {
+            if at != self.entered {
+                let Ok((volume, _, name)) = open_volume(&self.archive.files, at) else {
                     continue;
                 };
-                (self.entered, self.volume, self.name) = (position, volume, name);
+                (self.entered, self.volume, self.name) = (at, volume, name);
             }
-            self.current = position;
+            self.current = at;
             self.go_to_end_of_volume();
             return;
         }
@@ -107,7 +108,7 @@ impl Volumes {
 
     /// The last end of a record before `offset` in the current volume.
     pub(super) fn boundary_before(&mut self, offset: u64) -> u64 {
-        let number = self.archive.files.volumes[self.entered].0;
+        let number = self.archive.files.volumes[self.entered.index()].0;
         let first = self.volume.first_offset();
         let hint = self
             .archive
@@ -134,7 +135,7 @@ impl Volumes {
         for entry in before.take(INDEX_TRIES) {
             let volumes = &archive.files.volumes;
             let position = volumes.iter().position(|(number, _)| *number == entry.volume);
-            if position.is_some_and(|position| self.enter(position).is_ok())
+            if position.is_some_and(|position| self.enter(VolumeId::at(position)).is_ok())
                 && self.volume.stamp_at(entry.offset).is_some_and(|stamp| stamp < time)
             {
                 self.volume.seek(entry.offset);
@@ -155,21 +156,21 @@ impl Volumes {
         if self.seek_by_index(time) {
             return Ok(());
         }
-        for position in (0..self.archive.files.volumes.len()).rev() {
+        for at in self.archive.files.volume_ids().rev() {
             // The current volume stays open, because it may have been expanded already.
             let mut opened = None;
-            let volume = if position == self.entered {
+            let volume = if at == self.entered {
                 &mut self.volume
             } else {
-                match open_volume(&self.archive.files, position) {
+                match open_volume(&self.archive.files, at) {
                     Ok((volume, _, name)) => &mut opened.insert((volume, name)).0,
-                    Err(error) if position == 0 => return Err(error),
+                    Err(error) if at == VolumeId::FIRST => return Err(error),
                     Err(_) => continue,
                 }
             };
-            let number = self.archive.files.volumes[position].0;
+            let number = self.archive.files.volumes[at.index()].0;
             let first = volume.first_offset();
-            if position > 0 && !is_before(volume.stamp_at(first)) {
+            if at != VolumeId::FIRST && !is_before(volume.stamp_at(first)) {
                 continue;
             }
             let start = self
@@ -183,10 +184,10 @@ impl Volumes {
                 .map_or(first, |entry| entry.offset);
             volume.seek(start);
             if let Some((volume, name)) = opened {
-                (self.entered, self.volume, self.name) = (position, volume, name);
+                (self.entered, self.volume, self.name) = (at, volume, name);
             }
-            self.current = position;
-            if position == 0 && start == first {
+            self.current = at;
+            if at == VolumeId::FIRST && start == first {
                 self.order.begin_at_start();
             }
             return Ok(());

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::draft::{Draft, DraftId};
 use super::shape::{InputShape, NodeShape, SetId};
 use super::{Domain, SectionId, Sections, State};
 use crate::eval::decode::Surveys;
@@ -36,9 +36,8 @@ pub struct Analysis<'a> {
     pub verdicts: &'a mut Verdicts,
     /// Drafts of the analysed sections.
     pub drafts: Vec<Draft>,
-    /// Position of each section in `drafts`, parallel to the program's
-    /// sections.
-    pub draft_of: Vec<Option<u32>>,
+    /// The draft of each section that has one, parallel to the program's sections.
+    pub draft_of: Vec<Option<DraftId>>,
 }
 
 impl Analysis<'_> {
@@ -55,8 +54,8 @@ impl Analysis<'_> {
             }
             self.analyse_nodes(&dirty);
             let before = dirty.len();
-            for at in 0..self.drafts.len() {
-                for user in &self.sections[self.drafts[at].section].users {
+            for draft in 0..self.drafts.len() {
+                for user in &self.sections[self.drafts[draft].section].users {
                     if self.draft_of[user.index()].is_none()
                         && !dirty.contains(user)
                         && self.imports_of(*user) != self.imports_before(*user)
@@ -77,11 +76,11 @@ impl Analysis<'_> {
         self.draft_of.clear();
         self.draft_of.resize(self.sections.all.len(), None);
         for section in dirty {
-            self.draft_of[section.index()] = Some(self.drafts.len() as u32);
+            self.draft_of[section.index()] = Some(DraftId(self.drafts.len() as u32));
             self.drafts.push(Draft::new(*section));
         }
-        for at in 0..self.drafts.len() {
-            self.inputs(at);
+        for id in (0..self.drafts.len() as u32).map(DraftId) {
+            self.inputs(id);
         }
     }
 
@@ -143,7 +142,7 @@ impl Analysis<'_> {
     pub(super) fn node(&self, id: NodeId) -> NodeShape {
         let home = self.sections.nodes[id.index()];
         let nodes = match self.draft_of[home.section.index()] {
-            Some(draft) => &self.drafts[draft as usize].shape.nodes,
+            Some(draft) => &self.drafts[draft.index()].shape.nodes,
             None => match &self.states[home.section.index()] {
                 Some(state) => &state.plan.shape.nodes,
                 None => return NodeShape::without(Status::Failed(PmStatus::BOTCH), true),
@@ -152,8 +151,8 @@ impl Analysis<'_> {
         nodes[home.at as usize]
     }
 
-    fn inputs(&mut self, at: usize) {
-        let draft = &mut self.drafts[at];
+    fn inputs(&mut self, id: DraftId) {
+        let draft = &mut self.drafts[id.index()];
         let section = &self.sections[draft.section];
         let before = self.states[draft.section.index()].as_deref();
         for (position, slot) in section.inputs.iter().enumerate() {
@@ -186,13 +185,17 @@ impl Analysis<'_> {
 
     fn analyse_node(&mut self, id: NodeId) {
         let program = self.program;
-        let Some(at) = self.draft_of[self.sections.section_of(id).index()] else { return };
-        let at = at as usize;
-        let shape = self.shape_of(at, id, &program.nodes[id.index()]);
-        self.drafts[at].shape.nodes.push(shape);
+        let Some(draft) = self.draft_of[self.sections.section_of(id).index()] else { return };
+        let shape = self.shape_of(draft, id, &program.nodes[id.index()]);
+        self.draft(draft).shape.nodes.push(shape);
     }
 
-    pub(super) fn input(&self, at: usize, slot: InputSlot) -> InputShape {
-        self.drafts[at].shape.inputs[self.sections.inputs[slot.index()].at as usize]
+    pub(super) fn draft(&mut self, id: DraftId) -> &mut Draft {
+        &mut self.drafts[id.index()]
+    }
+
+    pub(super) fn input(&self, draft: DraftId, slot: InputSlot) -> InputShape {
+        let at = self.sections.inputs[slot.index()].at as usize;
+        self.drafts[draft.index()].shape.inputs[at]
     }
 }

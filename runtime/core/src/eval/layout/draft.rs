@@ -8,6 +8,11 @@ use super::{Plan, SectionId, State, Taken};
 use crate::eval::lanes::{are_same, has_repeats};
 use crate::model::InstId;
 
+crate::program::index! {
+    /// Position in [`Analysis::drafts`](super::Analysis::drafts).
+    DraftId;
+}
+
 /// A section's shape with the instances of its sets.
 #[derive(Debug)]
 pub struct Draft {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::analysis::Analysis;
+use super::draft::DraftId;
 use super::shape::{NodeShape, SetId};
 use crate::eval::instances::{Instances, MISSING, Operand, named, of_domain};
 use crate::eval::lanes::{align, intersection};
@@ -17,7 +18,7 @@ use crate::program::{HistoryId, Node, NodeId, Op, Reason, Status};
 
 impl Analysis<'_> {
     /// The shape of a node, from those of its operands.
-    pub(super) fn shape_of(&mut self, at: usize, id: NodeId, node: &Node) -> NodeShape {
+    pub(super) fn shape_of(&mut self, draft: DraftId, id: NodeId, node: &Node) -> NodeShape {
         let mut regular = !node.op.is_general() && self.has_operands_in_place(&node.op);
         node.op.operands(|operand| regular &= self.node(operand).regular);
         let operand = |id: NodeId| {
@@ -25,9 +26,9 @@ impl Analysis<'_> {
             Operand { status, is_set: set != SetId::SINGLE }
         };
         let instances = Instances::of(self.program, &node.op, operand);
-        match instances.and_then(|instances| self.set_of(at, id, instances)) {
+        match instances.and_then(|instances| self.set_of(draft, id, instances)) {
             Ok(set) => {
-                let regular = regular && self.has_lanes_of_set(at, &node.op, set);
+                let regular = regular && self.has_lanes_of_set(draft, &node.op, set);
                 NodeShape { status: Status::Values, set, regular }
             }
             Err(status) => NodeShape::without(status, regular),
@@ -36,10 +37,15 @@ impl Analysis<'_> {
 
     /// The set of the instances that a rule gives, or the status of a node
     /// without instances.
-    fn set_of(&mut self, at: usize, id: NodeId, instances: Instances<'_>) -> Result<SetId, Status> {
+    fn set_of(
+        &mut self,
+        draft: DraftId,
+        id: NodeId,
+        instances: Instances<'_>,
+    ) -> Result<SetId, Status> {
         match instances {
             Instances::Delivered(slot) => {
-                let input = self.input(at, slot);
+                let input = self.input(draft, slot);
                 match input.status {
                     Status::Values => Ok(input.set),
                     status => Err(status),
@@ -47,25 +53,25 @@ impl Analysis<'_> {
             }
             Instances::OfDomain(domain) => {
                 let ids: Vec<InstId> = of_domain(self.fetched, domain)?.collect();
-                self.intern(at, ids).ok_or(MISSING)
+                self.intern(draft, ids).ok_or(MISSING)
             }
             Instances::Single => Ok(SetId::SINGLE),
             Instances::Of(operand) => Ok(self.node(operand).set),
             Instances::Common(left, right) => {
                 let (left, right) = (self.node(left).set, self.node(right).set);
-                self.common(at, left, right).ok_or(MISSING)
+                self.common(draft, left, right).ok_or(MISSING)
             }
             Instances::Before(operand, history) => {
                 let now = self.node(operand).set;
-                match self.previous_set(at, history) {
+                match self.previous_set(draft, history) {
                     Some(before) if before != now => {
-                        let draft = &mut self.drafts[at];
                         let home = self.sections.histories[history.index()].at as usize;
-                        let length = draft.shape.before.len().max(home + 1);
-                        draft.shape.before.resize(length, None);
-                        draft.shape.before[home] = Some(before);
-                        draft.lasting = false;
-                        let common = self.common(at, now, before);
+                        let changed = self.draft(draft);
+                        let length = changed.shape.before.len().max(home + 1);
+                        changed.shape.before.resize(length, None);
+                        changed.shape.before[home] = Some(before);
+                        changed.lasting = false;
+                        let common = self.common(draft, now, before);
                         common.ok_or(Status::Empty(Reason::FirstSample))
                     }
                     _ => Ok(now),
@@ -73,10 +79,10 @@ impl Analysis<'_> {
             }
             Instances::Named(operand, domain, name) => {
                 let named = named(self.names, domain, name);
-                let ids = &self.drafts[at].sets[self.node(operand).set.index()];
+                let ids = &self.drafts[draft.index()].sets[self.node(operand).set.index()];
                 let ids = ids.iter().copied().filter(|have| Some(*have) == named);
                 let ids: Vec<InstId> = ids.collect();
-                self.intern(at, ids).ok_or(MISSING)
+                self.intern(draft, ids).ok_or(MISSING)
             }
             Instances::Matching { operand, domain, pattern, negated } => {
                 let filter = Filter {
@@ -86,7 +92,8 @@ impl Analysis<'_> {
                     verdicts_stay: self.program.verdicts_stay,
                 };
                 let domain = self.names[domain.index()].as_ref().ok();
-                let ids = Arc::clone(&self.drafts[at].sets[self.node(operand).set.index()]);
+                let ids =
+                    Arc::clone(&self.drafts[draft.index()].sets[self.node(operand).set.index()]);
                 let verdicts = &mut *self.verdicts;
                 let taken = |id: &InstId| -> Option<Result<InstId, TooMuchWork>> {
                     let name = domain.and_then(|domain| domain.name(*id));
@@ -95,8 +102,8 @@ impl Analysis<'_> {
                 };
                 let taken: Result<Arc<[InstId]>, _> = ids.iter().filter_map(taken).collect();
                 let taken = taken.map_err(|TooMuchWork| PmStatus::BADDERIVE);
-                self.drafts[at].taken.insert(id, taken.clone());
-                self.intern(at, taken.map_err(Status::Failed)?).ok_or(MISSING)
+                self.drafts[draft.index()].taken.insert(id, taken.clone());
+                self.intern(draft, taken.map_err(Status::Failed)?).ok_or(MISSING)
             }
         }
     }
@@ -121,15 +128,15 @@ impl Analysis<'_> {
 
     /// False if kernels do not find exactly one lane of their operands for each
     /// instance of a node.
-    fn has_lanes_of_set(&mut self, at: usize, op: &Op, set: SetId) -> bool {
+    fn has_lanes_of_set(&mut self, draft: DraftId, op: &Op, set: SetId) -> bool {
         match op {
             // Kernels find lanes by instance.
             Op::Input(_) | Op::ConstantPerInstance { .. } => {
-                set == SetId::SINGLE || !self.drafts[at].has_repeats(set)
+                set == SetId::SINGLE || !self.drafts[draft.index()].has_repeats(set)
             }
             Op::Choose { yes, no, .. } => [yes, no].into_iter().all(|branch| {
                 let have = self.node(*branch).set;
-                have == SetId::SINGLE || have == set || self.has_all(at, have, set)
+                have == SetId::SINGLE || have == set || self.has_all(draft, have, set)
             }),
             // A reduction of no lanes gives zero. It is rare, and there is no
             // column to reduce.
@@ -140,26 +147,26 @@ impl Analysis<'_> {
 
     /// The set of the instances of `a` that are also in `b`; `None` if there
     /// are none.
-    fn common(&mut self, at: usize, a: SetId, b: SetId) -> Option<SetId> {
+    fn common(&mut self, draft: DraftId, a: SetId, b: SetId) -> Option<SetId> {
         if a == b {
             return Some(a);
         }
-        if let Some(known) = self.drafts[at].meetings.get(&(a, b)) {
+        if let Some(known) = self.drafts[draft.index()].meetings.get(&(a, b)) {
             return *known;
         }
-        let sets = &self.drafts[at].sets;
+        let sets = &self.drafts[draft.index()].sets;
         let ids = match (sets.get(a.index()), sets.get(b.index())) {
             (Some(a), Some(b)) => intersection(a, b),
             _ => Vec::new(),
         };
-        let met = self.intern(at, ids);
-        self.drafts[at].meetings.insert((a, b), met);
+        let met = self.intern(draft, ids);
+        self.drafts[draft.index()].meetings.insert((a, b), met);
         met
     }
 
     /// True if `have` has all instances of `wanted`.
-    fn has_all(&self, at: usize, have: SetId, wanted: SetId) -> bool {
-        let sets = &self.drafts[at].sets;
+    fn has_all(&self, draft: DraftId, have: SetId, wanted: SetId) -> bool {
+        let sets = &self.drafts[draft.index()].sets;
         match (sets.get(have.index()), sets.get(wanted.index())) {
             (Some(have), Some(wanted)) => align(have, wanted).is_some(),
             _ => false,
@@ -169,16 +176,16 @@ impl Analysis<'_> {
     /// The set with these instances; `None` if there are none.
     fn intern(
         &mut self,
-        at: usize,
+        draft: DraftId,
         ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
     ) -> Option<SetId> {
-        let draft = &mut self.drafts[at];
+        let draft = &mut self.drafts[draft.index()];
         let before = self.states[draft.section.index()].as_deref();
         if ids.as_ref().is_empty() { None } else { Some(draft.intern(ids, before)) }
     }
 
     /// The set of a history's previous sample, if kernels can read the sample.
-    fn previous_set(&mut self, at: usize, history: HistoryId) -> Option<SetId> {
+    fn previous_set(&mut self, draft: DraftId, history: HistoryId) -> Option<SetId> {
         if !self.history.is_resident(history) {
             return None;
         }
@@ -189,6 +196,6 @@ impl Analysis<'_> {
             return Some(SetId::SINGLE);
         }
         let ids = Arc::clone(&state.sets[had.set.index()]);
-        self.intern(at, ids)
+        self.intern(draft, ids)
     }
 }

@@ -213,8 +213,7 @@ impl Coverage {
             Side::Ahead => self.last_time().next_up(),
             Side::Behind => self.first_time().next_down(),
         };
-        let nowhere = Place { archive: 0, volume: 0, offset: 0 };
-        let ordinal = self.add(side, Covered { time, place: nowhere, length: 0 });
+        let ordinal = self.add(side, Covered { time, place: Place::default(), length: 0 });
         self.put_mark(side, ordinal);
     }
 
