@@ -180,7 +180,6 @@ impl<'t> Formatter<'t, '_> {
             self.out.push_str(end);
         }
     }
-
 }
 
 /// A definition before the end of its line; `None` if it has to stay as it is.

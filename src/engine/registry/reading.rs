@@ -4,8 +4,6 @@
 //! It reports mistakes in a text. [`Registry::insert`] decides about a
 //! definition without mistakes.
 
-use std::sync::Arc;
-
 use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
