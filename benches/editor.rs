@@ -1,135 +1,214 @@
 //! What an editor waits for, in a file of 10,000 definitions: each measurement
-//! is an edit and the answer to a request behind it.
+//! is an edit and the answer to a request behind it, from the first byte that the
+//! client writes to the last one that it reads.
 //!
 //! `cargo bench --features lsp --bench editor`
 
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use lsp_server::{Connection, Message, Notification, Request};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::internal::lsp::{Options, Source, serve};
+use pmderive::internal::lsp::{Options, Source, connect, serve};
 use pmderive::runtime::archive::ArchiveContext;
 use pmderive::runtime::context::Context;
 use serde_json::{Value, json};
 
 const URI: &str = "file:///nowhere/many.conf";
+/// Definitions of the text.
+const COUNT: usize = 10_000;
+/// Number of the definition that is edited, and its line.
+const EDITED: usize = 5_001;
 
 /// A client that types in one line.
 struct Client {
-    connection: Connection,
+    input: BufReader<UnixStream>,
+    output: UnixStream,
     /// Number of the last message.
-    number: i32,
+    number: u32,
+    /// The line that is edited.
+    line: usize,
+    /// The digit is there.
+    is_long: bool,
 }
 
 impl Client {
-    fn tell(&self, method: &str, params: Value) {
-        let note = Notification { method: method.to_owned(), params };
-        self.connection.sender.send(note.into()).expect("the server listens");
+    fn send(&mut self, message: &Value) {
+        let text = message.to_string();
+        let framed = format!("Content-Length: {}\r\n\r\n{text}", text.len());
+        self.output.write_all(framed.as_bytes()).expect("the server listens");
     }
 
-    fn ask(&mut self, method: &str, params: Value) {
+    fn tell(&mut self, method: &str, params: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// Sends a request and reads its answer.
+    fn ask(&mut self, method: &str, params: &Value) -> Vec<u8> {
         self.number += 1;
-        let request = Request { id: self.number.into(), method: method.to_owned(), params };
-        self.connection.sender.send(request.into()).expect("the server listens");
-        self.until(|message| matches!(message, Message::Response(_)));
+        let id = self.number;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
+        let answer = self.until(|message| message.starts_with(start.as_bytes()));
+        let has_result = answer[start.len()..].starts_with(b"\"result\":");
+        assert!(has_result, "{method}: {}", String::from_utf8_lossy(&answer));
+        answer
     }
 
-    fn until(&self, is_it: impl Fn(&Message) -> bool) {
-        while !is_it(&self.connection.receiver.recv().expect("the server speaks")) {}
+    /// Reads messages until the wanted one.
+    fn until(&mut self, is_it: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+        loop {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                self.input.read_line(&mut line).expect("the server speaks");
+                match line.trim_end().split_once(": ") {
+                    Some((_, value)) => length = value.parse().expect("a length"),
+                    None => break,
+                }
+            }
+            let mut message = vec![0; length];
+            self.input.read_exact(&mut message).expect("the server speaks");
+            if is_it(&message) {
+                return message;
+            }
+        }
     }
 
-    /// Replaces a digit of a constant by another.
+    /// Adds a digit to a constant, or takes it away again: all that follows is
+    /// elsewhere then.
     fn edit(&mut self) {
         self.number += 1;
-        let at = |character| json!({ "line": 5000, "character": character });
-        let range = json!({ "start": at(12), "end": at(13) });
-        let change = json!({ "range": range, "text": (1 + self.number % 9).to_string() });
+        let at = |character| json!({ "line": self.line, "character": character });
+        let (end, text) = if self.is_long { (13, "") } else { (12, "1") };
+        self.is_long = !self.is_long;
+        let range = json!({ "start": at(12), "end": at(end) });
+        let change = json!({ "range": range, "text": text });
         let document = json!({ "uri": URI, "version": self.number });
         let params = json!({ "textDocument": document, "contentChanges": [change] });
-        self.tell("textDocument/didChange", params);
+        self.tell("textDocument/didChange", &params);
+    }
+
+    fn checked(&mut self, version: u32) {
+        let version = format!("\"version\":{version}}}");
+        self.until(|message| {
+            let is_note = memory_has(message, b"textDocument/publishDiagnostics");
+            is_note && memory_has(message, version.as_bytes())
+        });
     }
 }
 
-fn text() -> String {
-    let mut text = String::new();
-    for at in 0..10_000 {
-        let _ = writeln!(text, "many.m{at:05} = 1 * rate(disk.dev.total) + {at}");
+fn memory_has(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|one| one == wanted)
+}
+
+/// Definitions that need each other, with comments, in one line or two, and a
+/// mistake here and there; and the line of the one that is edited.
+fn text() -> (String, usize) {
+    let (mut text, mut edited) = (String::from("# Many.\nmany.m00000 = 1\n"), 0);
+    for at in 1..COUNT {
+        if at % 4 == 0 {
+            let _ = writeln!(text, "# Number {at}.");
+        }
+        let before = at - 1 - at % 7 % at;
+        match at {
+            EDITED => {
+                edited = text.lines().count();
+                let _ = writeln!(text, "a.bcde0 = 10 * rate(disk.dev.total) + {at}");
+            }
+            _ if at % 50 == 0 => {
+                let _ = writeln!(text, "many.m{at:05} = rate(disk.dev.total + {at}");
+            }
+            _ if at % 10 == 0 => {
+                let _ = writeln!(text, "many.m{at:05} = {at} * \\\n    rate(disk.dev.total) - 1");
+            }
+            _ if at % 3 == 0 => {
+                let _ = writeln!(text, "many.m{at:05} = 2 * rate(disk.dev.total[vdb]) + {at}");
+            }
+            _ if before % 50 == 0 || before == EDITED => {
+                let _ = writeln!(text, "many.m{at:05} = disk.dev.total + {at}");
+            }
+            _ => {
+                let _ = writeln!(text, "many.m{at:05} = many.m{before:05} * 2 + {at}");
+            }
+        }
     }
-    text
+    (text, edited)
 }
 
 fn started() -> Client {
-    let (server, connection) = Connection::memory();
+    let (mine, theirs) = UnixStream::pair().expect("two sockets");
+    let input = theirs.try_clone().expect("a socket");
     thread::spawn(move || {
+        let (client, _streams) = connect(input, theirs).expect("threads");
         let language = Language { dialect: Dialect::Fixed, extensions: true };
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
         let opener = Box::new(move || {
             let archive = ArchiveContext::open(Path::new(path))?;
             Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
         });
-        serve(&server, Options { language, opener: Some(opener), grace: Duration::from_secs(60) })
+        serve(&client, Options { language, opener: Some(opener), grace: Duration::from_secs(60) })
     });
-    let mut client = Client { connection, number: 0 };
-    client.ask("initialize", json!({ "capabilities": {} }));
-    client.tell("initialized", json!({}));
-    let item = json!({ "uri": URI, "languageId": "pmderive", "version": 0, "text": text() });
-    client.tell("textDocument/didOpen", json!({ "textDocument": item }));
-    client.until(is_checked);
+    let (text, line) = text();
+    let input = BufReader::new(mine.try_clone().expect("a socket"));
+    let mut client = Client { input, output: mine, number: 0, line, is_long: false };
+    client.ask("initialize", &json!({ "capabilities": {} }));
+    client.tell("initialized", &json!({}));
+    let item = json!({ "uri": URI, "languageId": "pmderive", "version": 0, "text": text });
+    client.tell("textDocument/didOpen", &json!({ "textDocument": item }));
+    client.checked(0);
     client
 }
 
-fn is_checked(message: &Message) -> bool {
-    let is = |note: &Notification| note.method == "textDocument/publishDiagnostics";
-    matches!(message, Message::Notification(note) if is(note))
-}
+/// Requests, and the columns of the edited line that they are about.
+const REQUESTS: [(&str, u32); 12] = [
+    ("completion", 26),
+    ("signatureHelp", 26),
+    ("hover", 26),
+    ("definition", 3),
+    ("references", 3),
+    ("references", 26),
+    ("prepareRename", 3),
+    ("rename", 3),
+    ("documentSymbol", 0),
+    ("semanticTokens/full", 0),
+    ("codeAction", 0),
+    ("formatting", 0),
+];
 
 fn editor(c: &mut Criterion) {
     let mut group = c.benchmark_group("editor");
     let mut client = started();
-    let place = json!({
-        "textDocument": { "uri": URI },
-        "position": { "line": 5000, "character": 24 },
-    });
-    for request in ["completion", "signatureHelp", "hover", "definition"] {
-        group.bench_function(request, |b| {
-            b.iter(|| {
-                client.edit();
-                client.ask(&format!("textDocument/{request}"), place.clone());
-            });
+    let line = client.line;
+    for (request, character) in REQUESTS {
+        let params = json!({
+            "textDocument": { "uri": URI },
+            "position": { "line": line, "character": character },
+            "newName": "a.other",
+            "context": { "includeDeclaration": true, "diagnostics": [] },
+            "range": {
+                "start": { "line": line - 200, "character": 0 },
+                "end": { "line": line + 1, "character": 0 },
+            },
+            "options": { "tabSize": 4, "insertSpaces": true },
         });
-    }
-    let whole = json!({
-        "textDocument": { "uri": URI },
-        "position": { "line": 5000, "character": 3 },
-        "context": { "includeDeclaration": true, "diagnostics": [] },
-        "range": { "start": { "line": 5000, "character": 0 }, "end": { "line": 5001, "character": 0 } },
-        "options": { "tabSize": 4, "insertSpaces": true },
-    });
-    for request in
-        ["documentSymbol", "semanticTokens/full", "codeAction", "formatting", "references"]
-    {
-        group.bench_function(request, |b| {
+        let name = format!("{request} {character}");
+        group.bench_function(name.trim_end_matches(" 0"), |b| {
             b.iter(|| {
                 client.edit();
-                client.ask(&format!("textDocument/{request}"), whole.clone());
+                client.ask(&format!("textDocument/{request}"), &params)
             });
         });
     }
     group.bench_function("diagnostics", |b| {
         b.iter(|| {
             client.edit();
-            let number = client.number;
-            let is_it = |message: &Message| match message {
-                Message::Notification(note) if is_checked(message) => {
-                    note.params["version"] == number
-                }
-                _ => false,
-            };
-            client.until(is_it);
+            let version = client.number;
+            client.checked(version);
         });
     });
     group.finish();

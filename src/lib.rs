@@ -91,6 +91,7 @@ pub mod metadata;
 mod plan;
 mod project;
 pub mod record;
+mod remembered;
 mod replay;
 pub mod report;
 #[cfg(feature = "cli")]

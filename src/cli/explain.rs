@@ -7,7 +7,6 @@ mod over_fleet;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
@@ -259,7 +258,7 @@ fn not_understood(definitions: &Definitions, language: Language) -> Vec<Register
             name: text.trim().into(),
             name_span: Span::new(source, 0, end),
             is_named: false,
-            expr: Arc::new(parsed.expr),
+            expr: parsed.expr,
             identity: 0,
             pmid: None,
         }

@@ -42,12 +42,12 @@ pub struct LspArguments {
 /// Runs the command.
 pub fn run(arguments: &LspArguments) -> Result<Outcome, Stop> {
     let language = arguments.language.chosen();
-    let (connection, streams) = connect(std::io::stdin(), protocol_output())?;
+    let (client, streams) = connect(std::io::stdin(), protocol_output())?;
     let options = Options { language, opener: opener(arguments), grace: GRACE };
     // A client that is not understood may keep the input open for ever.
-    serve(&connection, options).map_err(|error| Stop::Usage(error.to_string()))?;
-    // The writing thread ends when nobody has the connection any more.
-    drop(connection);
+    serve(&client, options).map_err(|error| Stop::Usage(error.to_string()))?;
+    // The writing thread ends when nobody has the client any more.
+    drop(client);
     // A thread that waits for a source that hangs does not keep the process.
     streams.join().map_err(|error| Stop::Usage(no_client(&error)))?;
     Ok(Outcome::Good)

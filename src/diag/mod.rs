@@ -205,6 +205,17 @@ impl Diagnostic {
         self
     }
 
+    /// Lets `visit` change each place that it names.
+    pub(crate) fn each_span(&mut self, visit: &mut impl FnMut(&mut Span)) {
+        visit(&mut self.span);
+        self.labels.iter_mut().for_each(|label| visit(&mut label.span));
+        self.fix.iter_mut().for_each(|fix| visit(&mut fix.span));
+        for derivation in &mut self.derivations {
+            visit(&mut derivation.span);
+            derivation.steps.iter_mut().for_each(|step| visit(&mut step.span));
+        }
+    }
+
     /// Adds an edit that would repair it, whatever was meant.
     pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.fix = Some(Fix { span, text: text.into(), is_certain: true });

@@ -24,7 +24,10 @@ mod layout;
 use std::borrow::Cow;
 
 use crate::dialect::Language;
-use crate::syntax::{LineForm, OutlinedLine, TextKind, is_space, outline, tokens};
+use crate::remembered::Remembered;
+use crate::syntax::{
+    LineForm, OutlinedLine, ParsedBefore, TextKind, is_space, outline, outline_again, tokens,
+};
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_format;
@@ -42,14 +45,52 @@ pub struct Formatted {
 /// Brings the text of a definition file, shorter than 4 GiB, into canonical form.
 pub fn format_definitions(text: &str, language: impl Into<Language>) -> Formatted {
     let language = language.into();
+    format_lines(text, language, outline(text, language), None)
+}
+
+/// Lines that were brought into canonical form before, of a text that changes.
+#[derive(Clone, Debug, Default)]
+pub struct FormattedBefore {
+    /// Definitions by the text of their lines; `None` for those that stay.
+    definitions: Remembered<Option<String>>,
+}
+
+impl FormattedBefore {
+    /// How many definitions were formatted in all, for tests.
+    pub fn count(&self) -> usize {
+        self.definitions.computed()
+    }
+}
+
+/// Brings a text into canonical form as [`format_definitions`] does. Lines that an
+/// earlier state of it had are neither parsed nor formatted again. What was
+/// formatted before is in the language of what was parsed before.
+pub fn format_again(
+    text: &str,
+    parsed: &mut ParsedBefore,
+    before: &mut FormattedBefore,
+) -> Formatted {
+    let lines = outline_again(text, parsed);
+    let formatted = format_lines(text, parsed.language(), lines, Some(before));
+    before.definitions.end_reading();
+    formatted
+}
+
+fn format_lines<'t>(
+    text: &'t str,
+    language: Language,
+    lines: Vec<OutlinedLine<'t>>,
+    before: Option<&mut FormattedBefore>,
+) -> Formatted {
     let mut formatter = Formatter {
         language,
         text,
         out: String::with_capacity(text.len() + text.len() / 8),
         mistakes: 0,
         blank: None,
+        before,
     };
-    for line in outline(text, language) {
+    for line in lines {
         if line.form == LineForm::Unterminated {
             formatter.unterminated(line.range.start);
             break;
@@ -59,16 +100,18 @@ pub fn format_definitions(text: &str, language: impl Into<Language>) -> Formatte
     Formatted { text: formatter.out, mistakes: formatter.mistakes }
 }
 
-struct Formatter<'t> {
+struct Formatter<'t, 'b> {
     language: Language,
     text: &'t str,
     out: String,
     mistakes: usize,
     /// The line end of an empty line that will be there if something follows.
     blank: Option<&'t str>,
+    /// What was formatted before.
+    before: Option<&'b mut FormattedBefore>,
 }
 
-impl<'t> Formatter<'t> {
+impl<'t> Formatter<'t, '_> {
     fn line(&mut self, outlined: &OutlinedLine<'t>) {
         let raw = &self.text[outlined.range.clone()];
         let end = line_end(raw);
@@ -87,10 +130,18 @@ impl<'t> Formatter<'t> {
         let logical = &*outlined.line.text;
         match &outlined.form {
             LineForm::Definition { name, expression } => {
-                match self.definition(&logical[name.clone()], &logical[expression.clone()], end) {
-                    Some(definition) => self.out.push_str(&definition),
-                    None => self.out.push_str(body),
-                }
+                let (name, expression) = (&logical[name.clone()], &logical[expression.clone()]);
+                let compute = || definition(name, expression, end, self.language);
+                let new;
+                let formatted = match &mut self.before {
+                    // What a line says follows from its bytes.
+                    Some(before) => before.definitions.get(raw, |_| true, compute),
+                    None => {
+                        new = compute();
+                        &new
+                    }
+                };
+                self.out.push_str(formatted.as_deref().unwrap_or(body));
             }
             LineForm::Text { name, kind, value, is_quoted } => {
                 let kind = match kind {
@@ -129,26 +180,27 @@ impl<'t> Formatter<'t> {
             self.out.push_str(end);
         }
     }
+}
 
-    fn definition(&self, name: &str, expression: &str, end: &str) -> Option<String> {
-        let found = tokens(expression, self.language);
-        let breaks = match self.language.dialect.is_version_7() && end == "\n" {
-            true => LineBreaks::Allowed,
-            false => LineBreaks::Forbidden,
-        };
-        let mut out = format!("{name} = ");
-        let start = out.len();
-        write_expression(expression, &found, start, breaks, &mut out);
-        // This is written to files, so it is checked again.
-        let written: Cow<'_, str> = match out[start..].contains('\n') {
-            true => out[start..].replace("\\\n", "").into(),
-            false => out[start..].into(),
-        };
-        let again = tokens(&written, self.language);
-        let same = found.iter().map(|at| at.token).eq(again.iter().map(|at| at.token));
-        debug_assert!(same, "{expression:?} became {written:?}");
-        same.then_some(out)
-    }
+/// A definition before the end of its line; `None` if it has to stay as it is.
+fn definition(name: &str, expression: &str, end: &str, language: Language) -> Option<String> {
+    let found = tokens(expression, language);
+    let breaks = match language.dialect.is_version_7() && end == "\n" {
+        true => LineBreaks::Allowed,
+        false => LineBreaks::Forbidden,
+    };
+    let mut out = format!("{name} = ");
+    let start = out.len();
+    write_expression(expression, &found, start, breaks, &mut out);
+    // This is written to files, so it is checked again.
+    let written: Cow<'_, str> = match out[start..].contains('\n') {
+        true => out[start..].replace("\\\n", "").into(),
+        false => out[start..].into(),
+    };
+    let again = tokens(&written, language);
+    let same = found.iter().map(|at| at.token).eq(again.iter().map(|at| at.token));
+    debug_assert!(same, "{expression:?} became {written:?}");
+    same.then_some(out)
 }
 
 /// A comment without blanks at its end, unless it goes on in the next line, is

@@ -4,8 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use lsp_types::Uri;
-use serde_json::Value;
 
+use super::before::Before;
 use super::files::{OpenTexts, path_of, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
@@ -46,15 +46,15 @@ pub struct Analysis {
     pub answers: Answers,
 }
 
-/// Answers that need all of a text. They are computed once.
+/// Answers that need all of a text, as they are written. They are computed once.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// The outline.
-    pub symbols: OnceLock<Value>,
+    pub symbols: OnceLock<Arc<str>>,
     /// What each word is.
-    pub tokens: OnceLock<Value>,
+    pub tokens: OnceLock<Arc<str>>,
     /// The edit that brings the text into its usual form.
-    pub format: OnceLock<Value>,
+    pub format: OnceLock<Arc<str>>,
 }
 
 /// Definitions over the fleet beside those of its hosts.
@@ -80,14 +80,17 @@ pub struct Mention {
 pub type Others<'t> = (&'t mut Tree, &'t [std::path::PathBuf]);
 
 impl Analysis {
-    /// Reads a text that is open, and the other definition files of its project.
+    /// Reads a text that is open, and the other definition files of its project. Of
+    /// what `before` has of the text, nothing is read again.
     pub fn new(
         uri: &Uri,
         open: &OpenTexts,
         settings: Settings,
         (tree, folders): Others<'_>,
         encoding: Encoding,
+        before: &mut Before,
     ) -> Option<Analysis> {
+        before.use_language(settings.language);
         let opened = open.get(uri)?;
         let mut sources = SourceMap::default();
         let mut registry = Registry::new(settings.language);
@@ -95,7 +98,7 @@ impl Analysis {
         let path = path_of(uri);
         let name = path.as_deref().map_or(uri.as_str().into(), |path| path.to_string_lossy());
         let own = sources.add(&*name, Arc::clone(&opened.text));
-        registry.add_text(own, &sources, &mut diagnostics);
+        registry.add_text_again(own, &sources, &mut before.parsed, &mut diagnostics);
         let others = path.as_deref().map(|path| {
             let others = tree.others(path, folders, &settings, open, encoding);
             (others, settings.is_over_fleet(path))
@@ -115,7 +118,8 @@ impl Analysis {
             registry.adopt(&other.parsed.registry);
         }
         let lines = LineIndex::new(&opened.text, encoding);
-        let described = described(own, &opened.text, settings.language);
+        let described = described(own, &opened.text, &mut before.parsed);
+        before.parsed.end_reading();
         Some(Analysis {
             uri: uri.clone(),
             version: opened.version,

@@ -229,20 +229,24 @@ pub fn start(
     thread::Builder::new().name("metrics".to_owned()).spawn(run).map(|_| ())
 }
 
-/// Tells the names of all metrics, for completion.
+/// Tells the names of all metrics, for completion; none if the source cannot be
+/// used, so that nobody waits for them.
 fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, outcomes: &Sender<Outcome>) {
-    let Some(source) = asked.source() else { return tell_trouble(asked, outcomes) };
-    match source.metadata().traverse("") {
-        Ok(mut names) => {
+    let traversed = asked.source().map(|source| source.metadata().traverse(""));
+    let names = match traversed {
+        Some(Ok(mut names)) => {
             names.sort_unstable();
-            // Nobody is left when this fails.
-            let _ = outcomes.send(Outcome::Names(file, names.into()));
+            names
         }
-        Err(error) => {
+        Some(Err(error)) => {
             asked.fails(&error);
-            tell_trouble(asked, outcomes);
+            Vec::new()
         }
-    }
+        None => Vec::new(),
+    };
+    // Nobody is left when this fails.
+    let _ = outcomes.send(Outcome::Names(file, names.into()));
+    tell_trouble(asked, outcomes);
 }
 
 fn tell_trouble(asked: &mut Asked, outcomes: &Sender<Outcome>) {

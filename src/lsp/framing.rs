@@ -4,10 +4,11 @@
 //! grows only with the bytes that come.
 
 use std::io::{self, BufRead, Read, Write};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crossbeam_channel::bounded;
-use lsp_server::{Connection, Message, Notification};
+use crossbeam_channel::{Sender, bounded, select};
+use lsp_server::{Connection, Message, Notification, RequestId, Response};
 use lsp_types::notification::{Exit, Notification as _};
 
 /// Longest message, in bytes. The longest text that is kept fits, even if each
@@ -22,6 +23,56 @@ pub struct Streams {
     writer: JoinHandle<io::Result<()>>,
 }
 
+/// An answer whose result is written already.
+pub struct Written {
+    /// The request.
+    pub id: RequestId,
+    /// The result, in JSON.
+    pub result: Arc<str>,
+}
+
+impl Written {
+    /// The same as any other message.
+    pub fn into_message(self) -> Message {
+        let result = serde_json::from_str(&self.result).unwrap_or_default();
+        Message::Response(Response { id: self.id, response_result: Ok(result) })
+    }
+
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let id = serde_json::to_string(&self.id)?;
+        let parts = [r#"{"jsonrpc":"2.0","id":"#, &id, r#","result":"#, &self.result, "}"];
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        write!(output, "Content-Length: {length}\r\n\r\n")?;
+        parts.iter().try_for_each(|part| output.write_all(part.as_bytes()))?;
+        output.flush()
+    }
+}
+
+/// A client: what it sends, and where messages for it go.
+pub struct Client {
+    /// Messages in both directions.
+    pub connection: Connection,
+    /// Takes answers that are written already, if the client has a use for them.
+    pub written: Option<Sender<Written>>,
+}
+
+impl From<Connection> for Client {
+    /// A client that takes messages only.
+    fn from(connection: Connection) -> Client {
+        Client { connection, written: None }
+    }
+}
+
+impl Client {
+    /// Sends an answer. A client that is gone is noticed elsewhere.
+    pub fn answer(&self, answer: Written) {
+        let _ = match &self.written {
+            Some(written) => written.send(answer).is_ok(),
+            None => self.connection.sender.send(answer.into_message()).is_ok(),
+        };
+    }
+}
+
 /// Reads messages from one stream and writes them to the other.
 ///
 /// # Errors
@@ -29,12 +80,26 @@ pub struct Streams {
 pub fn connect(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-) -> io::Result<(Connection, Streams)> {
+) -> io::Result<(Client, Streams)> {
+    // They hold nothing, so messages leave in the order in which they are sent.
     let (sender, outgoing) = bounded::<Message>(0);
+    let (written, answers) = bounded::<Written>(0);
     let (incoming, receiver) = bounded::<Message>(0);
     let write = move || {
         let mut output = io::BufWriter::new(output);
-        outgoing.into_iter().try_for_each(|message| message.write(&mut output))
+        loop {
+            // The server drops both ends at once.
+            select! {
+                recv(outgoing) -> message => match message {
+                    Ok(message) => message.write(&mut output)?,
+                    Err(_) => return Ok(()),
+                },
+                recv(answers) -> answer => match answer {
+                    Ok(answer) => answer.write(&mut output)?,
+                    Err(_) => return Ok(()),
+                },
+            }
+        }
     };
     let read = move || {
         let mut input = io::BufReader::new(input);
@@ -49,7 +114,8 @@ pub fn connect(
     };
     let writer = thread::Builder::new().name("output".to_owned()).spawn(write)?;
     let reader = thread::Builder::new().name("input".to_owned()).spawn(read)?;
-    Ok((Connection { sender, receiver }, Streams { reader, writer }))
+    let connection = Connection { sender, receiver };
+    Ok((Client { connection, written: Some(written) }, Streams { reader, writer }))
 }
 
 fn is_exit(note: &Notification) -> bool {
@@ -133,6 +199,19 @@ mod tests {
         let text = format!("content-length:{}\r\nContent-Type: x\r\n\r\n{body}", body.len());
         assert!(matches!(read(&text), Ok(Some(Message::Notification(note))) if is_exit(&note)));
         assert!(matches!(read(""), Ok(None)));
+    }
+
+    #[test]
+    fn what_is_written_already_is_the_same_message() -> io::Result<()> {
+        for id in [RequestId::from(7), RequestId::from("a \"b\"".to_owned())] {
+            let result = Arc::from(r#"[{"é":1},null]"#);
+            let (mut bytes, written) = (Vec::new(), Written { id, result });
+            written.write(&mut bytes)?;
+            let read = read_message(&mut &*bytes)?.expect("a message");
+            let expected = serde_json::to_value(written.into_message())?;
+            assert_eq!(serde_json::to_value(read)?, expected);
+        }
+        Ok(())
     }
 
     #[test]

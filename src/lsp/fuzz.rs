@@ -4,6 +4,7 @@ use lsp_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 
 use super::actions::{actions, shown};
 use super::analysis::Analysis;
+use super::before::Before;
 use super::completion::{Vocabulary, completions};
 use super::cursor::cursor;
 use super::files::{OpenTexts, path_of};
@@ -14,6 +15,7 @@ use super::settings::Settings;
 use super::tokens::semantic_tokens;
 use super::tree::Tree;
 use crate::dialect::{Dialect, Language};
+use crate::remembered::Remembered;
 
 /// Takes a text, its first bytes are an edit: where, how much, what.
 ///
@@ -36,8 +38,8 @@ pub fn fuzz_lsp(data: &[u8]) {
         range_length: None,
         text: typed.to_owned(),
     };
-    apply(&mut edited, encoding, vec![change]);
-    let index = LineIndex::new(&edited, encoding);
+    let mut index = LineIndex::new(&edited, encoding);
+    apply(&mut edited, &mut index, vec![change]);
     for (offset, _) in edited.char_indices() {
         assert_eq!(index.offset(&edited, index.position(&edited, offset)), offset);
     }
@@ -45,7 +47,7 @@ pub fn fuzz_lsp(data: &[u8]) {
     asked(&edited, offset, language, encoding);
     let last = index.position(&edited, edited.len()).line;
     let mut line = 0;
-    for token in semantic_tokens(&edited, &index, language) {
+    for token in semantic_tokens(&edited, encoding, language, &mut Remembered::default()) {
         assert!(token.length > 0);
         line += token.delta_line;
     }
@@ -62,7 +64,9 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     open.set(&uri, 1, text);
     let settings = Settings::of(None, language, &open, encoding);
     let others = (&mut Tree::default(), &[][..]);
-    let analysis = Analysis::new(&uri, &open, settings, others, encoding).expect("it is open");
+    let before = &mut Before::new(language);
+    let analysis = Analysis::new(&uri, &open, settings, others, encoding, before);
+    let analysis = analysis.expect("it is open");
     let labels = analysis.labels();
     let registry = Some(&analysis.registry);
     let vocabulary = Vocabulary { metrics: &[], registry, extensions: true, labels };
@@ -76,7 +80,7 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     assert!(shown(&analysis, &analysis.diagnostics).iter().all(|one| one.range.end <= whole.end));
     actions(&analysis, &analysis.diagnostics, whole);
     // An edit for each place, and what it makes can be read.
-    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", &[]) {
+    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", Some(&[])) {
         let edits = edit.changes.into_iter().flatten().flat_map(|(_, edits)| edits);
         assert!(edits.into_iter().all(|edit| edit.range.end <= whole.end));
     }

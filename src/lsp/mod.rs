@@ -15,6 +15,7 @@
 mod actions;
 mod analysis;
 mod asker;
+mod before;
 mod calls;
 mod completion;
 mod cursor;
@@ -35,7 +36,7 @@ mod tree;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lsp_server::{Connection, ProtocolError};
+use lsp_server::ProtocolError;
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CompletionOptions, HoverProviderCapability,
     InitializeParams, OneOf, RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions,
@@ -47,7 +48,7 @@ use self::running::Running;
 use crate::dialect::Language;
 
 pub use self::asker::{Opener, Source};
-pub use self::framing::{Streams, connect};
+pub use self::framing::{Client, Streams, Written, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
 
@@ -80,7 +81,8 @@ pub enum ServerError {
 ///
 /// # Errors
 /// The client does not speak the protocol.
-pub fn serve(connection: &Connection, options: Options) -> Result<(), ServerError> {
+pub fn serve(client: &Client, options: Options) -> Result<(), ServerError> {
+    let connection = &client.connection;
     let (id, parameters) = match connection.initialize_start() {
         Ok(start) => start,
         // It was gone before it said anything.
@@ -101,8 +103,20 @@ pub fn serve(connection: &Connection, options: Options) -> Result<(), ServerErro
         Err(error) => return Err(error.into()),
     }
     let folders = folders(&parameters);
-    Running::start(connection, encoding, folders, options).map_err(ServerError::Thread)?.run();
+    let running = Running::start(client, encoding, folders, options);
+    let running = running.map_err(ServerError::Thread)?;
+    if registers_watchers(&parameters) {
+        running.watch_files();
+    }
+    running.run();
     Ok(())
+}
+
+/// True for a client that watches files if it is asked to.
+fn registers_watchers(parameters: &InitializeParams) -> bool {
+    let workspace = parameters.capabilities.workspace.as_ref();
+    let watched = workspace.and_then(|workspace| workspace.did_change_watched_files.as_ref());
+    watched.and_then(|watched| watched.dynamic_registration).unwrap_or_default()
 }
 
 /// The folders that are open in the editor.

@@ -50,7 +50,8 @@ pub fn mentions(analysis: &Analysis, offset: usize, with_definition: bool) -> Ve
 }
 
 /// Renames the definition at an offset in all files of the project. `metrics` are
-/// the names that the source has, in the order of their bytes.
+/// the names that the source has, in the order of their bytes; `None` while it has
+/// not told them.
 ///
 /// # Errors
 /// Words that say why it cannot be renamed.
@@ -58,7 +59,7 @@ pub fn rename(
     analysis: &Analysis,
     offset: usize,
     new_name: &str,
-    metrics: &[String],
+    metrics: Option<&[String]>,
 ) -> Result<WorkspaceEdit, String> {
     let Some((name, _)) = analysis.name_at(offset) else {
         return Err("there is no name of a metric here".to_owned());
@@ -73,6 +74,12 @@ pub fn rename(
     if new_name != name && is_defined {
         return Err(format!("`{new_name}` is defined already"));
     }
+    let Some(metrics) = metrics else {
+        return Err(format!(
+            "the source has not told the names of its metrics yet, and `{new_name}` may be one of \
+             them; try again in a moment"
+        ));
+    };
     if new_name != name && metrics.binary_search_by(|one| (**one).cmp(new_name)).is_ok() {
         return Err(format!("`{new_name}` is a metric of the source"));
     }

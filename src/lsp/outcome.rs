@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use lsp_server::RequestId;
 use lsp_types::{Hover, Uri};
-use serde_json::Value;
 
 use super::analysis::Analysis;
 use crate::diag::Diagnostics;
@@ -36,8 +35,8 @@ pub enum Outcome {
 
 /// What a request is answered by.
 pub enum Answer {
-    /// As it goes to the client.
-    Value(Value),
+    /// As it goes to the client, in JSON.
+    Written(Arc<str>),
     /// A refusal, in words for people.
     Refused(String),
     /// What stands at a place.

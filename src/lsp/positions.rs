@@ -48,9 +48,24 @@ pub struct LineIndex {
 impl LineIndex {
     /// The lines of a text. A line feed ends a line.
     pub fn new(text: &str, encoding: Encoding) -> LineIndex {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let starts = std::iter::once(0).chain(line_ends(text)).collect();
         LineIndex { encoding, starts }
+    }
+
+    /// The unit of columns.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Follows an edit of the text, which puts `new` in the place of these bytes.
+    fn replace(&mut self, bytes: std::ops::Range<usize>, new: &str) {
+        // Lines that begin behind a line feed that is replaced.
+        let first = self.starts.partition_point(|start| *start <= bytes.start);
+        let last = self.starts.partition_point(|start| *start <= bytes.end);
+        for start in &mut self.starts[last..] {
+            *start = *start - bytes.end + bytes.start + new.len();
+        }
+        self.starts.splice(first..last, line_ends(new).map(|end| bytes.start + end));
     }
 
     /// The byte offset of a position. A column behind the end of its line is
@@ -89,22 +104,33 @@ impl LineIndex {
     }
 }
 
+/// Offsets behind the line feeds of a text.
+fn line_ends(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices('\n').map(|(at, _)| at + 1)
+}
+
 /// What the protocol counts with; texts are shorter than 4 GiB.
 pub fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Applies a client's edits one after the other. A range that ends before it
+/// Applies a client's edits one after the other to a text and its lines. A range that ends before it
 /// starts is taken the other way round.
-pub fn apply(text: &mut String, encoding: Encoding, changes: Vec<TextDocumentContentChangeEvent>) {
+pub fn apply(
+    text: &mut String,
+    lines: &mut LineIndex,
+    changes: Vec<TextDocumentContentChangeEvent>,
+) {
     for change in changes {
         let Some(range) = change.range else {
             *text = change.text;
+            *lines = LineIndex::new(text, lines.encoding);
             continue;
         };
-        let index = LineIndex::new(text, encoding);
-        let (start, end) = (index.offset(text, range.start), index.offset(text, range.end));
-        text.replace_range(start.min(end)..start.max(end), &change.text);
+        let (start, end) = (lines.offset(text, range.start), lines.offset(text, range.end));
+        let bytes = start.min(end)..start.max(end);
+        text.replace_range(bytes.clone(), &change.text);
+        lines.replace(bytes, &change.text);
     }
 }
 
@@ -153,14 +179,33 @@ mod tests {
         };
         let changes =
             vec![edit((0, 0), (0, 3), "1"), edit((1, 3), (1, 0), "2"), edit((9, 9), (9, 9), "3")];
-        apply(&mut text, Encoding::Utf16, changes);
+        let mut lines = LineIndex::new(&text, Encoding::Utf16);
+        apply(&mut text, &mut lines, changes);
         assert_eq!(text, "1\n2\n3");
+        assert_eq!(lines.starts, [0, 2, 4]);
         let whole = TextDocumentContentChangeEvent {
             range: None,
             range_length: None,
             text: "new".to_owned(),
         };
-        apply(&mut text, Encoding::Utf16, vec![whole]);
-        assert_eq!(text, "new");
+        apply(&mut text, &mut lines, vec![whole]);
+        assert_eq!((&*text, &lines.starts[..]), ("new", &[0][..]));
+    }
+
+    #[test]
+    fn lines_follow_every_edit() {
+        let text = "a\n\nbc\r\nd\n";
+        for start in 0..=text.len() {
+            for end in start..=text.len() {
+                for new in ["", "x", "\n", "y\n\nz"] {
+                    let mut edited = text.to_owned();
+                    let mut lines = LineIndex::new(text, Encoding::Utf8);
+                    edited.replace_range(start..end, new);
+                    lines.replace(start..end, new);
+                    let expected = LineIndex::new(&edited, Encoding::Utf8).starts;
+                    assert_eq!(lines.starts, expected, "{start}..{end} {new:?}");
+                }
+            }
+        }
     }
 }

@@ -10,11 +10,11 @@ use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
 use lsp_types::{Position, Range, TextEdit, Uri};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::actions::actions;
 use super::analysis::Analysis;
 use super::asker::Question;
+use super::before::Before;
 use super::files::{OpenTexts, path_of};
 use super::hover::hover;
 use super::outcome::{Answer, Outcome};
@@ -24,7 +24,7 @@ use super::tree::Tree;
 use super::{names, tokens};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
-use crate::format::format_definitions;
+use crate::format::format_again;
 use crate::project::FILE_NAME;
 
 /// What the thread is told and asked.
@@ -55,14 +55,38 @@ pub enum Wish {
     References(Position, bool),
     /// What renaming at a place would replace.
     PrepareRename(Position),
-    /// Another name, and those that the source has.
-    Rename(Position, String, Arc<[String]>),
+    /// Another name, and those that sources have.
+    Rename(Position, String, SourceNames),
     /// The usual form.
     Formatting,
     /// What each word is.
     Tokens,
     /// What fixes these mistakes, which were found in this state of the text.
-    Actions(Range, i32, Diagnostics),
+    Actions(Range, i32, Arc<Diagnostics>),
+}
+
+/// The names of sources' metrics, as far as the sources have told them.
+#[derive(Clone, Default)]
+pub struct SourceNames {
+    /// True if options choose a source.
+    pub is_chosen: bool,
+    /// Names in the order of their bytes; of the source that options choose, and of
+    /// files of metadata.
+    pub told: HashMap<Option<PathBuf>, Arc<[String]>>,
+}
+
+impl SourceNames {
+    /// The names that a text may take whose folder has a file of metadata, or has
+    /// none; `None` while they are awaited.
+    pub fn of(&self, metadata: Option<&PathBuf>) -> Option<Arc<[String]>> {
+        let file = metadata.cloned();
+        let told = self.told.get(&file).or_else(|| self.told.get(&None));
+        match told {
+            Some(names) => Some(Arc::clone(names)),
+            None if self.is_chosen || file.is_some() => None,
+            None => Some(Arc::from([])),
+        }
+    }
 }
 
 /// The thread's own.
@@ -87,6 +111,7 @@ pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
             open: OpenTexts::default(),
             tree: Tree::default(),
             read: HashMap::new(),
+            before: HashMap::new(),
             settings: HashMap::new(),
         };
         while let Ok(task) = tasks.recv() {
@@ -111,6 +136,8 @@ struct Thread {
     /// What the texts said when they were read last; by URI. Without a reading
     /// for those that changed since.
     read: HashMap<String, Option<Arc<Analysis>>>,
+    /// What is known of the texts from their earlier states; by URI.
+    before: HashMap<String, Before>,
 }
 
 impl Thread {
@@ -127,6 +154,7 @@ impl Thread {
             Task::Close(uri) => {
                 self.open.close(&uri);
                 self.read.remove(uri.as_str());
+                self.before.remove(uri.as_str());
                 self.forget_others(&uri);
             }
             Task::Changed => self.read.values_mut().for_each(|one| *one = None),
@@ -167,7 +195,9 @@ impl Thread {
                 let _ = outcomes.send(Outcome::Settings(uri, mistakes));
             }
             let others = (&mut self.tree, &**folders);
-            let analysis = Analysis::new(uri, &self.open, settings, others, *encoding)?;
+            let new = || Before::new(settings.language);
+            let before = self.before.entry(uri.as_str().to_owned()).or_insert_with(new);
+            let analysis = Analysis::new(uri, &self.open, settings, others, *encoding, before)?;
             let analysis = Arc::new(analysis);
             *read = Some(Arc::clone(&analysis));
             // Whoever is gone needs no answer.
@@ -187,6 +217,9 @@ impl Thread {
         let offset = |position| analysis.lines.offset(analysis.text(), position);
         let Reader { asker, outcomes, .. } = &self.reader;
         let answers = &analysis.answers;
+        let language = analysis.settings.language;
+        let before = self.before.entry(uri.as_str().to_owned());
+        let before = before.or_insert_with(|| Before::new(language));
         let answer = match wish {
             Wish::Hover(position) => {
                 let offset = offset(position);
@@ -210,20 +243,21 @@ impl Thread {
                 value(&found.map(|(_, span)| analysis.range(span)))
             }
             Wish::Rename(position, name, metrics) => {
-                match names::rename(&analysis, offset(position), &name, &metrics) {
+                let metrics = metrics.of(analysis.settings.metadata.as_ref());
+                match names::rename(&analysis, offset(position), &name, metrics.as_deref()) {
                     Ok(edit) => value(&edit),
                     Err(words) => Answer::Refused(words),
                 }
             }
-            Wish::Formatting => once(&answers.format, || formatted(&analysis)),
+            Wish::Formatting => once(&answers.format, || formatted(&analysis, before)),
             Wish::Tokens => once(&answers.tokens, || {
-                let language = analysis.settings.language;
-                let data = tokens::semantic_tokens(analysis.text(), &analysis.lines, language);
+                let (text, encoding) = (analysis.text(), analysis.lines.encoding());
+                let data = tokens::semantic_tokens(text, encoding, language, &mut before.tokens);
                 lsp_types::SemanticTokens { result_id: None, data }
             }),
             Wish::Actions(range, version, diagnostics) => match version == analysis.version {
                 true => value(&actions(&analysis, &diagnostics, range)),
-                false => Answer::Value(Value::Array(Vec::new())),
+                false => value(&[(); 0]),
             },
         };
         let _ = outcomes.send(Outcome::Answered(id, answer));
@@ -232,9 +266,10 @@ impl Thread {
 
 /// The edit that brings a text into its usual form, from the first line that
 /// changes.
-fn formatted(analysis: &Analysis) -> Vec<TextEdit> {
+fn formatted(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
     let text = analysis.text();
-    let new = format_definitions(text, analysis.settings.language).text;
+    before.use_language(analysis.settings.language);
+    let new = format_again(text, &mut before.parsed, &mut before.formatted).text;
     if new == **text {
         return Vec::new();
     }
@@ -262,14 +297,19 @@ fn is_settings(uri: &Uri) -> bool {
 }
 
 /// An answer that is computed when it is asked for first.
-fn once<T: Serialize>(answer: &OnceLock<Value>, compute: impl FnOnce() -> T) -> Answer {
-    let compute = || serde_json::to_value(compute()).unwrap_or_default();
-    Answer::Value(answer.get_or_init(compute).clone())
+fn once<T: Serialize>(answer: &OnceLock<Arc<str>>, compute: impl FnOnce() -> T) -> Answer {
+    Answer::Written(Arc::clone(answer.get_or_init(|| written(&compute()))))
 }
 
 fn value(answer: &impl Serialize) -> Answer {
+    Answer::Written(written(answer))
+}
+
+/// An answer as it goes to the client. Those about all of a text are long, and
+/// would be much longer as trees of values.
+fn written(answer: &impl Serialize) -> Arc<str> {
     // Values of the protocol always serialise.
-    Answer::Value(serde_json::to_value(answer).unwrap_or_default())
+    serde_json::to_string(answer).unwrap_or_else(|_| "null".to_owned()).into()
 }
 
 #[cfg(test)]
@@ -286,8 +326,8 @@ mod tests {
                 computed.set(computed.get() + 1);
                 [1, 2]
             };
-            let Answer::Value(value) = once(&answer, compute) else { panic!("a value") };
-            assert_eq!(value, serde_json::json!([1, 2]));
+            let Answer::Written(value) = once(&answer, compute) else { panic!("an answer") };
+            assert_eq!(&*value, "[1,2]");
         }
         assert_eq!(computed.get(), 1);
     }

@@ -7,19 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
     Cancel, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
     DidOpenTextDocument, Exit, LogMessage, Notification as _, PublishDiagnostics, ShowMessage,
 };
 use lsp_types::request::{
     CodeActionRequest, Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest,
-    PrepareRenameRequest, References, Rename, Request as _, SemanticTokensFullRequest, Shutdown,
-    SignatureHelpRequest,
+    PrepareRenameRequest, References, RegisterCapability, Rename, Request as _,
+    SemanticTokensFullRequest, Shutdown, SignatureHelpRequest,
 };
 use lsp_types::{
-    CompletionParams, LogMessageParams, MessageType, NumberOrString, ParameterInformation,
-    ParameterLabel, Position, PublishDiagnosticsParams, ShowMessageParams, SignatureHelp,
+    CompletionParams, DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern,
+    LogMessageParams, MessageType, NumberOrString, ParameterInformation, ParameterLabel, Position,
+    PublishDiagnosticsParams, Registration, RegistrationParams, ShowMessageParams, SignatureHelp,
     SignatureInformation, TextDocumentPositionParams, Uri,
 };
 use serde::de::DeserializeOwned;
@@ -32,9 +33,10 @@ use super::asker::{self, Sources, textual};
 use super::calls;
 use super::completion::{Vocabulary, completions, instances};
 use super::cursor::{Cursor, Within, cursor};
+use super::framing::{Client, Written};
 use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
-use super::reader::{self, Reader, Task, Wish};
+use super::reader::{self, Reader, SourceNames, Task, Wish};
 use crate::diag::Diagnostics;
 
 /// How long a request may wait for the source before it is answered without.
@@ -46,14 +48,13 @@ const MAX_TEXT: usize = 64 << 20;
 
 /// The server while it serves.
 pub struct Running<'c> {
-    connection: &'c Connection,
+    client: &'c Client,
     encoding: Encoding,
     tasks: Sender<Task>,
     outcomes: Receiver<Outcome>,
     texts: HashMap<String, Text>,
-    /// Names of the metrics of sources: of the one that options choose, and of files
-    /// of metadata.
-    metrics: HashMap<Option<PathBuf>, Arc<[String]>>,
+    /// Names of the metrics of sources.
+    metrics: SourceNames,
     /// How long mistakes that the text alone tells wait for the source.
     grace: Duration,
     /// Requests that a thread has, by identifier.
@@ -68,10 +69,12 @@ struct Text {
     uri: Uri,
     version: i32,
     text: String,
+    /// The lines of the text.
+    lines: LineIndex,
     /// What it said when it was read last.
     read: Option<Arc<Analysis>>,
     /// What was wrong with that state, once the source was asked.
-    checked: Option<(i32, Diagnostics)>,
+    checked: Option<(i32, Arc<Diagnostics>)>,
     /// When the reading is shown without the source's answer.
     due: Option<Instant>,
     /// When it was read last.
@@ -94,7 +97,7 @@ impl<'c> Running<'c> {
     /// # Errors
     /// One cannot be started.
     pub fn start(
-        connection: &'c Connection,
+        client: &'c Client,
         encoding: Encoding,
         folders: Vec<PathBuf>,
         options: Options,
@@ -103,21 +106,41 @@ impl<'c> Running<'c> {
         let (tell, outcomes) = unbounded();
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
+        let metrics = SourceNames { is_chosen: opener.is_some(), ..SourceNames::default() };
         asker::start(Sources::new(opener), language, questions, tell.clone())?;
         let reader = Reader { language, encoding, folders, asker: ask, outcomes: tell };
         reader::start(reader, given)?;
         Ok(Running {
-            connection,
+            client,
             encoding,
             tasks,
             outcomes,
             texts: HashMap::new(),
-            metrics: HashMap::new(),
+            metrics,
             grace,
             waiting: HashMap::new(),
             is_trouble_shown: false,
             is_shut_down: false,
         })
+    }
+
+    /// Asks the client to tell when files change that texts depend on: settings,
+    /// metadata, and other definitions. Most clients tell only if they are asked.
+    pub fn watch_files(&self) {
+        let watchers = ["**/pmderive.toml", "**/*.conf", "**/*.json"].map(|glob| {
+            let glob_pattern = GlobPattern::String(glob.to_owned());
+            FileSystemWatcher { glob_pattern, kind: None }
+        });
+        let options = DidChangeWatchedFilesRegistrationOptions { watchers: watchers.into() };
+        let registration = Registration {
+            id: "files".to_owned(),
+            method: DidChangeWatchedFiles::METHOD.to_owned(),
+            register_options: serde_json::to_value(options).ok(),
+        };
+        let params = RegistrationParams { registrations: vec![registration] };
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let (id, method) = (RequestId::from(1), RegisterCapability::METHOD.to_owned());
+        self.send(Request { id, method, params });
     }
 
     /// Serves until the client says `exit`, or is gone.
@@ -129,11 +152,11 @@ impl<'c> Running<'c> {
                 None => never(),
             };
             select! {
-                recv(self.connection.receiver) -> message => match message {
+                recv(self.client.connection.receiver) -> message => match message {
                     Ok(Message::Request(request)) => self.request(request),
                     Ok(Message::Notification(note)) if note.method == Exit::METHOD => return,
                     Ok(Message::Notification(note)) => self.notification(note),
-                    // Nothing was asked of the client.
+                    // A client that cannot watch files has only its own edits checked.
                     Ok(Message::Response(_)) => {}
                     Err(_) => return,
                 },
@@ -154,7 +177,7 @@ impl<'c> Running<'c> {
 
     fn send(&self, message: impl Into<Message>) {
         // A client that is gone is noticed by the loop.
-        let _ = self.connection.sender.send(message.into());
+        let _ = self.client.connection.sender.send(message.into());
     }
 
     fn answer(&self, id: RequestId, result: Value) {
@@ -170,7 +193,8 @@ impl<'c> Running<'c> {
             DidOpenTextDocument::METHOD => {
                 let Some(opened) = self.read::<DidOpenTextDocument>(note) else { return };
                 let opened = opened.text_document;
-                self.set(opened.uri, opened.version, opened.text);
+                let lines = LineIndex::new(&opened.text, self.encoding);
+                self.set(opened.uri, opened.version, opened.text, lines);
             }
             DidChangeTextDocument::METHOD => {
                 let Some(changed) = self.read::<DidChangeTextDocument>(note) else { return };
@@ -180,8 +204,10 @@ impl<'c> Running<'c> {
                     return self.log(format!("`{uri}` was changed without having been opened"));
                 };
                 let mut text = std::mem::take(&mut open.text);
-                apply(&mut text, self.encoding, changed.content_changes);
-                self.set(uri, version, text);
+                let mut lines =
+                    std::mem::replace(&mut open.lines, LineIndex::new("", self.encoding));
+                apply(&mut text, &mut lines, changed.content_changes);
+                self.set(uri, version, text, lines);
             }
             DidCloseTextDocument::METHOD => {
                 let Some(closed) = self.read::<DidCloseTextDocument>(note) else { return };
@@ -221,10 +247,11 @@ impl<'c> Running<'c> {
         }
     }
 
-    fn set(&mut self, uri: Uri, version: i32, mut text: String) {
+    fn set(&mut self, uri: Uri, version: i32, mut text: String, mut lines: LineIndex) {
         if text.len() > MAX_TEXT {
             self.log(format!("`{}` is too large to be checked", uri.as_str()));
             text.clear();
+            lines = LineIndex::new(&text, self.encoding);
         }
         self.tell(Task::Set(uri.clone(), version, text.as_str().into()));
         let before = self.texts.remove(uri.as_str());
@@ -232,7 +259,7 @@ impl<'c> Running<'c> {
         let (read, checked) = before.map(|one| (one.read, one.checked)).unwrap_or_default();
         let key = uri.as_str().to_owned();
         let read_at = Instant::now();
-        let text = Text { uri, version, text, read, checked, due: None, read_at, took };
+        let text = Text { uri, version, text, lines, read, checked, due: None, read_at, took };
         self.texts.insert(key, text);
     }
 
@@ -295,8 +322,7 @@ impl<'c> Running<'c> {
                 let Some(asked) = asked else { return };
                 let TextDocumentPositionParams { text_document, position } =
                     asked.text_document_position;
-                let metrics = self.metrics_of(&text_document.uri);
-                let wish = Wish::Rename(position, asked.new_name, metrics);
+                let wish = Wish::Rename(position, asked.new_name, self.metrics.clone());
                 self.wish(id, text_document.uri, wish, None);
             }
             DocumentSymbolRequest::METHOD => {
@@ -320,7 +346,7 @@ impl<'c> Running<'c> {
                 let uri = asked.text_document.uri;
                 let text = self.texts.get(uri.as_str());
                 let found = text.and_then(|text| text.checked.clone());
-                let (version, diagnostics) = found.unwrap_or((i32::MIN, Diagnostics::default()));
+                let (version, diagnostics) = found.unwrap_or((i32::MIN, Arc::default()));
                 self.wish(id, uri, Wish::Actions(asked.range, version, diagnostics), None);
             }
             other => {
@@ -350,17 +376,15 @@ impl<'c> Running<'c> {
 
     /// What is before a place of an open text.
     fn cursor(&self, at: &TextDocumentPositionParams) -> Option<Cursor<'_>> {
-        let text = &self.texts.get(at.text_document.uri.as_str())?.text;
-        let offset = LineIndex::new(text, self.encoding).offset(text, at.position);
-        Some(cursor(text, offset))
+        let Text { text, lines, .. } = self.texts.get(at.text_document.uri.as_str())?;
+        Some(cursor(text, lines.offset(text, at.position)))
     }
 
     /// Names of the metrics that a text may take.
     fn metrics_of(&self, uri: &Uri) -> Arc<[String]> {
         let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
-        let file = read.and_then(|read| read.settings.metadata.clone());
-        let names = self.metrics.get(&file).or_else(|| self.metrics.get(&None));
-        names.cloned().unwrap_or_else(|| Arc::from([]))
+        let file = read.and_then(|read| read.settings.metadata.as_ref());
+        self.metrics.of(file).unwrap_or_else(|| Arc::from([]))
     }
 
     fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
@@ -376,7 +400,10 @@ impl<'c> Running<'c> {
             metrics: &metrics,
             registry: read.map(|read| &read.registry),
             extensions: read.is_some_and(|read| read.settings.language.extensions),
-            labels: read.map(|read| read.labels()).unwrap_or_default(),
+            labels: match cursor.within {
+                Within::Label(_) => read.map(|read| read.labels()).unwrap_or_default(),
+                _ => Vec::new(),
+            },
         };
         let list = completions(&cursor, &vocabulary);
         self.answer(id, serde_json::to_value(list).unwrap_or_default());
@@ -405,7 +432,7 @@ impl<'c> Running<'c> {
     fn outcome(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Names(file, names) => {
-                self.metrics.insert(file, names);
+                self.metrics.told.insert(file, names);
             }
             Outcome::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
             Outcome::Read(analysis) => {
@@ -432,7 +459,7 @@ impl<'c> Running<'c> {
                     return;
                 }
                 match answer {
-                    Answer::Value(value) => self.answer(id, value),
+                    Answer::Written(result) => self.client.answer(Written { id, result }),
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
                     Answer::Hover(hover) => {
                         self.answer(id, serde_json::to_value(hover).unwrap_or_default());
@@ -464,7 +491,7 @@ impl<'c> Running<'c> {
             return;
         }
         let list = shown(&read, &diagnostics);
-        text.checked = Some((version, diagnostics));
+        text.checked = Some((version, Arc::new(diagnostics)));
         self.publish(uri.clone(), Some(version), list);
     }
 

@@ -2,8 +2,9 @@
 
 use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
 
-use super::positions::{LineIndex, number};
+use super::positions::{Encoding, LineIndex, number};
 use crate::dialect::Language;
+use crate::remembered::Remembered;
 use crate::syntax::{Lines, Token, name_mistake, tokens};
 use crate::text::SourceId;
 
@@ -28,8 +29,37 @@ pub fn legend() -> SemanticTokensLegend {
 }
 
 /// The tokens of a text, in the protocol's form: each is relative to the one
-/// before it. A token of several lines is one for each line.
-pub fn semantic_tokens(text: &str, index: &LineIndex, language: Language) -> Vec<SemanticToken> {
+/// before it. A token of several lines is one for each line. Lines that are in
+/// `before` are not read again.
+pub fn semantic_tokens(
+    text: &str,
+    encoding: Encoding,
+    language: Language,
+    before: &mut Remembered<Box<[SemanticToken]>>,
+) -> Vec<SemanticToken> {
+    let mut all = Vec::new();
+    let mut lines = Lines::new(SourceId(0), text, language.dialect);
+    // The line of the last token, and where the next logical line begins.
+    let (mut last, mut start) = (0, 0);
+    while let Some(line) = lines.next_line() {
+        let raw = &text[start..lines.position()];
+        start = lines.position();
+        let compute = || tokens_of_line(raw, encoding, language).into();
+        let tokens = before.get(raw, |_| true, compute);
+        let mut first = line.number - 1;
+        for token in tokens.iter() {
+            let delta_line = first + token.delta_line - last;
+            all.push(SemanticToken { delta_line, ..*token });
+            (first, last) = (last + delta_line, last + delta_line);
+        }
+    }
+    before.end_reading();
+    all
+}
+
+/// The tokens of a logical line, as if the text began with it.
+fn tokens_of_line(text: &str, encoding: Encoding, language: Language) -> Vec<SemanticToken> {
+    let index = &LineIndex::new(text, encoding);
     let mut found = Found { text, index, tokens: Vec::new(), line: 0, column: 0 };
     let mut lines = Lines::new(SourceId(0), text, language.dialect);
     while let Some(line) = lines.next_line() {

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::{LineForm, outline};
+use crate::syntax::{LineForm, ParsedBefore, outline_again};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Identifiers of files begin here, so that they are not those of a text that is
@@ -50,6 +50,8 @@ pub struct Other {
 #[derive(Debug, Default)]
 pub struct Tree {
     files: HashMap<PathBuf, (State, Arc<Parsed>)>,
+    /// What earlier states of the files said that are open, since these change.
+    before: HashMap<PathBuf, ParsedBefore>,
     last: u32,
     /// How many files were read in all, for tests.
     pub reads: usize,
@@ -122,25 +124,38 @@ impl Tree {
         self.last += 1;
         self.reads += 1;
         let text = SourceText::new(&*path.to_string_lossy(), text);
-        let parsed = Arc::new(parse(SourceId(FIRST + self.last), text, language, encoding));
+        let mut new = ParsedBefore::new(language);
+        let before = match &state {
+            State::Open(_) => self.before.entry(path.to_owned()).or_insert_with(|| new.clone()),
+            State::OnDisk(..) => {
+                self.before.remove(path);
+                &mut new
+            }
+        };
+        if before.language() != language {
+            *before = ParsedBefore::new(language);
+        }
+        let parsed = Arc::new(parse(SourceId(FIRST + self.last), text, before, encoding));
         self.files.insert(path.to_owned(), (state, Arc::clone(&parsed)));
         Some(parsed)
     }
 }
 
 /// Reads the text of a file.
-fn parse(id: SourceId, text: SourceText, language: Language, encoding: Encoding) -> Parsed {
+fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: Encoding) -> Parsed {
+    let language = before.language();
     let mut sources = SourceMap::default();
     sources.insert(id, text.clone());
     let mut registry = Registry::new(language);
-    registry.add_text(id, &sources, &mut Diagnostics::default());
-    let described = described(id, &text.text, language);
+    registry.add_text_again(id, &sources, before, &mut Diagnostics::default());
+    let described = described(id, &text.text, before);
+    before.end_reading();
     let lines = LineIndex::new(&text.text, encoding);
     Parsed { id, text, lines, registry, described, language }
 }
 
 /// The names in lines such as `name(oneline) = text`.
-pub fn described(id: SourceId, text: &str, language: Language) -> Vec<(Box<str>, Span)> {
+pub fn described(id: SourceId, text: &str, before: &mut ParsedBefore) -> Vec<(Box<str>, Span)> {
     if !text.contains("oneline") && !text.contains("helptext") {
         return Vec::new();
     }
@@ -150,7 +165,7 @@ pub fn described(id: SourceId, text: &str, language: Language) -> Vec<(Box<str>,
         let place = line.line.origin.span(offset(name.start), offset(name.end));
         Some((line.line.text[name.clone()].into(), Span { source: id, ..place }))
     };
-    outline(text, language).iter().filter_map(name).collect()
+    outline_again(text, before).iter().filter_map(name).collect()
 }
 
 /// The folder whose files belong together with a file.

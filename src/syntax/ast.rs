@@ -241,6 +241,17 @@ pub struct Attributes {
     pub meta: Option<Spanned<Box<str>>>,
 }
 
+impl Attributes {
+    fn each_span(&mut self, visit: &mut impl FnMut(&mut Span)) {
+        let Attributes { value_type, semantics, units, indom, meta } = self;
+        value_type.iter_mut().for_each(|one| visit(&mut one.span));
+        semantics.iter_mut().for_each(|one| visit(&mut one.span));
+        units.iter_mut().for_each(|one| visit(&mut one.span));
+        indom.iter_mut().for_each(|one| visit(&mut one.span));
+        meta.iter_mut().for_each(|one| visit(&mut one.span));
+    }
+}
+
 /// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
@@ -410,6 +421,44 @@ impl Expr {
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         each_operand!(&self.node(id).kind, iter, |operand: &ExprId| visit(*operand));
+    }
+
+    /// Lets `visit` change each place that the tree names.
+    pub(super) fn each_span(&mut self, visit: &mut impl FnMut(&mut Span)) {
+        for node in &mut self.nodes {
+            visit(&mut node.span);
+            match &mut node.kind {
+                NodeKind::Number(_)
+                | NodeKind::Metric(_)
+                | NodeKind::Unary { op: _, operand: _ }
+                | NodeKind::Ternary { guard: _, yes: _, no: _ }
+                | NodeKind::Anon(_)
+                | NodeKind::Temporal { function: _, operand: _ }
+                | NodeKind::Scalar(_)
+                | NodeKind::Text(_)
+                | NodeKind::Error => {}
+                NodeKind::Select { operand: _, instance } => visit(&mut instance.span),
+                NodeKind::Match { pattern, negated: _, operand: _ } => visit(&mut pattern.span),
+                NodeKind::Binary { op: _, op_span, left: _, right: _ } => visit(op_span),
+                NodeKind::Aggregate { function: _, metric } | NodeKind::Defined(metric) => {
+                    visit(&mut metric.span);
+                }
+                NodeKind::Rescale { operand: _, units } => visit(&mut units.span),
+                NodeKind::MkConst { number, attributes } => {
+                    visit(&mut number.span);
+                    attributes.each_span(visit);
+                }
+                NodeKind::NoValue(attributes) => attributes.each_span(visit),
+                NodeKind::Call { callee: _, literal, operands: _ } => {
+                    if let Some(literal) = literal {
+                        visit(&mut literal.span);
+                    }
+                }
+                NodeKind::Grouped { operand: _, labels } => {
+                    labels.iter_mut().for_each(|label| visit(&mut label.span));
+                }
+            }
+        }
     }
 
     /// Removes nodes that the root does not lead to, as error recovery leaves them behind.

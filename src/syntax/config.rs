@@ -24,6 +24,7 @@ use super::lines::{Line, Lines};
 use super::names::is_space;
 use super::origin::{Origin, offset};
 use super::outline::{LineForm, OutlinedLine};
+use super::parsed_before::ParsedBefore;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};
 
@@ -128,6 +129,8 @@ pub(super) struct FileBeingRead<'r, 't> {
     pub earlier: &'r dyn Earlier,
     /// The lines that follow.
     pub lines: &'r mut Lines<'t>,
+    /// What was parsed before.
+    pub parsed: Option<&'r mut ParsedBefore>,
     /// What is wrong.
     pub diagnostics: &'r mut Diagnostics,
     /// What the file says.
@@ -181,7 +184,23 @@ impl DefinitionReader {
     ) -> Vec<DefinitionItem> {
         let file = sources.get(source);
         let lines = Lines::new(source, &file.text, self.language.dialect);
-        self.lines(&file.name, earlier, lines, diagnostics, |_| {})
+        self.lines(&file.name, earlier, lines, None, diagnostics, |_| {})
+    }
+
+    /// Reads one file as [`DefinitionReader::read_after`] does. Expressions that an
+    /// earlier state of it had are not parsed again.
+    pub fn read_again(
+        &mut self,
+        earlier: &dyn Earlier,
+        source: SourceId,
+        sources: &SourceMap,
+        before: &mut ParsedBefore,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<DefinitionItem> {
+        let file = sources.get(source);
+        let lines = Lines::new(source, &file.text, self.language.dialect);
+        let before = Some(before).filter(|before| before.language() == self.language);
+        self.lines(&file.name, earlier, lines, before, diagnostics, |_| {})
     }
 
     /// Reads lines, and shows each with its form.
@@ -190,6 +209,7 @@ impl DefinitionReader {
         file: &str,
         earlier: &dyn Earlier,
         mut lines: Lines<'t>,
+        mut parsed: Option<&mut ParsedBefore>,
         diagnostics: &mut Diagnostics,
         mut show: impl FnMut(OutlinedLine<'t>),
     ) -> Vec<DefinitionItem> {
@@ -204,6 +224,7 @@ impl DefinitionReader {
                 lag: &mut lag,
                 earlier,
                 lines: &mut lines,
+                parsed: parsed.as_deref_mut(),
                 diagnostics: &mut *diagnostics,
                 items: &mut items,
                 form: &mut form,
@@ -360,7 +381,10 @@ impl DefinitionReader {
         let first = diagnostics.len();
         // Blanks at the end belong to the expression: libpcp counts them in positions.
         let (expression, origin) = (&text[value.start..], line.origin.skip(offset(value.start)));
-        let expr = parse_at(&origin, expression, self.language, diagnostics);
+        let expr = match reading.parsed {
+            Some(before) => before.parse(&origin, expression, diagnostics),
+            None => parse_at(&origin, expression, self.language, diagnostics),
+        };
         diagnostics.name_metric(first, &name.value);
         let whole = reading.lines.text();
         for one in diagnostics.since_mut(first) {

@@ -47,19 +47,7 @@ fn words(comment: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse_definitions;
-    use crate::diag::Diagnostics;
-    use crate::diag::fixes::applied;
-    use crate::dialect::Dialect;
-    use crate::text::SourceMap;
-
-    fn mended(text: &str) -> Option<String> {
-        let mut sources = SourceMap::default();
-        let source = sources.add("x.conf", text);
-        let mut diagnostics = Diagnostics::default();
-        parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
-        applied(&diagnostics, source, &sources).map(|(text, _)| text)
-    }
+    use crate::diag::fixes::mended;
 
     #[test]
     fn comments_move_to_the_line_above() {

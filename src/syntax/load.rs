@@ -25,11 +25,11 @@ pub const STANDARD_INPUT: &str = "<standard input>";
 ///
 /// Directories are read with everything below them, their entries in the byte
 /// order of their names. Outside of libpcp's dialects what is hidden is passed
-/// over, and so are settings, tests and metadata (`is_passed_over`). A path of the list may lead to anything that can be
-/// read, such as a FIFO. What cannot be read is reported, and the rest still
-/// read. Bytes that are not UTF-8 are kept, each as a private character. An
-/// empty path is reported; at the end of a list, where libpcp says nothing,
-/// only as a warning.
+/// over, and so are settings, tests and metadata (`is_passed_over`). A path of
+/// the list may lead to anything that can be read, such as a FIFO. What cannot
+/// be read is reported, and the rest still read. Bytes that are not UTF-8 are
+/// kept, each as a private character. An empty path is reported; at the end of
+/// a list, where libpcp says nothing, only as a warning.
 ///
 /// To libpcp an empty list is right, and what cannot be read ends the list; what
 /// is neither file nor directory it passes over. So do its dialects.

@@ -41,6 +41,7 @@ mod load;
 mod names;
 mod origin;
 mod outline;
+mod parsed_before;
 mod pcp_error;
 mod print;
 mod repair;
@@ -51,6 +52,8 @@ mod token;
 mod two_definitions;
 mod units_help;
 mod unknown_calls;
+
+use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
@@ -82,7 +85,8 @@ pub use load::{
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
-pub(crate) use outline::{LineForm, OutlinedLine, outline};
+pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};
+pub use parsed_before::ParsedBefore;
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub(crate) use repair::WINDOWS;
@@ -110,7 +114,7 @@ pub const MAX_EXPRESSION_BYTES: usize = 16 << 20;
 #[derive(Clone, Debug)]
 pub struct ParsedExpr {
     /// The tree, never empty.
-    pub expr: Expr,
+    pub expr: Arc<Expr>,
     /// What libpcp says of the text, if it refuses it. Without it there is no
     /// error node in the tree.
     pub error: Option<PcpError>,
@@ -161,7 +165,7 @@ fn parse_at(
     match found {
         Ok(()) => {
             let expr = build(text, &tokens, origin, language, diagnostics, 0);
-            ParsedExpr { expr, error: None }
+            ParsedExpr { expr: Arc::new(expr), error: None }
         }
         Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
             let at = tokens[token];
@@ -176,7 +180,7 @@ fn parse_at(
         Err(Refusal { error, at: RefusedAt::Token { next } }) => {
             let place = Refused { next, error: &error };
             let expr = teach(text, &tokens, place, origin, language, diagnostics);
-            ParsedExpr { expr, error: Some(error) }
+            ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }
     }
 }
@@ -184,7 +188,7 @@ fn parse_at(
 fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
     let mut expr = Expr::default();
     expr.push(NodeKind::Error, origin.span(0, end));
-    ParsedExpr { expr, error: Some(error) }
+    ParsedExpr { expr: Arc::new(expr), error: Some(error) }
 }
 
 /// Runs the generated parser. Places that diagnostics from `first_diagnostic`

@@ -45,6 +45,14 @@ impl Origin {
         Origin { source: self.source, pieces: std::iter::once(first).chain(later).collect() }
     }
 
+    /// True if the texts of both are joined at the same bytes, wherever they stand.
+    pub fn has_form_of(&self, other: &Origin) -> bool {
+        let (from, to) = (self.offset(0), other.offset(0));
+        let form = |piece: &Piece, base: u32| (piece.logical, piece.source.wrapping_sub(base));
+        let own = self.pieces.iter().map(|piece| form(piece, from));
+        own.eq(other.pieces.iter().map(|piece| form(piece, to)))
+    }
+
     /// The place of the byte at a logical offset.
     pub fn offset(&self, logical: u32) -> u32 {
         let index = self.pieces.partition_point(|piece| piece.logical <= logical);

@@ -12,6 +12,7 @@ use crate::text::SourceId;
 
 use super::config::{DefinitionReader, TextKind};
 use super::lines::{Line, Lines};
+use super::parsed_before::ParsedBefore;
 
 /// What a logical line is by itself, whatever other lines define.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +59,23 @@ pub struct OutlinedLine<'t> {
 
 /// The forms of all lines of one text.
 pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {
+    outline_with(text, language, None)
+}
+
+/// The same for a text of which most was read before.
+pub fn outline_again<'t>(text: &'t str, before: &mut ParsedBefore) -> Vec<OutlinedLine<'t>> {
+    outline_with(text, before.language(), Some(before))
+}
+
+fn outline_with<'t>(
+    text: &'t str,
+    language: Language,
+    before: Option<&mut ParsedBefore>,
+) -> Vec<OutlinedLine<'t>> {
     let lines = Lines::new(SourceId(0), text, language.dialect);
     let mut outlined = Vec::new();
     let mut ignored = Diagnostics::default();
     let show = |line| outlined.push(line);
-    DefinitionReader::new(language).lines("", &(), lines, &mut ignored, show);
+    DefinitionReader::new(language).lines("", &(), lines, before, &mut ignored, show);
     outlined
 }

@@ -44,19 +44,7 @@ fn separator(comma: Span, expression: &str, origin: &Origin, language: Language)
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse_definitions;
-    use crate::diag::Diagnostics;
-    use crate::diag::fixes::applied;
-    use crate::dialect::Dialect;
-    use crate::text::SourceMap;
-
-    fn mended(text: &str) -> Option<String> {
-        let mut sources = SourceMap::default();
-        let source = sources.add("x.conf", text);
-        let mut diagnostics = Diagnostics::default();
-        parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
-        applied(&diagnostics, source, &sources).map(|(text, _)| text)
-    }
+    use crate::diag::fixes::mended;
 
     #[test]
     fn each_definition_gets_a_line() {

@@ -234,7 +234,7 @@ fn is_decided(expr: &Expr) -> bool {
         if matches!(expr.node(*guard).kind, NodeKind::Defined(_)))
 }
 
-fn parse(text: &str, dialect: Dialect) -> Expr {
+fn parse(text: &str, dialect: Dialect) -> std::sync::Arc<Expr> {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let source = sources.add("<case>", text);
     parse_expr(source, text, 0, dialect, &mut diagnostics).expr

@@ -3,6 +3,7 @@
 //! and the forms that systems for continuous integration read.
 
 mod reports;
+mod schema;
 
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,6 @@
 //! It reports mistakes in a text. [`Registry::insert`] decides about a
 //! definition without mistakes.
 
-use std::sync::Arc;
-
 use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
@@ -14,8 +12,8 @@ use crate::dialect::Language;
 use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
 use crate::syntax::{
-    DefinitionItem, DefinitionReader, Earlier, PcpError, Setting, bad_name, load_paths,
-    load_readable_paths, name_mistake, parse_control, parse_expr,
+    DefinitionItem, DefinitionReader, Earlier, ParsedBefore, PcpError, Setting, bad_name,
+    load_paths, load_readable_paths, name_mistake, parse_control, parse_expr,
 };
 use crate::text::{SourceId, SourceMap, Span};
 
@@ -118,6 +116,22 @@ impl Registry {
         self.add_text_with(source, self.language.extensions, sources, diagnostics)
     }
 
+    /// Registers the definitions in the text of a definition file as
+    /// [`Registry::add_text`] does. Expressions that an earlier state of the text
+    /// had are not parsed again.
+    pub fn add_text_again(
+        &mut self,
+        source: SourceId,
+        sources: &SourceMap,
+        before: &mut ParsedBefore,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
+        let mut reader = DefinitionReader::new(self.language);
+        let mut of_lines = Diagnostics::default();
+        let items = reader.read_again(&*self, source, sources, before, &mut of_lines);
+        self.add_items(items, of_lines, source, sources, diagnostics)
+    }
+
     /// Registers the definitions in the text of a definition file that may use
     /// extensions, or may not.
     pub(crate) fn add_text_with(
@@ -128,8 +142,21 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> usize {
         let mut reader = DefinitionReader::new(Language { extensions, ..self.language });
-        let (mut of_lines, mut late) = (Diagnostics::default(), Diagnostics::default());
+        let mut of_lines = Diagnostics::default();
         let items = reader.read_after(&*self, source, sources, &mut of_lines);
+        self.add_items(items, of_lines, source, sources, diagnostics)
+    }
+
+    /// Registers what a text says. `of_lines` is what is wrong with its lines.
+    fn add_items(
+        &mut self,
+        items: Vec<DefinitionItem>,
+        of_lines: Diagnostics,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
+        let mut late = Diagnostics::default();
         let before = self.count;
         for item in items {
             match item {
@@ -139,7 +166,7 @@ impl Registry {
                         name: definition.name.value.into(),
                         name_span: definition.name.span,
                         is_named: true,
-                        expr: Arc::new(definition.expr.expr),
+                        expr: definition.expr.expr,
                         identity,
                         pmid: None,
                     };
@@ -284,7 +311,7 @@ impl Registry {
             name: text.trim().into(),
             name_span: place,
             is_named: false,
-            expr: Arc::new(parsed.expr),
+            expr: parsed.expr,
             identity: identity("", text),
             pmid: None,
         })

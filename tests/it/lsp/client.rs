@@ -51,8 +51,9 @@ impl Client {
     /// The same with options.
     pub fn start_with(options: Options, folder: Option<&str>) -> Client {
         let (server, connection) = Connection::memory();
-        let server =
-            thread::spawn(move || serve(&server, options).map_err(|error| error.to_string()));
+        let server = thread::spawn(move || {
+            serve(&server.into(), options).map_err(|error| error.to_string())
+        });
         let mut client = Client {
             connection,
             server: Some(server),

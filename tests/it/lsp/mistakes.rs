@@ -117,6 +117,12 @@ fn a_source_that_hangs_keeps_nobody_waiting() {
         at(URI, 0, 28)
     });
     assert_eq!(words, "the source of metrics does not answer");
+    // The new name may be one of the source's.
+    let mut renamed = at(URI, 0, 0);
+    renamed["newName"] = json!("a.c");
+    client.edit(URI, 3, (0, 27), (0, 28), "");
+    let words = client.refused("textDocument/rename", renamed);
+    assert!(words.starts_with("the source has not told the names of its metrics yet"), "{words}");
     drop(release);
     client.end();
 }
@@ -128,6 +134,10 @@ fn a_source_that_is_gone_is_told_once() {
     let shown = client.note("window/showMessage");
     let message = shown["message"].as_str().expect("words");
     assert!(message.starts_with("checked without metrics: "), "{message}");
+    // Nobody knows its names, and nobody waits for them.
+    let mut renamed = at(URI, 0, 0);
+    renamed["newName"] = json!("a.c");
+    assert!(client.ask("textDocument/rename", renamed).is_object());
     client.end();
 }
 

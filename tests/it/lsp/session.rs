@@ -1,5 +1,9 @@
 //! A session with one file: everything that the server offers, once.
 
+use pmderive::internal::lsp::Source;
+use pmderive::runtime::context::{Context, HostContext};
+use pmderive::runtime::model::{Semantics, ValueType};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use serde_json::{Value, json};
 
 use super::client::{Client, at, own_fleet, range};
@@ -55,6 +59,28 @@ fn hovering_shows_metadata_help_and_values() {
         shown.push_str(&format!("== {line}:{character}\n{text}\n"));
     }
     insta::assert_snapshot!(shown);
+    client.end();
+}
+
+/// A rate needs two samples of a live source. This one's clock goes on by a second
+/// with each.
+#[test]
+fn hovering_shows_the_rate_of_a_live_counter() {
+    let mut world = World::new();
+    let counter = Metric::new("shop.sales", Script::counter(250.0));
+    world.add(counter.of_type(ValueType::U64).meaning(Semantics::Counter));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let spec = pmcd.spec();
+    let opener = Box::new(move || {
+        Ok(Source::Context(Box::new(Context::Host(Box::new(HostContext::open(&spec)?)))))
+    });
+    let mut client = Client::start(Some(opener));
+    client.open(URI, "a = rate(shop.sales) / 2\n");
+    for (character, value) in [(4, "250"), (21, "125"), (0, "125")] {
+        let hover = client.ask("textDocument/hover", at(URI, 0, character));
+        let text = hover["contents"]["value"].as_str().expect("a text");
+        assert!(text.contains(&format!("Value now: **{value}**")), "{character}: {text}");
+    }
     client.end();
 }
 

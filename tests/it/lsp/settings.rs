@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use lsp_server::{Connection, Message, Notification, Request, Response};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::internal::lsp::Options;
+use pmderive::internal::lsp::{Options, serve};
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{Client, at};
 
 fn client() -> Client {
     let language = Language { dialect: Dialect::Fixed, extensions: false };
@@ -66,6 +67,79 @@ fn metadata_are_those_of_the_folder() {
     assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     assert_eq!(mistakes[0]["code"], "PMD0100", "{mistakes:?}");
     client.end();
+}
+
+#[test]
+fn instances_and_names_are_those_of_the_metadata() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let metadata = r#"{"format": "pmderive metadata", "version": 1, "source": "x", "metrics": [
+        {"name": "disk.dev.read", "pmid": "60.0.4", "type": "U64", "indom": "60.1",
+         "sem": "counter", "units": "count"}],
+        "domains": [{"indom": "60.1", "instances": [[0, "sda"], [1, "a]b"]]}]}"#;
+    write(&folder, "m.json", metadata);
+    write(&folder, "pmderive.toml", "metadata = \"m.json\"\n");
+    let text = "a = rate(disk.dev.read[\nb = a + 1\nc = b\n";
+    let uri = write(&folder, "a.conf", text);
+    let mut client = client();
+    client.open(&uri, text);
+    // The first edit asks before anything is known of the text.
+    client.edit(&uri, 2, (0, 23), (0, 23), "s");
+    let list = client.ask("textDocument/completion", at(&uri, 0, 24));
+    let offered = list["items"].as_array().expect("a list").iter();
+    let offered: Vec<_> = offered.map(|one| (&one["label"], &one["insertText"])).collect();
+    assert_eq!(
+        offered,
+        [(&json!("sda"), &json!("sda")), (&json!("a]b"), &json!("a\\]b"))],
+        "{list}"
+    );
+    client.mistakes(&uri, 2);
+    let list = client.ask("textDocument/completion", at(&uri, 0, 16));
+    assert!(list["items"].to_string().contains("disk.dev.read"), "{list}");
+    let mut asked = at(&uri, 1, 0);
+    asked["newName"] = json!("disk.dev.read");
+    let words = client.refused("textDocument/rename", asked);
+    assert_eq!(words, "`disk.dev.read` is a metric of the source");
+    client.end();
+}
+
+/// Clients tell of changed files only if they are asked to.
+#[test]
+fn files_are_watched_by_clients_that_can() {
+    let (server, connection) = Connection::memory();
+    let language = Language { dialect: Dialect::Fixed, extensions: false };
+    let grace = std::time::Duration::from_secs(60);
+    let options = Options { language, opener: None, grace };
+    let server = std::thread::spawn(move || serve(&server.into(), options).is_ok());
+    let send = |message: Message| connection.sender.send(message).expect("it listens");
+    let request = |id: i32, method: &str, params| {
+        Message::Request(Request { id: id.into(), method: method.to_owned(), params })
+    };
+    let note = |method: &str| {
+        let params = json!({});
+        Message::Notification(Notification { method: method.to_owned(), params })
+    };
+    let watches =
+        json!({ "workspace": { "didChangeWatchedFiles": { "dynamicRegistration": true } } });
+    send(request(1, "initialize", json!({ "capabilities": watches })));
+    let answer = connection.receiver.recv().expect("an answer");
+    assert!(matches!(answer, Message::Response(_)), "{answer:?}");
+    send(note("initialized"));
+    let Message::Request(asked) = connection.receiver.recv().expect("a request") else {
+        panic!("no request")
+    };
+    assert_eq!(asked.method, "client/registerCapability");
+    let registered = &asked.params["registrations"][0];
+    assert_eq!(registered["method"], "workspace/didChangeWatchedFiles");
+    let watchers = &registered["registerOptions"]["watchers"];
+    assert_eq!(watchers[0]["globPattern"], "**/pmderive.toml");
+    // A client that refuses all the same is served.
+    send(Message::Response(Response::new_err(asked.id, -32_601, "no".to_owned())));
+    send(request(2, "shutdown", json!(null)));
+    let answer = connection.receiver.recv().expect("an answer");
+    assert!(matches!(answer, Message::Response(_)), "{answer:?}");
+    send(note("exit"));
+    assert!(server.join().expect("it did not fall"));
 }
 
 #[cfg(feature = "fleet")]

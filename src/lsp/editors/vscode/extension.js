@@ -12,7 +12,6 @@ exports.activate = () => {
   };
   const options = {
     documentSelector: [{ language: "pmderive" }],
-    synchronize: { fileEvents: workspace.createFileSystemWatcher("**/{*.conf,pmderive.toml,*.json}") },
   };
   client = new LanguageClient("pmderive", "PCP derived metrics", server, options);
   return client.start();

@@ -1,0 +1,83 @@
+//! Results by the text that they follow from, for texts that are read again and
+//! again while somebody changes them: what stands in most of their lines was
+//! computed before.
+//!
+//! It does not know what the results are. Whoever keeps some says when a reading
+//! begins and ends; what a reading did not use is dropped at its end.
+
+use rustc_hash::FxHashMap;
+
+/// Results by text.
+#[derive(Clone, Debug)]
+pub struct Remembered<T> {
+    results: FxHashMap<Box<str>, Kept<T>>,
+    /// Number of the reading.
+    reading: u32,
+    /// How many results were computed in all.
+    computed: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Kept<T> {
+    result: T,
+    /// The last reading that used it.
+    used: u32,
+}
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Remembered { results: FxHashMap::default(), reading: 0, computed: 0 }
+    }
+}
+
+impl<T> Remembered<T> {
+    /// The result for a text. It is computed if it is not there, or not `fits`.
+    pub fn get(
+        &mut self,
+        text: &str,
+        fits: impl FnOnce(&T) -> bool,
+        compute: impl FnOnce() -> T,
+    ) -> &mut T {
+        let reading = self.reading;
+        let is_kept = self.results.get(text).is_some_and(|kept| fits(&kept.result));
+        if !is_kept {
+            self.computed += 1;
+            let kept = Kept { result: compute(), used: reading };
+            self.results.insert(text.into(), kept);
+        }
+        let kept = self.results.get_mut(text).expect("it is there or was put there");
+        kept.used = reading;
+        &mut kept.result
+    }
+
+    /// Ends a reading: drops what it did not use.
+    pub fn end_reading(&mut self) {
+        let reading = self.reading;
+        self.results.retain(|_, kept| kept.used == reading);
+        self.reading = reading.wrapping_add(1);
+    }
+
+    /// How many results were computed in all, for tests.
+    pub fn computed(&self) -> usize {
+        self.computed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reading_did_not_use_is_dropped() {
+        let mut lengths = Remembered::default();
+        for (lines, computed) in [(&["a", "bb", "a"][..], 2), (&["bb", "c"], 3), (&["a"], 4)] {
+            for line in lines {
+                assert_eq!(*lengths.get(line, |_| true, || line.len()), line.len());
+            }
+            lengths.end_reading();
+            assert_eq!(lengths.computed(), computed, "{lines:?}");
+        }
+        lengths.get("a", |length| *length > 1, || 2);
+        assert_eq!(lengths.computed(), 5, "it did not fit");
+    }
+}

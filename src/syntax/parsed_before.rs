@@ -1,0 +1,90 @@
+//! Expressions that were parsed before, for texts that are read again and again
+//! while somebody changes them.
+//!
+//! What an expression is follows from its text, from where its lines are joined,
+//! and from the language; its places move with it. It knows nothing of the
+//! definitions that the expressions belong to.
+
+use std::sync::Arc;
+
+use crate::diag::Diagnostics;
+use crate::dialect::Language;
+use crate::remembered::Remembered;
+use crate::text::Span;
+
+use super::origin::Origin;
+use super::{ParsedExpr, parse_at};
+
+/// The expressions of one text in one language, as they were parsed last.
+#[derive(Clone, Debug)]
+pub struct ParsedBefore {
+    language: Language,
+    parsed: Remembered<Parsed>,
+}
+
+#[derive(Clone, Debug)]
+struct Parsed {
+    /// Where it stood.
+    origin: Origin,
+    expr: ParsedExpr,
+    diagnostics: Diagnostics,
+}
+
+impl ParsedBefore {
+    /// Nothing was parsed before.
+    pub fn new(language: impl Into<Language>) -> ParsedBefore {
+        ParsedBefore { language: language.into(), parsed: Remembered::default() }
+    }
+
+    /// The language of the expressions.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// How many expressions were parsed in all, for tests.
+    pub fn count(&self) -> usize {
+        self.parsed.computed()
+    }
+
+    /// Forgets the expressions that the text did not have when it was read last.
+    pub fn end_reading(&mut self) {
+        self.parsed.end_reading();
+    }
+
+    /// What parsing an expression gives.
+    pub(super) fn parse(
+        &mut self,
+        origin: &Origin,
+        text: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> ParsedExpr {
+        let language = self.language;
+        let has_form = |parsed: &Parsed| parsed.origin.has_form_of(origin);
+        let parsed = self.parsed.get(text, has_form, || {
+            let mut diagnostics = Diagnostics::default();
+            let expr = parse_at(origin, text, language, &mut diagnostics);
+            Parsed { origin: origin.clone(), expr, diagnostics }
+        });
+        if parsed.origin != *origin {
+            parsed.move_to(origin);
+        }
+        diagnostics.extend(parsed.diagnostics.iter().cloned());
+        parsed.expr.clone()
+    }
+}
+
+impl Parsed {
+    fn move_to(&mut self, origin: &Origin) {
+        let (from, to) = (self.origin.span(0, 0), origin.span(0, 0));
+        let moved = |at: u32| at.wrapping_add(to.start).wrapping_sub(from.start);
+        let mut visit = |span: &mut Span| {
+            *span = Span::new(to.source, moved(span.start), moved(span.end));
+        };
+        // Whoever has the former state keeps it.
+        Arc::make_mut(&mut self.expr.expr).each_span(&mut visit);
+        for diagnostic in self.diagnostics.since_mut(0) {
+            diagnostic.each_span(&mut visit);
+        }
+        self.origin = origin.clone();
+    }
+}
