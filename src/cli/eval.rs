@@ -112,8 +112,9 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
 fn purpose(form: Form) -> Purpose {
     match form {
         Form::Text => Purpose::Text,
-        Form::Json => Purpose::Exact,
         Form::Csv => Purpose::Csv,
+        // All others are for programs.
+        _ => Purpose::Exact,
     }
 }
 

@@ -73,7 +73,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     let is_raw = arguments.raw.raw;
     let purpose = match format {
         Format::Csv => Purpose::Csv,
-        Format::Json | Format::Arrow | Format::Parquet => Purpose::Exact,
+        _ => Purpose::Exact,
     };
     let is_shown = arguments.file().map_or_else(shows_output, |path| terminal(path).is_some());
     if is_shown && matches!(format, Format::Arrow | Format::Parquet) {

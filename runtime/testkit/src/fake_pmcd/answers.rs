@@ -65,16 +65,8 @@ pub(super) fn answer(
         PduType::PmnsChild => children(state, pdu),
         PduType::PmnsTraverse => traverse(state, pdu),
         PduType::LabelRequest => labels(host, state, client, pdu),
-        // These come from servers, or at another time.
-        PduType::Error
-        | PduType::Desc
-        | PduType::Instances
-        | PduType::Text
-        | PduType::Creds
-        | PduType::Attr
-        | PduType::Labels
-        | PduType::HighresResult
-        | PduType::Descs => Err(Answer::Failed(PmStatus::IPC)),
+        // Others come from servers, or at another time, or are unknown to this pmcd.
+        _ => Err(Answer::Failed(PmStatus::IPC)),
     };
     outcome.unwrap_or_else(|answer| answer)
 }
