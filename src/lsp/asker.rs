@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,7 +27,7 @@ use crate::lint::{
 use crate::metadata::RecordedMetadata;
 
 /// Definitions that are checked before somebody who waits is served.
-const CHUNK: usize = 500;
+const CHUNK: usize = 250;
 
 /// How long a source that cannot be opened is left alone.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -42,6 +42,22 @@ pub enum Source {
 
 /// Opens the source, or says why it cannot be opened.
 pub type Opener = Box<dyn FnMut() -> Result<Source, SourceError> + Send>;
+
+/// Whose turn it is: where a text is read or somebody waits for an answer about
+/// it, checking waits.
+#[derive(Clone, Default)]
+pub struct Turn(Arc<Mutex<()>>);
+
+impl Turn {
+    /// Lets checking wait until the guard is dropped.
+    pub fn take(&self) -> MutexGuard<'_, ()> {
+        self.0.lock().unwrap_or_else(|one| one.into_inner())
+    }
+
+    fn give_way(&self) {
+        drop(self.take());
+    }
+}
 
 /// What the thread is asked.
 pub enum Question {
@@ -216,12 +232,13 @@ pub fn start(
     language: Language,
     questions: Receiver<Question>,
     outcomes: Sender<Outcome>,
+    turn: Turn,
 ) -> std::io::Result<()> {
     let run = move || {
         if sources.opener.is_some() {
             names_of_source(sources.chosen(language, None).0, None, &outcomes);
         }
-        let mut thread = Thread { sources, checks: VecDeque::new(), outcomes };
+        let mut thread = Thread { sources, checks: VecDeque::new(), outcomes, turn };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -260,6 +277,7 @@ struct Thread {
     /// Texts to be checked when nobody waits; one for each URI.
     checks: VecDeque<Arc<Analysis>>,
     outcomes: Sender<Outcome>,
+    turn: Turn,
 }
 
 impl Thread {
@@ -327,15 +345,10 @@ impl Thread {
             let (uri, version) = (analysis.uri.clone(), analysis.version);
             return self.send(Outcome::Checked { uri, version, diagnostics: found });
         }
-        let mut chunks = definitions.chunks(CHUNK);
-        // Also without definitions: what is wrong with the text is to be shown.
-        let mut next = chunks.next();
-        while let Some(chunk) = next {
+        for chunk in definitions.chunks(CHUNK) {
             is_checked &= self.check_some(analysis, chunk, &mut found);
-            next = chunks.next();
-            while next.is_some()
-                && let Ok(question) = questions.try_recv()
-            {
+            self.turn.give_way();
+            while let Ok(question) = questions.try_recv() {
                 match question {
                     Question::Check(newer) if newer.uri == analysis.uri => {
                         self.checks.push_back(newer);

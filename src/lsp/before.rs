@@ -107,6 +107,8 @@ mod tests {
     ];
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// After any edits a text says what it says to somebody who never saw it.
         #[test]
         fn earlier_states_of_a_text_change_nothing(

@@ -23,7 +23,7 @@ pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
         #[allow(deprecated, reason = "the type has no other way to be made")]
         DocumentSymbol {
             name: one.name.to_string(),
-            detail: expression.map(|text| text.chars().take(MAX_DETAIL).collect()),
+            detail: expression.map(|text| beginning(text).to_owned()),
             kind: SymbolKind::VARIABLE,
             tags: None,
             deprecated: None,
@@ -33,6 +33,15 @@ pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
         }
     };
     DocumentSymbolResponse::Nested(analysis.definitions().map(symbol).collect())
+}
+
+/// The beginning of an expression, which is all of most.
+fn beginning(text: &str) -> &str {
+    let end = match text.len() > MAX_DETAIL {
+        true => text.char_indices().nth(MAX_DETAIL).map_or(text.len(), |(at, _)| at),
+        false => text.len(),
+    };
+    &text[..end]
 }
 
 /// Where the name at an offset is defined.

@@ -27,6 +27,15 @@ pub enum Outcome {
         /// What is wrong, in the order of the text.
         diagnostics: Diagnostics,
     },
+    /// What is wrong with a text, as far as the text alone tells.
+    Textual {
+        /// The text.
+        uri: Uri,
+        /// Its state.
+        version: i32,
+        /// What is wrong, in the order of the text.
+        diagnostics: Diagnostics,
+    },
     /// The answer to a request.
     Answered(RequestId, Answer),
     /// The source cannot be used.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::actions::actions;
 use super::analysis::Analysis;
-use super::asker::Question;
+use super::asker::{Question, Turn};
 use super::before::Before;
 use super::files::{OpenTexts, path_of};
 use super::hover::hover;
@@ -99,6 +99,8 @@ pub struct Reader {
     pub folders: Vec<PathBuf>,
     /// Who asks the source.
     pub asker: Sender<Question>,
+    /// Lets the asker wait.
+    pub turn: Turn,
     /// Who is told.
     pub outcomes: Sender<Outcome>,
 }
@@ -114,7 +116,9 @@ pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
             before: HashMap::new(),
             settings: HashMap::new(),
         };
+        let turn = thread.reader.turn.clone();
         while let Ok(task) = tasks.recv() {
+            let _turn = turn.take();
             thread.take(task);
             // A text is read when nothing newer of it waits.
             while let Ok(task) = tasks.try_recv() {
@@ -188,7 +192,7 @@ impl Thread {
     fn analysis(&mut self, uri: &Uri) -> Option<Arc<Analysis>> {
         let read = self.read.get_mut(uri.as_str())?;
         if read.is_none() {
-            let Reader { language, encoding, folders, asker, outcomes } = &self.reader;
+            let Reader { language, encoding, folders, asker, outcomes, .. } = &self.reader;
             let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
             // Before what is wrong with the text.
             if let Some((uri, mistakes)) = news(&settings, &mut self.settings) {

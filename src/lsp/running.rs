@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
@@ -29,7 +30,7 @@ use serde_json::Value;
 use super::Options;
 use super::actions::shown;
 use super::analysis::Analysis;
-use super::asker::{self, Sources, textual};
+use super::asker::{self, Sources, Turn, textual};
 use super::calls;
 use super::completion::{Vocabulary, completions, instances};
 use super::cursor::{Cursor, Within, cursor};
@@ -52,6 +53,9 @@ pub struct Running<'c> {
     encoding: Encoding,
     tasks: Sender<Task>,
     outcomes: Receiver<Outcome>,
+    /// What threads tell that are started for one outcome. The other channel ends
+    /// when a thread falls that all depends on.
+    single: (Sender<Outcome>, Receiver<Outcome>),
     texts: HashMap<String, Text>,
     /// Names of the metrics of sources.
     metrics: SourceNames,
@@ -66,7 +70,6 @@ pub struct Running<'c> {
 
 /// A text that is open.
 struct Text {
-    uri: Uri,
     version: i32,
     text: String,
     /// The lines of the text.
@@ -107,14 +110,16 @@ impl<'c> Running<'c> {
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
         let metrics = SourceNames { is_chosen: opener.is_some(), ..SourceNames::default() };
-        asker::start(Sources::new(opener), language, questions, tell.clone())?;
-        let reader = Reader { language, encoding, folders, asker: ask, outcomes: tell };
+        let turn = Turn::default();
+        asker::start(Sources::new(opener), language, questions, tell.clone(), turn.clone())?;
+        let reader = Reader { language, encoding, folders, asker: ask, turn, outcomes: tell };
         reader::start(reader, given)?;
         Ok(Running {
             client,
             encoding,
             tasks,
             outcomes,
+            single: unbounded(),
             texts: HashMap::new(),
             metrics,
             grace,
@@ -164,6 +169,9 @@ impl<'c> Running<'c> {
                     Ok(outcome) => self.outcome(outcome),
                     // A thread fell: nothing can be answered any more.
                     Err(_) => return,
+                },
+                recv(self.single.1) -> outcome => if let Ok(outcome) = outcome {
+                    self.outcome(outcome);
                 },
                 recv(due) -> _ => self.overdue(),
             }
@@ -259,7 +267,7 @@ impl<'c> Running<'c> {
         let (read, checked) = before.map(|one| (one.read, one.checked)).unwrap_or_default();
         let key = uri.as_str().to_owned();
         let read_at = Instant::now();
-        let text = Text { uri, version, text, lines, read, checked, due: None, read_at, took };
+        let text = Text { version, text, lines, read, checked, due: None, read_at, took };
         self.texts.insert(key, text);
     }
 
@@ -453,6 +461,16 @@ impl<'c> Running<'c> {
                 }
                 self.checked(&uri, version, diagnostics);
             }
+            Outcome::Textual { uri, version, diagnostics } => {
+                // What the source told meanwhile is better.
+                let text = self.texts.get(uri.as_str());
+                let is_checked = |text: &Text| {
+                    text.checked.as_ref().is_some_and(|(checked, _)| *checked == version)
+                };
+                if !text.is_some_and(is_checked) {
+                    self.checked(&uri, version, diagnostics);
+                }
+            }
             Outcome::Answered(id, answer) => {
                 // Otherwise it was answered before, or cancelled.
                 if self.waiting.remove(&id).is_none() {
@@ -504,14 +522,14 @@ impl<'c> Running<'c> {
     fn overdue(&mut self) {
         let now = Instant::now();
         let late = self.texts.values_mut().filter(|text| text.due.is_some_and(|due| due <= now));
-        let late: Vec<(Uri, Arc<Analysis>)> = late
+        let late: Vec<Arc<Analysis>> = late
             .filter_map(|text| {
                 text.due = None;
-                Some((text.uri.clone(), text.read.clone()?))
+                text.read.clone()
             })
             .collect();
-        for (uri, read) in late {
-            self.checked(&uri, read.version, textual(&read));
+        for read in late {
+            self.tell_textual(read);
         }
         let late = self.waiting.iter().filter(|(_, one)| one.due <= now);
         let late: Vec<RequestId> = late.map(|(id, _)| id.clone()).collect();
@@ -527,6 +545,21 @@ impl<'c> Running<'c> {
                     self.refuse(id, ErrorCode::RequestFailed, words);
                 }
             }
+        }
+    }
+
+    /// Shows what is wrong with a text as far as the text tells. Nobody waits for
+    /// that, and the other threads have those to serve who do.
+    fn tell_textual(&mut self, read: Arc<Analysis>) {
+        let (tell, analysis) = (self.single.0.clone(), Arc::clone(&read));
+        let run = move || {
+            let (uri, version) = (analysis.uri.clone(), analysis.version);
+            let diagnostics = textual(&analysis);
+            // Nobody is left when this fails.
+            let _ = tell.send(Outcome::Textual { uri, version, diagnostics });
+        };
+        if thread::Builder::new().name("mistakes".to_owned()).spawn(run).is_err() {
+            self.checked(&read.uri, read.version, textual(&read));
         }
     }
 

@@ -5,8 +5,10 @@
 //! counts once and a help text belongs to a metric defined before it. A
 //! mistake ends the line it is in and nothing else.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
@@ -49,7 +51,7 @@ pub enum DefinitionItem {
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The metric's name.
-    pub name: Spanned<Box<str>>,
+    pub name: Spanned<Arc<str>>,
     /// Its expression.
     pub expr: ParsedExpr,
     /// The text after the `=`, lines joined: what libpcp prints with an error
@@ -81,13 +83,15 @@ pub struct HelpText {
 pub struct DefinitionReader {
     pub(super) language: Language,
     /// Names defined, with the place.
-    pub(super) defined: HashMap<Box<str>, Span>,
+    pub(super) defined: FxHashMap<Arc<str>, Span>,
     /// Names whose definition was refused.
-    pub(super) refused: HashSet<Box<str>>,
+    pub(super) refused: FxHashSet<Arc<str>>,
     /// Help texts given, with the place of the name.
-    pub(super) texts: HashMap<(Box<str>, TextKind), Span>,
+    pub(super) texts: FxHashMap<(Box<str>, TextKind), Span>,
     /// The line before is a definition that ended too early.
     is_unfinished: bool,
+    /// Only the forms of lines are wanted.
+    pub(super) gives_forms: bool,
 }
 
 /// Parses one definition file; see [`DefinitionReader::read`].
@@ -155,10 +159,11 @@ impl DefinitionReader {
     pub fn new(language: impl Into<Language>) -> DefinitionReader {
         DefinitionReader {
             language: language.into(),
-            defined: HashMap::new(),
-            refused: HashSet::new(),
-            texts: HashMap::new(),
+            defined: FxHashMap::default(),
+            refused: FxHashSet::default(),
+            texts: FxHashMap::default(),
             is_unfinished: false,
+            gives_forms: false,
         }
     }
 
@@ -341,7 +346,7 @@ impl DefinitionReader {
     }
 
     /// `name = expression`
-    fn definition(&mut self, line: &Line<'_>, assign: usize, reading: FileBeingRead<'_, '_>) {
+    fn definition(&mut self, line: &Line<'_>, assign: usize, mut reading: FileBeingRead<'_, '_>) {
         let text = &*line.text;
         let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);
@@ -354,9 +359,18 @@ impl DefinitionReader {
             }
             return;
         }
-        let name: Spanned<Box<str>> =
-            Spanned { value: name.into(), span: span(&line.origin, &range) };
         let value = trimmed(text, assign + 1..text.len());
+        if self.gives_forms
+            && !value.is_empty()
+            && let Some(before) = reading.parsed.as_deref_mut()
+            && before.is_right(&text[value.start..])
+        {
+            *reading.form =
+                LineForm::Definition { name: range, expression: value.start..text.len() };
+            return;
+        }
+        let name: Spanned<Arc<str>> =
+            Spanned { value: name.into(), span: span(&line.origin, &range) };
         if value.is_empty() {
             let first = reading.diagnostics.len();
             reading.diagnostics.push(

@@ -16,8 +16,11 @@ pub fn offset(position: usize) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     source: SourceId,
-    /// Pieces that stand together in the source, ascending; the first begins at 0.
-    pieces: Vec<Piece>,
+    /// Where the text begins.
+    start: u32,
+    /// Pieces behind the first one that stand together in the source, ascending.
+    /// Most texts have none.
+    later: Vec<Piece>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,34 +32,34 @@ struct Piece {
 impl Origin {
     /// A text that stands in one piece from this offset on.
     pub fn new(source: SourceId, offset: u32) -> Origin {
-        Origin { source, pieces: vec![Piece { logical: 0, source: offset }] }
+        Origin { source, start: offset, later: Vec::new() }
     }
 
     /// Says that the logical text goes on elsewhere from `logical` on.
     pub fn continue_at(&mut self, logical: u32, source: u32) {
-        self.pieces.push(Piece { logical, source });
+        self.later.push(Piece { logical, source });
     }
 
     /// The same source for the logical text without its first `logical` bytes.
     pub fn skip(&self, logical: u32) -> Origin {
-        let first = Piece { logical: 0, source: self.offset(logical) };
-        let later = self.pieces.iter().filter(|piece| piece.logical > logical);
+        let later = self.later.iter().filter(|piece| piece.logical > logical);
         let later = later.map(|piece| Piece { logical: piece.logical - logical, ..*piece });
-        Origin { source: self.source, pieces: std::iter::once(first).chain(later).collect() }
+        Origin { source: self.source, start: self.offset(logical), later: later.collect() }
     }
 
     /// True if the texts of both are joined at the same bytes, wherever they stand.
     pub fn has_form_of(&self, other: &Origin) -> bool {
-        let (from, to) = (self.offset(0), other.offset(0));
-        let form = |piece: &Piece, base: u32| (piece.logical, piece.source.wrapping_sub(base));
-        let own = self.pieces.iter().map(|piece| form(piece, from));
-        own.eq(other.pieces.iter().map(|piece| form(piece, to)))
+        let from = |origin: &Origin, piece: &Piece| piece.source.wrapping_sub(origin.start);
+        let form = |origin: &Origin, piece: &Piece| (piece.logical, from(origin, piece));
+        let own = self.later.iter().map(|piece| form(self, piece));
+        own.eq(other.later.iter().map(|piece| form(other, piece)))
     }
 
     /// The place of the byte at a logical offset.
     pub fn offset(&self, logical: u32) -> u32 {
-        let index = self.pieces.partition_point(|piece| piece.logical <= logical);
-        let piece = self.pieces[index.saturating_sub(1)];
+        let index = self.later.partition_point(|piece| piece.logical <= logical);
+        let first = Piece { logical: 0, source: self.start };
+        let piece = index.checked_sub(1).map_or(first, |index| self.later[index]);
         piece.source.saturating_add(logical - piece.logical)
     }
 

@@ -76,6 +76,8 @@ fn outline_with<'t>(
     let mut outlined = Vec::new();
     let mut ignored = Diagnostics::default();
     let show = |line| outlined.push(line);
-    DefinitionReader::new(language).lines("", &(), lines, before, &mut ignored, show);
+    let mut reader = DefinitionReader::new(language);
+    reader.gives_forms = true;
+    reader.lines("", &(), lines, before, &mut ignored, show);
     outlined
 }

@@ -51,6 +51,12 @@ impl ParsedBefore {
         self.parsed.end_reading();
     }
 
+    /// True for an expression that was parsed and has no mistake. Where it stands
+    /// and how its lines are joined does not matter.
+    pub(super) fn is_right(&mut self, text: &str) -> bool {
+        self.parsed.known(text).is_some_and(|parsed| parsed.expr.error.is_none())
+    }
+
     /// What parsing an expression gives.
     pub(super) fn parse(
         &mut self,

@@ -146,7 +146,7 @@ impl Changed {
         let source = sources.add("", stray::decoded(&bytes));
         let items = parse_definitions(source, &sources, language, &mut Diagnostics::default());
         let name = |item| match item {
-            DefinitionItem::Definition(definition) => Some(definition.name.value.into()),
+            DefinitionItem::Definition(definition) => Some(definition.name.value.to_string()),
             _ => None,
         };
         items.into_iter().filter_map(name).collect()

@@ -4,6 +4,8 @@
 //! It reports mistakes in a text. [`Registry::insert`] decides about a
 //! definition without mistakes.
 
+use std::sync::Arc;
+
 use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
@@ -163,14 +165,14 @@ impl Registry {
                 DefinitionItem::Definition(definition) if definition.expr.error.is_none() => {
                     let identity = identity(&definition.name.value, &definition.text);
                     let registered = Registered {
-                        name: definition.name.value.into(),
+                        name: definition.name.value,
                         name_span: definition.name.span,
                         is_named: true,
                         expr: definition.expr.expr,
                         identity,
                         pmid: None,
                     };
-                    let (name, first) = (registered.name.clone(), late.len());
+                    let (name, first) = (Arc::clone(&registered.name), late.len());
                     // The diagnostics already have the mistakes.
                     if let Err(error) = self.insert(registered, &mut late) {
                         let file = &sources.get(source).name;
@@ -184,7 +186,7 @@ impl Registry {
                     }
                 }
                 DefinitionItem::Definition(definition) => {
-                    self.refused.insert(definition.name.value.into(), ());
+                    self.refused.insert(definition.name.value, ());
                 }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);

@@ -76,7 +76,7 @@ fn hovering_shows_the_rate_of_a_live_counter() {
     });
     let mut client = Client::start(Some(opener));
     client.open(URI, "a = rate(shop.sales) / 2\n");
-    for (character, value) in [(4, "250"), (21, "125"), (0, "125")] {
+    for (character, value) in [(4, "250.0"), (21, "125.0"), (0, "125.0")] {
         let hover = client.ask("textDocument/hover", at(URI, 0, character));
         let text = hover["contents"]["value"].as_str().expect("a text");
         assert!(text.contains(&format!("Value now: **{value}**")), "{character}: {text}");
