@@ -210,8 +210,8 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let name = "pmderive_memory_bytes";
     let help = Some(
-        "Bytes of memory by part of the program: previous samples of hosts, rings of sinks, newest \
-         frames for /metrics, and what is kept to compute across hosts.",
+        "Bytes of memory by part of the program, such as previous samples of hosts, rings of sinks \
+         and newest frames for /metrics.",
     );
     writer.family(&Family { name, kind: Kind::Gauge, help });
     for (part, bytes) in [
