@@ -20,6 +20,7 @@ pub mod clock;
 pub mod condition;
 pub mod config;
 pub mod counting;
+pub mod ended;
 pub mod engine;
 pub mod frame;
 pub mod host;

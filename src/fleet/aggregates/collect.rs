@@ -351,8 +351,9 @@ impl Collector {
         self.dropped
     }
 
-    /// Takes the clock as it is now, though it is behind the last slot that is over.
-    pub fn set_clock_back(&mut self) {
+    /// Forgets which slots are over, as slots have other numbers from now on, and all
+    /// that is known of them.
+    pub fn forget_slots(&mut self) {
         self.finished = None;
         self.open.clear();
     }

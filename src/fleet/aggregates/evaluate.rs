@@ -18,6 +18,7 @@ use super::source::{self, FleetSource, Identifiers};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::bits::Bits;
+use crate::fleet::ended::Ended;
 use crate::fleet::frame::{
     Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
 };
@@ -363,7 +364,7 @@ impl Evaluation {
             columns: columns.into(),
         };
         let mut events: Vec<Event> =
-            self.last.iter().flat_map(|last| ended(last, &frame)).map(Event::Stale).collect();
+            self.last.iter().flat_map(|last| ended(last, &frame)).collect();
         self.last = Some(frame.clone());
         events.push(Event::Frame(frame));
         events
@@ -615,79 +616,18 @@ fn instances<'n>(
     })
 }
 
-/// The series of a frame that the next one has not: those of definitions that are gone,
-/// that mean something else, or that a sink does not get any more; and instances
-/// without values.
-fn ended(last: &Frame, next: &Frame) -> Vec<Stale> {
+/// The series of a frame that the next one has not.
+fn ended(last: &Frame, next: &Frame) -> Vec<Event> {
     let is_same = Arc::ptr_eq(&last.schema, &next.schema);
-    let (mut changed, mut vanished) = (Ended::default(), Ended::default());
+    let mut ended = Ended::default();
     for (position, (metric, column)) in last.schema.metrics.iter().zip(&last.columns).enumerate() {
-        let goes_on = |now: &Exported| {
-            now.name == metric.name
-                && now.semantics == metric.semantics
-                && now.units == metric.units
-        };
         let at = match is_same {
             true => Some(position),
-            false => next.schema.metrics.iter().position(goes_on),
+            false => next.schema.metrics.iter().position(|now| now.name == metric.name),
         };
-        let kept = at.map_or(0, |at| next.schema.metrics[at].sinks);
-        if is_same || kept & metric.sinks != 0 {
-            let now = at.map(|at| &next.columns[at].instances);
-            vanished.add(metric, metric.sinks & kept, gone(&column.instances, now));
-        }
-        if metric.sinks & !kept != 0 {
-            changed.add(metric, metric.sinks & !kept, gone(&column.instances, None));
-        }
+        let now = at.map(|at| (&next.schema.metrics[at], &next.columns[at].instances));
+        ended.compare((metric, &column.instances), now);
     }
-    let changed = changed.stale(last, next, StaleReason::DefinitionChanged);
-    changed.into_iter().chain(vanished.stale(last, next, StaleReason::Vanished)).collect()
-}
-
-/// Series that have ended for the same reason.
-#[derive(Default)]
-struct Ended {
-    metrics: Vec<Exported>,
-    series: Vec<(usize, Arc<Instances>)>,
-}
-
-impl Ended {
-    /// Instances of a metric have ended, for these sinks.
-    fn add(&mut self, metric: &Exported, sinks: u64, gone: Option<Arc<Instances>>) {
-        if let Some(gone) = gone {
-            self.series.push((self.metrics.len(), gone));
-            self.metrics.push(Exported { sinks, ..metric.clone() });
-        }
-    }
-
-    /// The event for sinks, if anything has ended.
-    fn stale(self, last: &Frame, next: &Frame, reason: StaleReason) -> Option<Stale> {
-        (!self.series.is_empty()).then(|| Stale {
-            target: Arc::clone(&last.target),
-            host_labels: last.host_labels.clone(),
-            slot: next.slot,
-            at: next.at,
-            reason,
-            schema: Arc::new(Schema { metrics: self.metrics.into() }),
-            series: self.series.into(),
-        })
-    }
-}
-
-/// The instances that there are no more.
-fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
-    if now.is_some_and(|now| Arc::ptr_eq(now, before) || now.ids == before.ids) {
-        return None;
-    }
-    let kept: FxHashSet<InstId> = now.iter().flat_map(|now| now.ids.iter().copied()).collect();
-    let lanes = before.ids.iter().enumerate().filter(|(_, id)| !kept.contains(id));
-    let lanes: Vec<usize> = lanes.map(|(lane, _)| lane).collect();
-    (!lanes.is_empty()).then(|| {
-        Arc::new(Instances {
-            ids: lanes.iter().map(|lane| before.ids[*lane]).collect(),
-            names: lanes.iter().filter_map(|lane| before.names.get(*lane).cloned()).collect(),
-            domain_labels: before.domain_labels.clone(),
-            labels: lanes.iter().filter_map(|lane| before.labels.get(*lane).cloned()).collect(),
-        })
-    })
+    let events = ended.events((&last.target, &last.host_labels), next.slot, next.at);
+    events.map(|(event, _)| event).collect()
 }

@@ -151,7 +151,7 @@ impl Aggregates {
     ) {
         if schedule.interval != self.schedule.interval {
             // Slots have other numbers from now on.
-            self.collector.set_clock_back();
+            self.collector.forget_slots();
         }
         let interval = u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX);
         self.collector.follow(Arc::clone(&definitions), targets);
@@ -215,11 +215,6 @@ impl Aggregates {
     /// All series have ended, as after a reload without any definitions.
     pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
         self.evaluation.end(slot, at, reason)
-    }
-
-    /// The clock was set back, and slots begin anew where it is.
-    pub fn set_clock_back(&mut self) {
-        self.collector.set_clock_back();
     }
 
     /// True if a first slot has no value of some definition because that needs two.

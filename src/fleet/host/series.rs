@@ -1,14 +1,11 @@
 //! The series of a host that sinks know: what ends is told once.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive_runtime::model::InstId;
-
 use super::Shared;
-use super::columns::NONE;
 use super::sets::{Patterns, Sets};
+use crate::fleet::ended::{Ended, gone};
 use crate::fleet::frame::{Column, Event, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
@@ -83,30 +80,22 @@ impl Series {
         }
     }
 
-    /// Definitions or metadata have changed: ends what the frame's schema has not,
-    /// or has in another meaning.
+    /// Definitions or metadata have changed: ends what the frame's schema has not, or has
+    /// in another meaning, for the sinks that had it.
     fn change(&mut self, frame: &Frame, outlets: &Outlets) {
         let Some(latest) = self.0.take() else { return };
         let is_same_host = latest.host_labels == frame.host_labels;
-        let mut ended = Vec::new();
-        for (at, (metric, before)) in
-            latest.schema.metrics.iter().zip(latest.instances.iter()).enumerate()
-        {
-            let found = frame.schema.metrics.binary_search_by(|one| one.name.cmp(&metric.name));
-            let goes_on = found.ok().filter(|at| {
-                let now = &frame.schema.metrics[*at];
-                is_same_host
-                    && now.semantics == metric.semantics
-                    && now.units == metric.units
-                    && metric.sinks & !now.sinks == 0
-            });
-            let now = goes_on.map(|at| &frame.columns[at].instances);
-            ended.extend(gone(before, now).map(|gone| (at, gone)));
+        let mut ended = Ended::default();
+        for before in latest.schema.metrics.iter().zip(latest.instances.iter()) {
+            let metrics = &frame.schema.metrics;
+            let found = metrics.binary_search_by(|one| one.name.cmp(&before.0.name));
+            let found = found.ok().filter(|_| is_same_host);
+            let now = found.map(|at| (&metrics[at], &frame.columns[at].instances));
+            ended.compare(before, now);
         }
-        if !ended.is_empty() {
-            let reason = StaleReason::DefinitionChanged;
-            let stale = latest.stale(&frame.target, frame.slot, frame.at, reason, ended);
-            outlets.offer(Event::Stale(stale), latest.sinks);
+        let host = (&frame.target, &latest.host_labels);
+        for (event, sinks) in ended.events(host, frame.slot, latest.end_at(frame.at)) {
+            outlets.offer(event, sinks);
         }
     }
 
@@ -150,6 +139,11 @@ impl Latest {
         ended
     }
 
+    /// When its series end, at a time or later.
+    fn end_at(&self, at: Nanos) -> Nanos {
+        at.max(self.at.after(BEHIND_SAMPLE))
+    }
+
     fn stale(
         &self,
         target: &Arc<Target>,
@@ -162,41 +156,10 @@ impl Latest {
             target: Arc::clone(target),
             host_labels: self.host_labels.clone(),
             slot,
-            at: at.max(self.at.after(BEHIND_SAMPLE)),
+            at: self.end_at(at),
             reason,
             schema: Arc::clone(&self.schema),
             series: series.into(),
         }
     }
-}
-
-/// The series of `before` that are not in `now`: by identifier, name and labels,
-/// as all of these are in what sinks call a series.
-fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
-    let now = now.unwrap_or(&NONE);
-    if before.ids.is_empty() || before == now {
-        return None;
-    }
-    if before.domain_labels != now.domain_labels {
-        return Some(Arc::clone(before));
-    }
-    let key =
-        |instances: &Instances, lane: usize| -> (InstId, Option<std::sync::Arc<str>>, Labels) {
-            let labels = instances.labels.get(lane).cloned().unwrap_or_default();
-            (instances.ids[lane], instances.names.get(lane).cloned(), labels)
-        };
-    let present: HashSet<_> = (0..now.ids.len()).map(|lane| key(now, lane)).collect();
-    let lanes: Vec<usize> =
-        (0..before.ids.len()).filter(|lane| !present.contains(&key(before, *lane))).collect();
-    if lanes.is_empty() {
-        return None;
-    }
-    let of_lanes =
-        |labels: &[Labels]| lanes.iter().filter_map(|lane| labels.get(*lane).cloned()).collect();
-    Some(Arc::new(Instances {
-        ids: lanes.iter().map(|lane| before.ids[*lane]).collect(),
-        names: lanes.iter().filter_map(|lane| before.names.get(*lane).cloned()).collect(),
-        domain_labels: before.domain_labels.clone(),
-        labels: of_lanes(&before.labels),
-    }))
 }

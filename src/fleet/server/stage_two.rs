@@ -2,6 +2,7 @@
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -223,6 +224,14 @@ impl<W: World> Work<W> {
 
     async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Waiting>) {
         loop {
+            // What has come by now came in time, however long this thread was away.
+            for _ in 0..messages.len() {
+                let Ok(message) = messages.try_recv() else { break };
+                waiting.came_out(&message);
+                if self.obey(message).is_break() {
+                    return;
+                }
+            }
             let now = W::now();
             let due = self.aggregates.due(self.next);
             if due <= now {
@@ -232,31 +241,34 @@ impl<W: World> Work<W> {
             // The clock may be set meanwhile, which is noticed within a second.
             let patience = due.since(now).min(Duration::from_secs(1));
             let Ok(message) = tokio::time::timeout(patience, messages.recv()).await else {
-                let now = slot_of(&self.plan, W::now());
-                if now.0 + 1 < self.next.0 {
-                    self.aggregates.set_clock_back();
-                    self.next = now;
-                }
                 continue;
             };
-            if let Some(message) = &message {
-                waiting.came_out(message);
-            }
-            match message {
-                Some(Message::Event(event)) => {
-                    if let Event::Frame(frame) = &*event {
-                        self.aggregates.frame(frame);
-                    }
-                }
-                Some(Message::Failed(target, slot)) => self.aggregates.failed(&target, slot),
-                Some(Message::Missed(target, slot)) => self.aggregates.missed(&target, slot),
-                Some(Message::Follow(plan, targets, outlets)) => {
-                    self.follow(*plan, &targets, outlets);
-                }
-                Some(Message::Leave) => return self.leave(),
-                Some(Message::End) | None => return,
+            let Some(message) = message else { return };
+            waiting.came_out(&message);
+            if self.obey(message).is_break() {
+                return;
             }
         }
+    }
+
+    /// Does what a message says; breaks if that is to end.
+    fn obey(&mut self, message: Message) -> ControlFlow<()> {
+        match message {
+            Message::Event(event) => {
+                if let Event::Frame(frame) = &*event {
+                    self.aggregates.frame(frame);
+                }
+            }
+            Message::Failed(target, slot) => self.aggregates.failed(&target, slot),
+            Message::Missed(target, slot) => self.aggregates.missed(&target, slot),
+            Message::Follow(plan, targets, outlets) => self.follow(*plan, &targets, outlets),
+            Message::Leave => {
+                self.leave();
+                return ControlFlow::Break(());
+            }
+            Message::End => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
     }
 
     fn finish(&mut self, now: Nanos) {
@@ -299,7 +311,7 @@ impl<W: World> Work<W> {
         self.outlets = outlets;
     }
 
-    fn leave(mut self) {
+    fn leave(&mut self) {
         let ended = self.aggregates.end(self.next, W::now(), StaleReason::DefinitionChanged);
         if let Some(event) = ended {
             self.offer(event);

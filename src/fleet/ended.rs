@@ -1,0 +1,173 @@
+//! Which series of an earlier frame are not in a later one, and for which sinks. What is
+//! done about them is not known here.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::frame::{Event, Exported, Instances, Schema, Stale, StaleReason};
+use super::labels::Labels;
+use super::slot::{Nanos, Slot};
+use super::target::Target;
+
+/// Series that have ended: of definitions that are gone, that mean something else, or
+/// that a sink does not get any more; and instances without values.
+#[derive(Debug, Default)]
+pub struct Ended {
+    changed: Part,
+    vanished: Part,
+}
+
+/// Series that have ended for the same reason.
+#[derive(Debug, Default)]
+struct Part {
+    metrics: Vec<Exported>,
+    series: Vec<(usize, Arc<Instances>)>,
+}
+
+impl Ended {
+    /// Compares a metric and its instances with what goes under its name now. A sink for
+    /// which the metric goes on keeps the series that it has, whatever other sinks lose.
+    pub fn compare(
+        &mut self,
+        (before, instances): (&Exported, &Arc<Instances>),
+        now: Option<(&Exported, &Arc<Instances>)>,
+    ) {
+        let goes_on = |(now, _): &(&Exported, _)| {
+            now.semantics == before.semantics && now.units == before.units
+        };
+        let now = now.filter(goes_on);
+        let kept = before.sinks & now.map_or(0, |(now, _)| now.sinks);
+        let lost = before.sinks & !kept;
+        if kept != 0 {
+            let now = now.map(|(_, instances)| instances);
+            self.vanished.add(before, kept, gone(instances, now));
+        }
+        if lost != 0 {
+            self.changed.add(before, lost, gone(instances, None));
+        }
+    }
+
+    /// The events for sinks, each with those that it is for.
+    pub fn events(
+        self,
+        (target, host_labels): (&Arc<Target>, &Labels),
+        slot: Slot,
+        at: Nanos,
+    ) -> impl Iterator<Item = (Event, u64)> {
+        let parts = [
+            (self.changed, StaleReason::DefinitionChanged),
+            (self.vanished, StaleReason::Vanished),
+        ];
+        let event = |(part, reason): (Part, StaleReason)| {
+            let sinks = part.metrics.iter().fold(0, |sinks, metric| sinks | metric.sinks);
+            let stale = Stale {
+                target: Arc::clone(target),
+                host_labels: host_labels.clone(),
+                slot,
+                at,
+                reason,
+                schema: Arc::new(Schema { metrics: part.metrics.into() }),
+                series: part.series.into(),
+            };
+            (!stale.series.is_empty()).then_some((Event::Stale(stale), sinks))
+        };
+        parts.map(event).into_iter().flatten()
+    }
+}
+
+impl Part {
+    /// Instances of a metric have ended, for these sinks.
+    fn add(&mut self, metric: &Exported, sinks: u64, gone: Option<Arc<Instances>>) {
+        if let Some(gone) = gone {
+            self.series.push((self.metrics.len(), gone));
+            self.metrics.push(Exported { sinks, ..metric.clone() });
+        }
+    }
+}
+
+/// The series of `before` that are not in `now`: by identifier, name and labels,
+/// as all of these are in what sinks call a series.
+pub fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
+    if before.ids.is_empty() || now.is_some_and(|now| Arc::ptr_eq(now, before) || now == before) {
+        return None;
+    }
+    let Some(now) = now.filter(|now| now.domain_labels == before.domain_labels) else {
+        return Some(Arc::clone(before));
+    };
+    let key = |instances: &Instances, lane: usize| {
+        let labels = instances.labels.get(lane).cloned().unwrap_or_default();
+        (instances.ids[lane], instances.names.get(lane).cloned(), labels)
+    };
+    let present: FxHashSet<_> = (0..now.ids.len()).map(|lane| key(now, lane)).collect();
+    let lanes: Vec<usize> =
+        (0..before.ids.len()).filter(|lane| !present.contains(&key(before, *lane))).collect();
+    if lanes.is_empty() {
+        return None;
+    }
+    let of_lanes =
+        |labels: &[Labels]| lanes.iter().filter_map(|lane| labels.get(*lane).cloned()).collect();
+    Some(Arc::new(Instances {
+        ids: lanes.iter().map(|lane| before.ids[*lane]).collect(),
+        names: lanes.iter().filter_map(|lane| before.names.get(*lane).cloned()).collect(),
+        domain_labels: before.domain_labels.clone(),
+        labels: of_lanes(&before.labels),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use pmderive_runtime::model::{Semantics, Units, ValueType};
+
+    use super::*;
+    use crate::fleet::sinks::samples::{exported, named, target};
+
+    /// What ended, by reason: sinks, and the metrics with the number of instances.
+    fn ended(
+        before: (&Exported, &Arc<Instances>),
+        now: Option<(&Exported, &Arc<Instances>)>,
+    ) -> Vec<(StaleReason, u64, usize)> {
+        let mut ended = Ended::default();
+        ended.compare(before, now);
+        let host = target("web1:44321", Labels::default());
+        let events = ended.events((&host, &Labels::default()), Slot(7), Nanos(70));
+        let told = events.map(|(event, sinks)| match event {
+            Event::Stale(stale) => {
+                assert_eq!(stale.schema.metrics[0].sinks, sinks);
+                (stale.reason, sinks, stale.series[0].1.ids.len())
+            }
+            Event::Frame(_) => panic!("a frame"),
+        });
+        told.collect()
+    }
+
+    /// One sink does not get the metric any more; the series of the others go on.
+    #[test]
+    fn what_a_sink_loses_goes_on_for_the_others() {
+        use StaleReason::{DefinitionChanged, Vanished};
+        let of = |sinks| exported("n", ValueType::U64, Semantics::Instant, sinks);
+        let (both, one) = (named(&["a", "b"]), named(&["a"]));
+        let before = of(0b011);
+        let now = |sinks, instances| ended((&before, &both), Some((&of(sinks), instances)));
+        assert_eq!(now(0b011, &both), []);
+        assert_eq!(now(0b111, &both), []);
+        assert_eq!(now(0b001, &both), [(DefinitionChanged, 0b010, 2)]);
+        assert_eq!(now(0b011, &one), [(Vanished, 0b011, 1)]);
+        assert_eq!(now(0b101, &one), [(DefinitionChanged, 0b010, 2), (Vanished, 0b001, 1)]);
+        assert_eq!(now(0b100, &both), [(DefinitionChanged, 0b011, 2)]);
+        assert_eq!(ended((&before, &both), None), [(DefinitionChanged, 0b011, 2)]);
+        let units = Units { dim_space: 1, ..Units::NONE };
+        let other = Exported { units, ..of(0b011) };
+        assert_eq!(ended((&before, &both), Some((&other, &both))), [(DefinitionChanged, 0b011, 2)]);
+    }
+
+    /// Groups of two groupings may have the same identifiers.
+    #[test]
+    fn an_identifier_under_another_name_is_another_series() {
+        let metric = exported("n", ValueType::U64, Semantics::Instant, 1);
+        let (racks, centres) = (named(&["r0", "r1"]), named(&["dc0", "r1"]));
+        assert_eq!(racks.ids, centres.ids);
+        let found = ended((&metric, &racks), Some((&metric, &centres)));
+        assert_eq!(found, [(StaleReason::Vanished, 1, 1)]);
+    }
+}
