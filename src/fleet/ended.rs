@@ -130,7 +130,8 @@ mod tests {
         let mut ended = Ended::default();
         ended.compare(before, now);
         let host = target("web1:44321", Labels::default());
-        let events = ended.events((&host, &Labels::default()), Slot(7), Nanos(70));
+        let labels = Labels::default();
+        let events = ended.events((&host, &labels), Slot(7), Nanos(70));
         let told = events.map(|(event, sinks)| match event {
             Event::Stale(stale) => {
                 assert_eq!(stale.schema.metrics[0].sinks, sinks);
