@@ -23,13 +23,14 @@ impl DefinitionArguments {
     pub fn settle(&mut self, named: &[&str], messages: &mut Messages) -> Result<Vec<String>, Stop> {
         let configs = self.configs.iter().flat_map(|list| list.split(':'));
         let paths = configs.chain(named.iter().copied());
-        let mut paths: Vec<&str> = paths.filter(|path| !matches!(*path, "" | "-")).collect();
-        if paths.is_empty() {
-            paths.push(".");
-            self.folders.read(Path::new("."));
-        }
+        let paths: Vec<&str> = paths.filter(|path| !matches!(*path, "" | "-")).collect();
+        let files: Vec<PathBuf> = match paths.is_empty() {
+            // Whatever else lies below this directory was not asked for.
+            true => over_fleet_here(&mut self.folders),
+            false => paths.iter().flat_map(|path| files_of(path, self.language.compat)).collect(),
+        };
         let mut over_fleet = Vec::new();
-        for file in paths.iter().flat_map(|path| files_of(path, self.language.compat)) {
+        for file in files {
             let project = self.folders.read(&file);
             if project.is_some_and(|project| project.is_over_fleet(&file)) {
                 over_fleet.extend(file.to_str().map(str::to_owned));
@@ -93,6 +94,20 @@ impl LanguageArguments {
         let language = project.language(given);
         Ok(Language { dialect: self.compat.unwrap_or(language.dialect), ..language })
     }
+}
+
+/// The files over the fleet that this directory's settings name, as far as they lie in it
+/// or below it.
+fn over_fleet_here(folders: &mut Folders) -> Vec<PathBuf> {
+    let here = Path::new(".");
+    let (Some(project), Ok(directory)) = (folders.read(here), here.canonicalize()) else {
+        return Vec::new();
+    };
+    let from_here = |file: &PathBuf| {
+        let file = file.canonicalize().ok()?;
+        Some(here.join(file.strip_prefix(&directory).ok()?))
+    };
+    project.fleet.iter().filter_map(from_here).collect()
 }
 
 /// The definition files that an argument stands for.

@@ -238,6 +238,25 @@ fn each_folder_has_its_own_settings() {
 }
 
 /// What stands beside definitions and has none is no definition file.
+/// Without definition files only this directory's own settings count, whatever lies below
+/// it: another project, or a tree of a million files.
+#[test]
+fn settings_below_a_directory_are_not_asked_for() {
+    let folder = Folder::with(&[
+        ("other/pmderive.toml", "compat = \"7.3\"\n[lint]\n"),
+        ("other/x.conf", "a = 1\n"),
+        ("newer/pmderive.toml", "extensions = true\n"),
+        ("newer/y.conf", "a = 1\n"),
+    ]);
+    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "hinv.ncpu"]);
+    assert_eq!((status, &*err), (0, ""));
+    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "abs(hinv.ncpu)"]);
+    assert_eq!(status, 2, "{err}");
+    folder.write("pmderive.toml", "extensions = true\n");
+    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "abs(hinv.ncpu)"]);
+    assert_eq!((status, &*err), (0, ""));
+}
+
 #[test]
 fn settings_and_hidden_files_are_no_definitions() {
     let folder = Folder::with(&[
