@@ -10,11 +10,8 @@ use rustc_hash::FxHashMap;
 /// Results by text.
 #[derive(Clone, Debug)]
 pub struct Remembered<T> {
-    /// Places of results.
-    places: FxHashMap<Box<str>, usize>,
-    results: Vec<Kept<T>>,
-    /// Places that nobody has any more.
-    free: Vec<usize>,
+    /// Boxed, so that the free places of the table are small.
+    results: FxHashMap<Box<str>, Box<Kept<T>>>,
     /// Number of the reading.
     reading: u32,
     /// How many results were computed in all.
@@ -30,8 +27,7 @@ struct Kept<T> {
 
 impl<T> Default for Remembered<T> {
     fn default() -> Self {
-        let (places, results, free) = Default::default();
-        Remembered { places, results, free, reading: 0, computed: 0 }
+        Remembered { results: FxHashMap::default(), reading: 0, computed: 0 }
     }
 }
 
@@ -44,75 +40,32 @@ impl<T> Remembered<T> {
         compute: impl FnOnce() -> T,
     ) -> &mut T {
         let reading = self.reading;
-        let place = match self.places.get(text).copied() {
-            Some(place) => {
-                if !fits(&self.results[place].result) {
-                    self.computed += 1;
-                    self.results[place].result = compute();
-                }
-                self.results[place].used = reading;
-                place
-            }
-            None => {
-                self.computed += 1;
-                let kept = Kept { result: compute(), used: reading };
-                let place = match self.free.pop() {
-                    Some(place) => {
-                        self.results[place] = kept;
-                        place
-                    }
-                    None => {
-                        self.results.push(kept);
-                        self.results.len() - 1
-                    }
-                };
-                self.places.insert(text.into(), place);
-                place
-            }
-        };
-        &mut self.results[place].result
+        if !self.results.get(text).is_some_and(|kept| fits(&kept.result)) {
+            self.computed += 1;
+            let kept = Kept { result: compute(), used: reading };
+            self.results.insert(text.into(), Box::new(kept));
+        }
+        let kept = self.results.get_mut(text).expect("it is there or was put there");
+        kept.used = reading;
+        &mut kept.result
     }
 
     /// The result for a text, if it is there.
     pub fn known(&mut self, text: &str) -> Option<&T> {
-        let kept = &mut self.results[*self.places.get(text)?];
+        let kept = self.results.get_mut(text)?;
         kept.used = self.reading;
         Some(&kept.result)
     }
 
-    /// Ends a reading: drops what it did not use. The memory of a dropped result is
-    /// given back when its place is taken, or with everything.
+    /// Ends a reading: drops what it did not use.
     pub fn end_reading(&mut self) {
-        let Remembered { places, results, free, reading, .. } = self;
-        places.retain(|_, place| {
-            let is_used = results[*place].used == *reading;
-            if !is_used {
-                free.push(*place);
-            }
-            is_used
-        });
+        let Remembered { results, reading, .. } = self;
+        results.retain(|_, kept| kept.used == *reading);
         // A text that was much longer leaves no memory behind.
-        if free.len() > places.len() {
-            let mut is_free = vec![false; results.len()];
-            free.drain(..).for_each(|place| is_free[place] = true);
-            let mut next = 0;
-            let moved: Vec<usize> = is_free
-                .iter()
-                .map(|is_free| {
-                    let place = next;
-                    next += usize::from(!is_free);
-                    place
-                })
-                .collect();
-            let mut at = 0;
-            results.retain(|_| {
-                at += 1;
-                !is_free[at - 1]
-            });
+        if results.capacity() > 4 * results.len() {
             results.shrink_to_fit();
-            places.values_mut().for_each(|place| *place = moved[*place]);
         }
-        self.reading = reading.wrapping_add(1);
+        *reading = reading.wrapping_add(1);
     }
 
     /// How many results were computed in all, for tests.
@@ -142,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_taken_again_and_given_back() {
+    fn memory_is_given_back() {
         let mut numbers = Remembered::default();
         for (from, to) in [(0, 100), (0, 90), (0, 95), (3, 6), (4, 50), (49, 50), (0, 0), (1, 9)] {
             for number in from..to {
@@ -151,8 +104,10 @@ mod tests {
             }
             numbers.end_reading();
             let count = usize::try_from(to - from).expect("not less than nothing");
-            assert_eq!(numbers.places.len(), count);
-            assert!(numbers.results.len() <= 2 * count, "{}", numbers.results.len());
+            assert_eq!(numbers.results.len(), count);
+            // The least table that is not empty has three places.
+            let room = numbers.results.capacity();
+            assert!(room <= 4 * count.max(1), "{room} for {count}");
             for number in from..to {
                 assert_eq!(numbers.known(&number.to_string()), Some(&number));
             }
