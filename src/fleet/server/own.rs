@@ -70,7 +70,9 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
         "Times that the files were read again.",
         shared.reloads.load(Ordering::Relaxed),
     );
-    hosts(writer, in_force);
+    // Once for all, as there may be very many.
+    let conditions = in_force.conditions();
+    hosts(writer, &conditions);
     numbers(writer, in_force.numbers());
     if let Some(numbers) = in_force.across() {
         let rows = [
@@ -100,16 +102,16 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
             counter(writer, name, help, number.get());
         }
     }
-    kinds(writer, in_force);
-    memory(writer, in_force);
+    kinds(writer, in_force, &conditions);
+    memory(writer, in_force, &conditions);
     let sinks = in_force.of_sinks();
     let sinks: Vec<_> = sinks.iter().map(|(name, numbers)| (&**name, &**numbers)).collect();
     of_sinks::write(writer, &sinks);
 }
 
-fn hosts(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
+fn hosts(writer: &mut Writer<'_>, conditions: &[Arc<Condition>]) {
     let (mut new, mut up, mut failing) = (0_u64, 0_u64, [0_u64; Reason::ALL.len()]);
-    for condition in in_force.conditions() {
+    for condition in conditions {
         match condition.latest().state {
             HostState::New => new += 1,
             HostState::Up => up += 1,
@@ -157,7 +159,7 @@ fn numbers(writer: &mut Writer<'_>, numbers: &Numbers) {
 const MOST_KINDS: usize = 20;
 
 /// Kinds of hosts, how many hosts the largest have, and what splits them.
-fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
+fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
     let kinds = in_force.engine().kinds();
     let name = "pmderive_kinds";
     gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
@@ -165,7 +167,7 @@ fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     let help = Some("Hosts of the largest kinds; those of all others together are `others`.");
     writer.family(&Family { name, kind: Kind::Gauge, help });
     let mut hosts: BTreeMap<u64, u64> = BTreeMap::new();
-    for condition in in_force.conditions() {
+    for condition in conditions {
         if let Some(kind) = condition.latest().kind {
             *hosts.entry(kind).or_default() += 1;
         }
@@ -201,12 +203,12 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
 
 /// Bytes that were counted, part by part, and the resident memory of the process as the
 /// system counts it.
-fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
+fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
     let programs = in_force.engine().program_bytes();
     let sinks = in_force.of_sinks();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
     let newest = in_force.newest().bytes() as u64;
-    let hosts: usize = in_force.conditions().iter().map(|condition| condition.latest().bytes).sum();
+    let hosts: usize = conditions.iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let name = "pmderive_memory_bytes";
     let help = Some(
@@ -217,7 +219,7 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
     for (part, bytes) in [
         ("programs", programs.tables as u64),
         ("layouts", programs.layouts as u64),
-        ("targets", targets(in_force)),
+        ("targets", targets(conditions)),
         ("hosts", hosts as u64),
         ("across", in_force.across_bytes()),
         ("newest", newest),
@@ -237,9 +239,8 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>) {
 }
 
 /// Bytes of the targets; labels that many share count once.
-fn targets(in_force: &InForce<Machine>) -> u64 {
+fn targets(conditions: &[Arc<Condition>]) -> u64 {
     let mut seen = FxHashSet::default();
-    let conditions = in_force.conditions();
     let of_target = |condition: &Arc<Condition>| {
         let target = condition.target();
         let labels = if seen.insert(target.labels.address()) { target.labels.bytes() } else { 0 };
