@@ -20,7 +20,12 @@ use crate::report::plain;
 /// escaped, because JSON may be read there.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for character in text.chars() {
+    // Most texts are names, in which nothing is escaped.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    let plain = text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+    let (plain, rest) = text.split_at(plain);
+    out.push_str(plain);
+    for character in rest.chars() {
         match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),

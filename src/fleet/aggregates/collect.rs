@@ -317,21 +317,21 @@ impl Collector {
 
     /// Says that a host did not answer rightly before the deadline of a slot.
     pub fn failed(&mut self, target: &Target, slot: Slot) {
-        self.is_without(target, slot, State::Failed);
-    }
-
-    /// Says that a slot of a host was never started. That is assumed as well where
-    /// nothing is said.
-    pub fn missed(&mut self, target: &Target, slot: Slot) {
-        self.is_without(target, slot, State::Missed);
-    }
-
-    fn is_without(&mut self, target: &Target, slot: Slot, state: State) {
         if let Some(&at) = self.by_name.get(&*target.name)
             && !self.is_over(slot)
         {
             let open = self.open_at(slot);
-            self.open[open].hosts[at].state = state;
+            self.open[open].hosts[at].state = State::Failed;
+        }
+    }
+
+    /// Says that a slot of a host was never started. That is assumed as well where
+    /// nothing is said, so it opens no slot: a host that overslept tells of many.
+    pub fn missed(&mut self, target: &Target, slot: Slot) {
+        if let Some(&at) = self.by_name.get(&*target.name)
+            && let Some(open) = self.open.iter_mut().find(|open| open.slot == slot)
+        {
+            open.hosts[at].state = State::Missed;
         }
     }
 

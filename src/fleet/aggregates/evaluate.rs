@@ -226,6 +226,8 @@ impl Evaluation {
         // A source in memory does not fail.
         let Ok(compiled) = self.engine.bind(&self.selection, &mut self.source) else { return };
         compiled.put_into(&mut self.evaluator);
+        // No rate spans the time in which its definition was away.
+        self.evaluator.forget_absent();
         self.diagnostics = Diagnostics::default();
         let unknown = |operand: usize| self.references[operand].is_none();
         let is_whole = !(0..self.references.len()).any(unknown);

@@ -26,7 +26,8 @@
 //!   neither on the arrival of frames nor on how many processes there are.
 //! * One NaN makes a sum, mean, extreme or quantile NaN; in rankings it comes last.
 //! * `rate()` and `delta()` over aggregates have no value for groups whose members,
-//!   which are instances of hosts, are not those of the slot before.
+//!   which are instances of hosts, are not those of the slot before, and none in the
+//!   first slot of a definition, which may have been there earlier.
 //! * Beside the values are the numbers of hosts of each group: `fleet.hosts.expected`,
 //!   `present`, `failed`, `missed`, `no_value`, `left_out`, with instances named
 //!   `{aggregate="sum(shop.rate) by (rack)",rack="a"}`. Hosts that have never

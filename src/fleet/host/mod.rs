@@ -332,6 +332,8 @@ impl<W: World> Host<W> {
         let evaluator = match self.bound.take() {
             Some(mut bound) => {
                 compiled.put_into(&mut bound.evaluator);
+                // No rate spans the time in which its definition was away.
+                bound.evaluator.forget_absent();
                 bound.evaluator
             }
             None => compiled.evaluator(),

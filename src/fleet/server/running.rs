@@ -64,6 +64,12 @@ impl Sinks {
                 }
             }
         }
+        // Nothing can be refused from here on.
+        for (_, sink) in &new {
+            if let Work::Shown = sink.work {
+                newest.limit(sink.config.buffer, Arc::clone(&sink.numbers));
+            }
+        }
         let mut running: Vec<Option<Sink>> = self.0.into_iter().map(Some).collect();
         let mut new = new.into_iter().peekable();
         let mut sinks = Vec::new();
@@ -192,10 +198,7 @@ fn start<W: World>(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Resu
     let numbers = Arc::new(Numbers::default());
     let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
     let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
-        SinkKind::Prometheus => {
-            newest.limit(sink.buffer, Arc::clone(&numbers));
-            (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown)
-        }
+        SinkKind::Prometheus => (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown),
         SinkKind::JsonLines(path) => {
             let ring = ring();
             let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
@@ -255,5 +258,50 @@ impl Outlet for Ring {
 impl Outlet for Newest {
     fn push(&self, event: Arc<crate::fleet::frame::Event>) {
         self.tell(&event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pmderive_runtime::model::{Semantics, ValueType};
+
+    use super::*;
+    use crate::fleet::frame::Schema;
+    use crate::fleet::labels::Labels;
+    use crate::fleet::sinks::samples;
+    use crate::fleet::world::Machine;
+    use crate::syntax::ast::Spanned;
+    use crate::text::{SourceId, Span};
+
+    /// A sink that cannot be started comes after one that would show less.
+    #[test]
+    fn sinks_that_are_refused_change_nothing_of_what_is_shown() {
+        let span = Span::new(SourceId(0), 0, 0);
+        let sink =
+            |buffer, kind| config::Sink { name: "a".into(), span, export: None, buffer, kind };
+        let newest = Arc::new(Newest::default());
+        let shows = |buffer| sink(buffer, SinkKind::Prometheus);
+        let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &newest);
+        let Ok(sinks) = sinks else { panic!("they start") };
+        let away = config::RemoteWrite {
+            url: Spanned { value: "nowhere".into(), span },
+            authorities: None,
+            login: None,
+            token_file: None,
+            timeout: Duration::from_secs(1),
+            max_age: Duration::from_secs(1),
+        };
+        let refused = [shows(1), sink(1, SinkKind::RemoteWrite(away))];
+        let Err((sinks, problem)) = sinks.follow::<Machine>(&refused, &newest) else {
+            panic!("they are refused")
+        };
+        assert!(problem.starts_with("sink `a`: "), "{problem}");
+        let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 1);
+        let schema = Arc::new(Schema { metrics: [metric].into() });
+        let column = samples::column(&samples::single(), &[1]);
+        let host = samples::target("web1:44321", Labels::default());
+        newest.tell(&Arc::new(samples::frame(&host, 1, &schema, vec![column])));
+        assert_eq!(newest.of("web1:44321").len(), 1);
+        assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }
 }

@@ -142,6 +142,24 @@ fn a_sink_that_goes_ends_no_series_of_others() {
     assert_eq!(rate["{rack=\"a\"}"], 200_f64.to_bits());
 }
 
+/// What it is a rate of was there all the time, under another name.
+#[test]
+fn a_rate_that_was_away_begins_anew() {
+    let sum = definitions("f.n = sum(n) by (rack)\n", &["n"]);
+    let both = "f.n = sum(n) by (rack)\nf.rate = rate(sum(n) by (rack))\n";
+    let both = definitions(both, &["n"]);
+    let mut fleet = aggregates(&both);
+    fleet.set_targets(&hosts());
+    let mut has_rate = |slot, definitions| {
+        fleet.follow(Arc::clone(definitions), schedule(8), &|_| 1, &hosts());
+        answer(&mut fleet, slot);
+        shown(&fleet.finish(Slot(slot))).contains_key("f.rate")
+    };
+    let plans = [&both, &both, &sum, &sum, &both, &both];
+    let found: Vec<bool> = (7..).zip(plans).map(|(slot, plan)| has_rate(slot, plan)).collect();
+    assert_eq!(found, [false, true, false, false, false, true]);
+}
+
 #[test]
 fn another_interval_begins_other_slots() {
     let definitions = definitions(BEFORE, &["n", "x"]);

@@ -134,6 +134,11 @@ impl WindowStore {
         self.states[self.uses[window.index()] as usize] = Arc::default();
     }
 
+    /// Drops the windows of definitions that are not in the program.
+    pub fn forget_parked(&mut self) {
+        self.parked = HashMap::default();
+    }
+
     /// Drops the parked windows of definitions that are gone for good.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());

@@ -23,6 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pmderive_runtime::program::Status;
+use rustc_hash::FxHashMap;
 
 use super::names::{HostLabels, Limits, is_number, metric_name};
 use super::number::{self, ENDED};
@@ -66,8 +67,8 @@ pub struct Encoder {
     full: VecDeque<Message>,
     shapes: HashMap<Shape, u32>,
     /// By address, which what is kept holds on to; so are templates.
-    schemas: HashMap<usize, Names>,
-    templates: HashMap<(usize, u32), (Arc<Instances>, Arc<Template>)>,
+    schemas: FxHashMap<usize, Names>,
+    templates: FxHashMap<(usize, u32), (Arc<Instances>, Arc<Template>)>,
     template_bytes: usize,
     compressor: snap::raw::Encoder,
 }
@@ -94,8 +95,8 @@ impl Encoder {
             oldest: Nanos::default(),
             full: VecDeque::new(),
             shapes: HashMap::new(),
-            schemas: HashMap::new(),
-            templates: HashMap::new(),
+            schemas: FxHashMap::default(),
+            templates: FxHashMap::default(),
             template_bytes: 0,
             compressor: snap::raw::Encoder::new(),
         }

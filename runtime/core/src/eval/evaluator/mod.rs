@@ -327,6 +327,13 @@ impl Evaluator {
         self.windows.forget_definitions(definitions);
     }
 
+    /// Forgets the samples of definitions that are not in the program. Should they come
+    /// back, they begin with their first sample.
+    pub fn forget_absent(&mut self) {
+        self.history.forget_parked();
+        self.windows.forget_parked();
+    }
+
     fn find_irregular(&mut self) {
         let mut irregular = std::mem::take(&mut self.irregular);
         irregular.clear();

@@ -143,6 +143,11 @@ impl HistoryStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
+    /// Forgets the samples of definitions that are not in the program.
+    pub fn forget_parked(&mut self) {
+        self.parked = HashMap::default();
+    }
+
     /// Makes definitions with their own samples share again, except for
     /// histories that `kept` their old sample.
     pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
