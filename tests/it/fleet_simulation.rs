@@ -1,20 +1,23 @@
 //! The whole fleet engine in virtual time, over fake pmcds to which things happen by a
-//! seed, with a receiver and a disk that fail, and plans that change: every emitted
-//! value and every mark of an end against models that know what each host answered. A
-//! seed gives the same run again.
+//! seed, with a receiver and a disk that fail, a clock that is set, and plans that change
+//! hosts, definitions of both stages and sinks: every emitted value and every mark of an
+//! end against models that know what each host answered. A seed gives the same run again.
 //!
 //! ```text
 //!           fake pmcds ──► engine ──► lines of JSON ──► hosts, across: the models
 //! seed ──►  names, plans              remote write ───► samples: as the lines say
-//!                                     /metrics ───────► scrapes: as the lines say
-//!           receiver, disk
+//!                                     (two receivers)
+//!           receiver, disk            /metrics ───────► scrapes: as the lines say
+//!           clock
 //! ```
 //!
 //! `PMDERIVE_SIMULATE=100-199 PMDERIVE_SIMULATE_SECONDS=3600 PMDERIVE_SIMULATE_HOSTS=200
 //! cargo test --release --test it fleet_simulation::whatever -- --nocapture` runs those
-//! seeds, an hour of 200 hosts each.
+//! seeds, an hour of 200 hosts each. `PMDERIVE_SIMULATE_KEEP=FOLDER` writes what the
+//! engine said, and what happened, into that folder.
 
 mod across;
+mod clock;
 mod definitions;
 mod history;
 mod hosts;
@@ -23,7 +26,7 @@ mod samples;
 mod scrapes;
 mod world;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -33,16 +36,20 @@ use std::time::Duration;
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
 use pmderive::internal::fleet::server::InForce;
 use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::numbers::Numbers as SinkNumbers;
+use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;
 use pmderive_testkit::sim::{self, Disk, Receiver, Script};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep};
 
+use across::Choice;
+use clock::Clock;
 use definitions::Definitions;
 use history::{History, Told};
 use scrapes::Scrape;
-use world::{Parts, Simulated};
+use world::{BEGINNING, Parts, Simulated};
 
 const INTERVAL: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(8);
@@ -70,8 +77,11 @@ struct Case {
     threads: usize,
     /// Bytes that may wait for each sink.
     buffer: usize,
-    /// When the machine's clock is set forward, or back, and by how many seconds.
-    clock_is_set: Option<(Duration, i64)>,
+    /// When the machine's clock is set forward, or back, and by how many milliseconds.
+    clock_is_set: Vec<(Duration, i64)>,
+    /// Hosts have a metric whose units depend on their class, and plans change what is
+    /// computed across hosts, and sinks.
+    is_varied: bool,
 }
 
 impl Case {
@@ -90,7 +100,8 @@ impl Case {
             vanished: 0.0,
             threads: 2,
             buffer: 256 << 20,
-            clock_is_set: None,
+            clock_is_set: Vec::new(),
+            is_varied: false,
         }
     }
 
@@ -114,6 +125,24 @@ impl Case {
         };
         Case { script, ill: 12.0, full: 6.0, reloads: 6.0, ..calm }
     }
+
+    /// The same, and what happens to the engine itself: so many times an hour somebody
+    /// sets its clock, by some milliseconds to some minutes, and reloads change all that
+    /// they can.
+    fn rougher(seed: u64, hosts: u32, seconds: u64, times: f64) -> Case {
+        let rough = Case::rough(seed, hosts, seconds, times);
+        let count = (times * seconds as f64 / 3600.0).ceil() as u64;
+        let set = |number: u64| {
+            let draw = |what: u64| mix(&[seed, number, what, 20]);
+            let at = Duration::from_millis(draw(0) % (seconds * 1000));
+            let most = [1_500, 15_000, 150_000][(draw(1) % 3) as usize];
+            let by = 1 + (draw(2) % most).cast_signed();
+            (at, if draw(3).is_multiple_of(2) { by } else { -by })
+        };
+        let mut clock_is_set: Vec<(Duration, i64)> = (0..count).map(set).collect();
+        clock_is_set.sort_unstable();
+        Case { clock_is_set, is_varied: true, reloads: 12.0, ..rough }
+    }
 }
 
 /// What a run came to.
@@ -122,6 +151,7 @@ struct Run {
     hosts: sim::Fleet,
     history: History,
     receiver: Receiver,
+    other: Receiver,
     scrapes: Vec<Scrape>,
     numbers: Numbers,
     refusals: u64,
@@ -149,7 +179,22 @@ fn labels(host: u32) -> BTreeMap<&'static str, String> {
     [("rack", format!("r{}", host / 8)), ("dc", format!("dc{}", host % 2))].into()
 }
 
-fn config(Case { threads, buffer, .. }: &Case) -> String {
+fn config(Case { threads, buffer, .. }: &Case, told: &Told) -> String {
+    let more = if told.is_wide { "[035]" } else { "[03]" };
+    let other = told.other.map(|number| {
+        format!(
+            "
+            [[sink]]
+            name = 'other{number}'
+            kind = 'remote-write'
+            url = 'http://other/api/v1/write'
+            max-age = 7200
+            buffer = {buffer}
+            export = ['fleet.derived.m*[17]', 'racks.*']
+            "
+        )
+    });
+    let other = other.unwrap_or_default();
     format!(
         "
         interval = {}
@@ -171,10 +216,11 @@ fn config(Case { threads, buffer, .. }: &Case) -> String {
         url = 'http://receiver/api/v1/write'
         max-age = 7200
         buffer = {buffer}
-        export = ['fleet.derived.m*[035]', 'racks.*', 'fleet.hosts.*']
+        export = ['fleet.derived.m*{more}', 'racks.*', 'fleet.hosts.*']
         [[sink]]
         kind = 'prometheus'
         export = ['fleet.derived.m*[035]', 'racks.*', 'fleet.hosts.*']
+        {other}
         ",
         INTERVAL.as_secs(),
         DEADLINE.as_secs(),
@@ -186,15 +232,18 @@ fn write_files(folder: &Path, case: &Case, fake: &fleet::Plan, told: &Told) {
     let entry =
         |host: &u32| serde_json::json!({ "targets": [name(*host)], "labels": labels(*host) });
     let targets: Vec<_> = told.hosts.iter().map(entry).collect();
-    let text: Vec<String> = (0..)
+    let mut text: Vec<String> = (0..)
         .zip(&told.constants)
         .map(|(index, constant)| fleet::definition(fake, index, *constant) + "\n")
         .collect();
+    if case.is_varied {
+        text.push(fleet::mixed_definition() + "\n");
+    }
     for (name, text) in [
         ("hosts.json", serde_json::Value::from(targets).to_string()),
         ("sim.conf", text.concat()),
-        ("racks.conf", across::DEFINITIONS.to_owned()),
-        ("serve.toml", config(case)),
+        ("racks.conf", told.across.text()),
+        ("serve.toml", config(case, told)),
     ] {
         std::fs::write(folder.join(name), text).expect("written");
     }
@@ -228,28 +277,37 @@ async fn simulate(case: &Case) -> Run {
         instances: 1..=3,
         shares: fleet::Shares { churning: 0.1, vanished: case.vanished, ..fleet::Shares::NONE },
         churn_seconds: 25,
+        mixed: u32::from(case.is_varied),
         ..fleet::Plan::default()
     };
+    let receiver = |ill| Rc::new(RefCell::new(Receiver::new(case.seed, case.length, ill)));
     let parts = Parts {
-        receiver: Rc::new(RefCell::new(Receiver::new(case.seed, case.length, case.ill))),
+        receiver: receiver(case.ill),
+        // A sink that goes has little time to deliver what waits.
+        other: receiver(0.0),
         disk: Disk::new(case.seed, case.length, case.full),
     };
     Simulated::begin(case.seed, parts.clone());
     let sim = sim::Fleet::new(case.seed, fake, &case.script);
     let first = Told {
         at: Duration::ZERO,
+        lines: 0..0,
         hosts: (0..case.hosts).collect(),
         constants: (0..METRICS).collect(),
+        across: Choice::first(case.is_varied),
+        is_wide: true,
+        other: None,
     };
     write_files(folder.path(), case, sim.plan(), &first);
     let plan = load_plan(folder.path()).unwrap_or_else(|report| panic!("{report}"));
     let mut in_force = InForce::<Simulated>::start(plan).expect("it starts");
-    if let Some((at, by)) = case.clock_is_set {
-        tokio::task::spawn_local(async move {
-            sleep(at).await;
+    let clock_is_set = case.clock_is_set.clone();
+    tokio::task::spawn_local(async move {
+        for (at, by) in clock_is_set {
+            sleep(at.saturating_sub(Simulated::elapsed())).await;
             Simulated::set_clock(by);
-        });
-    }
+        }
+    });
     let scrapes = Rc::<RefCell<Vec<Scrape>>>::default();
     let sink = in_force.shown().expect("there is a listener's sink");
     let scraping = tokio::task::spawn_local(scrape_now_and_then(
@@ -273,46 +331,74 @@ async fn simulate(case: &Case) -> Run {
         Simulated::pause(500).await;
         let Ok(plan) = load_plan(folder.path()) else { continue };
         Simulated::pause(500).await;
-        // Which plan holds for a slot that begins at this very moment would be open.
-        let is_due =
-            |host| history::is_near(&format!("{}:44321", name(host)), Simulated::elapsed());
+        // Which plan holds for a slot that begins at this very moment would be open, and
+        // so it is for hosts that overslept because the clock was set.
+        let (set, awake) = (Simulated::was_set(), INTERVAL + Duration::from_secs(1));
+        if !set.is_zero() {
+            sleep((set + awake).saturating_sub(Simulated::elapsed())).await;
+        }
+        let clock = || Duration::from_nanos(Simulated::now().0 - BEGINNING);
+        let is_due = |host| history::is_near(&format!("{}:44321", name(host)), clock());
         while (0..case.hosts).any(is_due) {
             sleep(Duration::from_millis(1)).await;
         }
+        let (at, before) = (Simulated::elapsed(), lines(&in_force));
         in_force.follow(plan).expect("nothing that takes a restart");
-        told.push(Told { at: Simulated::elapsed(), ..next });
+        if case.is_varied {
+            sleep(Duration::from_millis(1)).await;
+        }
+        let lines = before..lines(&in_force);
+        told.push(Told { at, lines, ..next });
     }
     sleep(case.length.saturating_sub(Simulated::elapsed())).await;
     let end = Simulated::elapsed();
     scraping.abort();
-    let (numbers, of_sinks) = (in_force.numbers().clone(), in_force.of_sinks());
+    let of_sinks = in_force.of_sinks();
+    let numbers = in_force.numbers();
+    let mut numbers = Numbers {
+        started: numbers.started.get(),
+        answered: numbers.answered.get(),
+        failed: numbers.failed.iter().map(|count| count.get()).sum(),
+        missed: numbers.missed.get(),
+        dropped: Vec::new(),
+        refused: 0,
+    };
+    let count = |of: fn(&SinkNumbers) -> u64| -> Vec<u64> {
+        of_sinks.iter().map(|(_, numbers)| of(numbers)).collect()
+    };
+    let before = count(|numbers| numbers.events.get());
     in_force.stop(Instant::now() + DRAIN);
     sleep(DRAIN).await;
     let lines = String::from_utf8(parts.disk.take()).expect("UTF-8");
     let refusals = parts.disk.failures();
-    let Parts { receiver, .. } = parts;
-    let empty = Receiver::new(0, Duration::ZERO, 0.0);
-    let receiver = receiver.replace(empty);
-    let dropped = |numbers: &pmderive::internal::fleet::sinks::numbers::Numbers| {
-        numbers.dropped_overflow.get() + numbers.dropped_closed.get()
-    };
-    let history = History::new(&sim.log(), case.hosts, told, end);
-    Run {
-        lines,
-        history,
-        receiver,
-        refusals,
-        scrapes: scrapes.take(),
-        numbers: Numbers {
-            started: numbers.started.get(),
-            answered: numbers.answered.get(),
-            failed: numbers.failed.iter().map(|count| count.get()).sum(),
-            missed: numbers.missed.get(),
-            dropped: of_sinks.iter().map(|(_, numbers)| dropped(numbers)).collect(),
-            refused: of_sinks[1].1.dropped_refused.get(),
-        },
-        hosts: sim,
+    let [receiver, other] = [&parts.receiver, &parts.other].map(|receiver| {
+        let empty = Receiver::new(0, Duration::ZERO, 0.0);
+        receiver.replace(empty)
+    });
+    // Tasks cannot be waited for as threads are, and hosts say something in the moment in
+    // which all ends.
+    let after = count(|numbers| numbers.events.get());
+    let last = after.iter().zip(before).map(|(after, before)| after - before);
+    let closed = count(|numbers| numbers.dropped_closed.get());
+    let closed = closed.iter().zip(last).map(|(closed, last)| closed.saturating_sub(last));
+    let overflow = count(|numbers| numbers.dropped_overflow.get());
+    numbers.dropped = overflow.iter().zip(closed).map(|(one, other)| one + other).collect();
+    numbers.refused = of_sinks[1].1.dropped_refused.get();
+    if let Some(folder) = std::env::var_os("PMDERIVE_SIMULATE_KEEP") {
+        let folder = Path::new(&folder);
+        std::fs::write(folder.join("lines"), &lines).expect("written");
+        std::fs::write(folder.join("log"), sim.log().to_string()).expect("written");
+        let plans: String = told.iter().map(|told| format!("{told:?}\n")).collect();
+        std::fs::write(folder.join("plans"), plans).expect("written");
     }
+    let clock = Clock::new(&case.clock_is_set);
+    let history = History::new(&sim.log(), case.hosts, told, clock, end);
+    Run { lines, history, receiver, other, refusals, scrapes: scrapes.take(), numbers, hosts: sim }
+}
+
+/// How many lines of JSON there are.
+fn lines(in_force: &InForce<Simulated>) -> u64 {
+    in_force.of_sinks()[0].1.events.get()
 }
 
 /// Looks at some hosts, and at the fleet itself, at moments by the seed.
@@ -333,7 +419,8 @@ async fn scrape_now_and_then(
     }
 }
 
-/// The next plan: some hosts go or come, and some definitions are others.
+/// The next plan: some hosts go or come, and some definitions are others. In a varied run
+/// so are some across hosts, and sinks.
 fn next_plan(case: &Case, at: u32, before: &Told) -> Told {
     let draw = |what: u64, of: u32| mix(&[case.seed, at.into(), what, of.into()]);
     let stays = |host: &u32| draw(5, *host) % 8 > 0;
@@ -343,7 +430,17 @@ fn next_plan(case: &Case, at: u32, before: &Told) -> Told {
         _ => *constant,
     };
     let constants = (0..).zip(&before.constants).map(constant).collect();
-    Told { at: Duration::ZERO, hosts, constants }
+    let next = Told { hosts, constants, ..before.clone() };
+    if !case.is_varied {
+        return next;
+    }
+    let other = match draw(9, 0) % 4 {
+        0 => None,
+        // Now and then another one in the place of the former.
+        number => Some(number % 2),
+    };
+    let across = before.across.next(draw(7, 0), true);
+    Told { across, is_wide: draw(8, 0) % 2 == 0, other, ..next }
 }
 
 /// What checking a run came to.
@@ -355,8 +452,12 @@ struct Checked {
     slots: u64,
     of_fleet: u64,
     samples: samples::Found,
+    /// Of the second receiver.
+    other: samples::Found,
     /// Series that were scraped.
     scraped: u64,
+    /// Hosts whose values were converted to other units, and that were left out.
+    converted: [u64; 2],
 }
 
 /// Checks all that a run has emitted.
@@ -372,20 +473,23 @@ fn check(run: &Run) -> Checked {
         values: 0,
     };
     let mut across = across::Checker::new(&run.history);
-    let mut expected = samples::Expected::default();
-    let mut shown = scrapes::Expected::default();
-    for text in run.lines.lines() {
+    let mut expected = samples::Expected::new(&run.history, samples::Of::First);
+    let mut other = samples::Expected::new(&run.history, samples::Of::Other);
+    let mut shown = scrapes::Expected::new(&run.history);
+    for (number, text) in (0..).zip(run.lines.lines()) {
         let line: lines::Line<'_> =
             serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
         match line.number() {
             Some(host) => {
-                hosts.line(host, &line);
-                across.note(host, &line);
+                if let Some(class) = hosts.line(host, &line) {
+                    across.note(number, host, class, &line);
+                }
             }
-            None => across.line(&line),
+            None => across.line(number, &line),
         }
-        expected.note(&line);
-        shown.note(&line);
+        expected.note(number, &line);
+        other.note(number, &line);
+        shown.note(text, &line);
     }
     hosts.finish(|host| format!("{}:44321", name(host)));
     let numbers = &run.numbers;
@@ -395,8 +499,10 @@ fn check(run: &Run) -> Checked {
     assert!(
         under_way <= run.history.told.iter().map(|told| told.hosts.len() as u64).max().unwrap_or(0)
     );
-    assert_eq!(numbers.missed, 0);
+    assert!(numbers.missed == 0 || run.history.clock.has_jumped(Duration::ZERO, run.history.end));
     let samples = expected.compare(&run.receiver);
+    let other = other.compare(&run.other);
+    assert_eq!((other.refused, other.missing), (0, 0), "the second receiver");
     Checked {
         frames: hosts.frames,
         marks: hosts.marks,
@@ -404,7 +510,9 @@ fn check(run: &Run) -> Checked {
         slots: across.slots,
         of_fleet: across.values,
         samples,
+        other,
         scraped: shown.compare(&run.scrapes),
+        converted: across.converted,
     }
 }
 
@@ -430,7 +538,7 @@ fn hosts_that_do_not_answer_delay_no_other() {
     for text in run.lines.lines() {
         let line: lines::Line<'_> = serde_json::from_str(text).expect("JSON");
         if line.number().is_some() && line.metrics.is_some() {
-            slowest = slowest.max(line.at() - history::due(line.target, line.slot));
+            slowest = slowest.max(line.clock() - history::due(line.target, line.slot));
             frames += 1;
         }
     }
@@ -442,8 +550,14 @@ fn hosts_that_do_not_answer_delay_no_other() {
 
 /// Seeds that once found a mistake, with a number of hosts and of seconds: a mark that
 /// a series ends in the millisecond of its last sample; a rate over the time in which a
-/// metric was another one.
+/// metric was another one. In these runs nobody sets the clock, and reloads change neither
+/// what is computed across hosts nor sinks ([`Case::rough`]).
 const FOUND: [(u64, u32, u64); 2] = [(4012, 10, 600), (2, 30, 3600)];
+
+/// The same of runs in which they do ([`Case::rougher`]): a rate over the time in which
+/// its definition was away; values of a slot that went when hosts told of later slots,
+/// which they had overslept.
+const FOUND_SINCE: [(u64, u32, u64); 2] = [(106, 30, 600), (8, 30, 600)];
 
 #[test]
 fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
@@ -454,29 +568,40 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
     let is_asked = std::env::var("PMDERIVE_SIMULATE").ok();
     let seconds = number("PMDERIVE_SIMULATE_SECONDS", 600);
     let hosts = number("PMDERIVE_SIMULATE_HOSTS", 30) as u32;
-    let cases: Vec<(u64, u32, u64)> = match &is_asked {
+    // Six times an hour each, so that ten minutes have one of each kind.
+    let rougher = |seed: u64| (seed, Case::rougher(seed, hosts, seconds, 6.0));
+    let cases: Vec<(u64, Case)> = match &is_asked {
         Some(seeds) => {
             let (first, last) = seeds.split_once('-').expect("FIRST-LAST");
             let number = |text: &str| text.parse::<u64>().expect("a number");
-            (number(first)..=number(last)).map(|seed| (seed, hosts, seconds)).collect()
+            (number(first)..=number(last)).map(rougher).collect()
         }
-        None => (1..=20).map(|seed| (seed, hosts, seconds)).chain(FOUND).collect(),
+        None => {
+            let found =
+                FOUND.map(|(seed, hosts, seconds)| (seed, Case::rough(seed, hosts, seconds, 6.0)));
+            let since = FOUND_SINCE
+                .map(|(seed, hosts, seconds)| (seed, Case::rougher(seed, hosts, seconds, 6.0)));
+            (1..=20).map(rougher).chain(found).chain(since).collect()
+        }
     };
     let mut wrong = Vec::new();
-    for (seed, hosts, seconds) in cases {
-        // Six times an hour each, so that ten minutes have one of each kind.
-        let case = Case::rough(seed, hosts, seconds, 6.0);
+    // Not every run has a second receiver.
+    let of_other = Cell::new(0);
+    for (seed, case) in cases {
         let right = || {
             let run = run(&case);
             assert!(run.numbers.failed > 0, "nothing happened");
             let checked = check(&run);
-            assert_eq!(run.numbers.dropped, [0, 0, 0]);
+            assert!(run.numbers.dropped.iter().all(|count| *count == 0), "{:?}", run.numbers);
             let samples = &checked.samples;
             // What was refused may have been taken before, with another answer.
             assert!(samples.missing == 0 && samples.refused <= run.numbers.refused, "{checked:?}");
             let [values, marks] = [checked.values, checked.marks];
             let numbers = [values, marks, checked.slots, checked.of_fleet, checked.scraped];
             assert!(numbers.iter().all(|number| *number > 20), "{checked:?}");
+            let is_mixed = checked.converted.iter().all(|number| *number > 20);
+            assert!(is_mixed || !case.is_varied, "{checked:?}");
+            of_other.set(of_other.get() + checked.other.stored);
             if is_asked.is_some() {
                 println!("seed {seed}: {checked:?}, the disk was full {} times", run.refusals);
             }
@@ -487,12 +612,13 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
         }
     }
     assert_eq!(wrong, [] as [u64; 0], "these seeds are wrong, see above");
+    assert!(of_other.get() > 1000 || is_asked.is_some(), "{of_other:?}");
 }
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
     let all = || {
-        let run = run(&Case::rough(7, 10, 300, 1.0));
+        let run = run(&Case::rougher(7, 10, 300, 1.0));
         (run.lines, run.receiver.stored, run.hosts.log().to_string(), run.numbers, run.scrapes)
     };
     assert!(all() == all());
@@ -500,7 +626,7 @@ fn a_seed_gives_the_same_run_again() {
 
 #[test]
 fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
-    let clock_is_set = Some((Duration::from_secs(55), 35));
+    let clock_is_set = vec![(Duration::from_secs(55), 35_000)];
     let run = run(&Case { clock_is_set, ..Case::calm(1, 5, 120) });
     assert_eq!(run.numbers.failed, 0);
     assert!((3 * 5..=4 * 5).contains(&run.numbers.missed), "{:?}", run.numbers);
@@ -519,7 +645,7 @@ fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
             }
             found.push(match (&line.metrics, line.reason.as_deref()) {
                 (Some(metrics), _) => {
-                    match differences.iter().filter(|name| metrics.contains_key(&***name)).count() {
+                    match differences.iter().filter(|name| metrics.get(name).is_some()).count() {
                         0 => "values",
                         count if count == differences.len() => "differences",
                         count => panic!("{count} differences: {text}"),
@@ -546,7 +672,7 @@ fn slots_that_are_missed_end_all_series_once_and_no_rate_spans_them() {
 #[test]
 fn no_slot_comes_twice_when_the_clock_is_set_back() {
     for back in [1, 12, 35, 7200] {
-        let clock_is_set = Some((Duration::from_secs(55), -back));
+        let clock_is_set = vec![(Duration::from_secs(55), -1000 * back)];
         let run = run(&Case { clock_is_set, ..Case::calm(1, 5, 300) });
         assert_eq!((run.numbers.failed, run.numbers.missed), (0, 0), "{back}");
         let mut slots: BTreeMap<String, Vec<u64>> = BTreeMap::new();

@@ -4,6 +4,7 @@
 use pmderive_runtime::model::Value;
 use pmderive_testkit::fleet::Plan;
 use pmderive_testkit::sim::{Answer, Fleet};
+use rustc_hash::FxHashMap;
 
 /// What a definition of `pmderive_testkit::fleet::definitions` is, with the numbers of
 /// the metrics that it reads.
@@ -29,10 +30,15 @@ enum Form {
     Sum(usize),
     /// A constant times `avg(delta(a))`, and `b`.
     MeanDelta(usize, usize),
+    /// `a` as it is, in units that depend on the host.
+    Mixed(usize),
 }
 
 /// All definitions.
 pub struct Definitions {
+    names: Vec<String>,
+    /// Positions of the names.
+    positions: FxHashMap<String, usize>,
     forms: Vec<Form>,
     /// The domain of each metric.
     domains: Vec<Option<u32>>,
@@ -100,7 +106,30 @@ impl Definitions {
             }
         };
         let domains = metrics.iter().map(|metric| metric.desc.indom.map(|indom| indom.serial()));
-        Definitions { forms: (0..count).map(form).collect(), domains: domains.collect() }
+        let mut forms: Vec<Form> = (0..count).map(form).collect();
+        let mut names: Vec<String> =
+            (0..count).map(|index| format!("fleet.derived.m{index}")).collect();
+        for mixed in 0..plan.mixed {
+            forms.push(Form::Mixed(number(format!("u{mixed}"))));
+            names.push(format!("fleet.derived.u{mixed}"));
+        }
+        let positions = names.iter().cloned().zip(0..).collect();
+        Definitions { names, positions, forms, domains: domains.collect() }
+    }
+
+    /// What a definition is called.
+    pub fn name(&self, index: usize) -> &str {
+        &self.names[index]
+    }
+
+    /// The definition that is called so.
+    pub fn index(&self, name: &str) -> usize {
+        self.positions.get(name).copied().expect("a definition")
+    }
+
+    /// True if the units of a definition depend on the class of the host.
+    pub fn is_mixed(&self, index: usize) -> bool {
+        matches!(self.forms[index], Form::Mixed(_))
     }
 
     /// How many there are.
@@ -182,6 +211,7 @@ impl Definitions {
             Form::Share(a, b) => Some(both(of(a), of(b), &|a, b| 100.0 * a / (a + b + k))),
             Form::Rates(a, b) => rate(a).zip(rate(b)).map(|(a, b)| both(a, b, &|a, b| a + k * b)),
             Form::Choice(a, b) => Some(both(of(a), of(b), &|a, b| if a > k { a } else { b })),
+            Form::Mixed(a) => Some(of(a)),
             // A whole number stays one.
             Form::Rescaled(a) => Some(each(of(a), &|a| k * (a / 1024.0).round())),
             Form::Delta(a) => delta(a).map(|a| each(a, &|a| k * a)),

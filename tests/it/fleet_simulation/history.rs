@@ -1,11 +1,15 @@
 //! What was done to a fleet and what it was told, by time: what checks go by.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use pmderive::internal::fleet::slot::{Due, Nanos, Slot, hash_of};
 use pmderive_testkit::sim::{Log, What};
 
+use super::across::Choice;
+use super::clock::Clock;
+use super::lines::Line;
 use super::world::BEGINNING;
 use super::{DEADLINE, INTERVAL};
 
@@ -13,29 +17,44 @@ use super::{DEADLINE, INTERVAL};
 #[derive(Clone, Debug)]
 pub struct Told {
     pub at: Duration,
+    /// Lines that were there before, and those that were there when all of the engine had
+    /// been told.
+    pub lines: Range<u64>,
     pub hosts: BTreeSet<u32>,
     /// The constants of the definitions.
     pub constants: Vec<u32>,
+    /// What is computed across hosts.
+    pub across: Choice,
+    /// The receiver gets more metrics than otherwise.
+    pub is_wide: bool,
+    /// There is a second receiver, with this number in the name of its sink.
+    pub other: Option<u64>,
 }
 
 /// All of it.
 pub struct History {
     /// In their order; the first is from the beginning.
     pub told: Vec<Told>,
+    pub clock: Clock,
     /// By host, when something other than an answer happened.
     disturbed: Vec<Vec<Duration>>,
     pub end: Duration,
 }
 
 impl History {
-    pub fn new(log: &Log, hosts: u32, told: Vec<Told>, end: Duration) -> History {
+    pub fn new(log: &Log, hosts: u32, told: Vec<Told>, clock: Clock, end: Duration) -> History {
         let mut disturbed = vec![Vec::new(); hosts as usize];
         for entry in &log.0 {
             if !matches!(entry.what, What::Answered { .. }) {
                 disturbed[entry.host as usize].push(entry.at);
             }
         }
-        History { told, disturbed, end }
+        History { told, clock, disturbed, end }
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.disturbed.len()
     }
 
     /// True if nothing happened to a host between two times, both included.
@@ -51,39 +70,64 @@ impl History {
         &self.told[later - 1]
     }
 
+    /// The number of what the engine had been told when it wrote a line.
+    pub fn told_by(&self, line: u64) -> usize {
+        self.told.partition_point(|told| told.lines.start <= line) - 1
+    }
+
+    /// False for a line that was written while parts of the engine were being told.
+    pub fn is_certain(&self, line: u64) -> bool {
+        !self.told.iter().any(|told| told.lines.contains(&line))
+    }
+
     /// True if the plan changed between two times.
     pub fn was_told(&self, from: Duration, to: Duration) -> bool {
         self.told.iter().any(|told| told.at >= from && told.at <= to)
     }
 
-    /// Since when a host has been watched, at a time at which it is.
-    pub fn watched_since(&self, host: u32, at: Duration) -> Duration {
-        let before = self.told.iter().rev().skip_while(|told| told.at > at);
+    /// Since when a host has been watched, by what the engine was told up to a number.
+    pub fn watched_since(&self, host: u32, told: usize) -> Duration {
+        let before = self.told[..=told].iter().rev();
         let told = before.take_while(|told| told.hosts.contains(&host)).last();
         told.expect("it is watched").at
     }
+
+    /// When a line says that it was, since the beginning.
+    pub fn at(&self, line: &Line<'_>) -> Duration {
+        self.clock.real(line.clock())
+    }
+
+    /// When a host is due in a slot, since the beginning.
+    pub fn due(&self, target: &str, slot: u64) -> Duration {
+        self.clock.real(due(target, slot))
+    }
+
+    /// The first slot of a host that begins at a time, or later.
+    pub fn first_slot(&self, target: &str, at: Duration) -> u64 {
+        first_slot(target, self.clock.engine(at))
+    }
+
+    /// When a host has answered in a slot, or has failed. Tokio's time goes by
+    /// milliseconds.
+    pub fn over(&self, target: &str, slot: u64) -> Duration {
+        self.due(target, slot) + DEADLINE + Duration::from_millis(2)
+    }
 }
 
-/// When a host is due in a slot, since the beginning.
+/// When a host is due in a slot by the engine's clock, since the beginning.
 pub fn due(target: &str, slot: u64) -> Duration {
     let due = Due::new(INTERVAL, hash_of(target)).at(Slot(slot));
     Duration::from_nanos(due.0.saturating_sub(BEGINNING))
 }
 
-/// The first slot of a host that begins at a time, or later.
-pub fn first_slot(target: &str, at: Duration) -> u64 {
-    let now = Nanos(BEGINNING + u64::try_from(at.as_nanos()).expect("some hours"));
+fn first_slot(target: &str, clock: Duration) -> u64 {
+    let now = Nanos(BEGINNING + u64::try_from(clock.as_nanos()).expect("some hours"));
     Due::new(INTERVAL, hash_of(target)).next(now).0
 }
 
-/// When a host has answered in a slot, or has failed. Tokio's time goes by milliseconds.
-pub fn over(target: &str, slot: u64) -> Duration {
-    due(target, slot) + DEADLINE + Duration::from_millis(2)
-}
-
-/// True if a host is due about now.
-pub fn is_near(target: &str, at: Duration) -> bool {
+/// True if a host is due when the engine's clock shows about this time.
+pub fn is_near(target: &str, clock: Duration) -> bool {
     let about = Duration::from_millis(3);
-    let slot = first_slot(target, at.saturating_sub(about));
-    due(target, slot) <= at + about
+    let slot = first_slot(target, clock.saturating_sub(about));
+    due(target, slot) <= clock + about
 }

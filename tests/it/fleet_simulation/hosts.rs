@@ -1,24 +1,24 @@
 //! Every line about a host against the model of what it answered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pmderive_testkit::sim::Fleet;
 
 use super::DEADLINE;
 use super::definitions::{Base, Definitions, Expected};
-use super::history::{History, due, first_slot, over};
-use super::lines::{Cell, Column, Line};
+use super::history::History;
+use super::lines::{Cell, Columns, Line};
 
 /// A series of a host: metric and instance.
 type Series = (usize, i32);
 
-/// What is known of a host while its lines are gone through.
+/// What is known of a host while its lines are gone through. Series are in their order.
 #[derive(Default)]
 pub struct Host {
-    live: BTreeSet<Series>,
+    live: Vec<Series>,
     /// What has just been said to end, in which slot.
-    ended: (u64, BTreeSet<Series>),
+    ended: (u64, Vec<Series>),
     /// The latest frame, unless a slot has failed since.
     before: Option<(Base, Vec<u32>)>,
     /// Slot and time of the latest frame.
@@ -38,39 +38,51 @@ pub struct Checker<'c> {
 }
 
 impl Checker<'_> {
-    pub fn line(&mut self, host: u32, line: &Line<'_>) {
-        let place = format!("host {host}, slot {} at {:?}", line.slot, line.at());
+    /// Checks a line. Gives the class of a host that has answered.
+    pub fn line(&mut self, host: u32, line: &Line<'_>) -> Option<u32> {
+        let place = format!("host {host}, slot {} at {:?}", line.slot, self.history.at(line));
         let mut known = self.hosts.remove(&host).unwrap_or_default();
         match (&line.metrics, &line.stale) {
             (Some(metrics), None) => self.frame(host, line, metrics, &mut known, &place),
             (None, Some(stale)) => self.stale(host, line, stale, &mut known, &place),
             _ => panic!("{place}: neither a frame nor a mark"),
         }
+        let class = known.before.as_ref().map(|(base, _)| base.answer.class);
         self.hosts.insert(host, known);
+        class
     }
 
     fn stale(
         &mut self,
         host: u32,
         line: &Line<'_>,
-        stale: &BTreeMap<&str, Column<'_>>,
+        stale: &Columns<'_>,
         known: &mut Host,
         place: &str,
     ) {
         self.marks += 1;
         if known.ended.0 != line.slot {
-            known.ended = (line.slot, BTreeSet::new());
+            known.ended = (line.slot, Vec::new());
         }
-        for one in series(stale) {
-            assert!(known.live.remove(&one), "{place}: {one:?} ends, and was not there");
-            known.ended.1.insert(one);
+        let at = self.history.at(line);
+        let ended = series(self.definitions, stale);
+        for one in &ended {
+            let is_there = known.live.binary_search(one).is_ok();
+            assert!(is_there, "{place}: {one:?} ends, and was not there");
         }
+        known.live.retain(|one| ended.binary_search(one).is_err());
+        known.ended.1.extend(ended);
         let reason = line.reason.as_deref().expect("a reason");
         match reason {
             "without values" | "the definition has changed" => {}
             "no target any more" => {
-                let told = self.history.told_at(line.at());
+                let told = self.history.told_at(at);
                 assert!(!told.hosts.contains(&host), "{place}: it is a target");
+                assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
+                known.before = None;
+            }
+            "the slot was never begun" => {
+                assert!(self.history.clock.has_jumped(at, at), "{place}: why?");
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
                 known.before = None;
             }
@@ -79,8 +91,11 @@ impl Checker<'_> {
                 let name = line.target.split(':').next().expect("a name");
                 assert!(words.contains(name), "{place}: {words}");
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
-                assert!(due(line.target, line.slot) <= line.at(), "{place}: too soon");
-                assert!(line.at() <= over(line.target, line.slot), "{place}: too late");
+                assert!(self.history.due(line.target, line.slot) <= at, "{place}: too soon");
+                // A host that overslept has failed at once.
+                let is_in_time = at <= self.history.over(line.target, line.slot)
+                    || self.history.clock.has_jumped(at, at);
+                assert!(is_in_time, "{place}: too late");
                 known.before = None;
             }
         }
@@ -90,28 +105,47 @@ impl Checker<'_> {
         &mut self,
         host: u32,
         line: &Line<'_>,
-        metrics: &BTreeMap<&str, Column<'_>>,
+        metrics: &Columns<'_>,
         known: &mut Host,
         place: &str,
     ) {
         self.frames += 1;
-        let due = due(line.target, line.slot);
-        assert!(line.at() >= due && line.at() - due < DEADLINE, "{place}");
+        let (at, due) = (self.history.at(line), self.history.due(line.target, line.slot));
+        assert!(at >= due && at - due < DEADLINE, "{place}");
         assert!(known.latest.is_none_or(|(latest, _)| latest < line.slot), "{place}");
         let told = self.history.told_at(due);
         assert!(told.hosts.contains(&host), "{place}: it is no target");
         self.gap(host, line.target, known, line.slot, place);
 
-        let now: BTreeSet<Series> = series(metrics).collect();
-        let silent: Vec<_> = known.live.difference(&now).collect();
-        assert!(silent.is_empty(), "{place}: {silent:?} are not there, and were not said to end");
+        let answer = self.fleet.answer_before(host, at).expect("the host has answered");
+        let now = series(self.definitions, metrics);
+        if known.live != now {
+            let silent = known.live.iter().filter(|one| now.binary_search(one).is_err());
+            let silent: Vec<_> = silent.collect();
+            assert!(
+                silent.is_empty(),
+                "{place}: {silent:?} are not there, and were not said to end"
+            );
+        }
         if known.ended.0 == line.slot {
-            let both: Vec<_> = known.ended.1.intersection(&now).collect();
+            // In other units it is another series.
+            let former = known.before.as_ref().map(|(before, _)| before.answer.class);
+            let is_other = |index| {
+                self.definitions.is_mixed(index) && former.is_some_and(|one| one != answer.class)
+            };
+            // So it is if its name was known before, and is not to be had any more.
+            let is_number = |(index, id): &Series| {
+                let cells = metrics.get(self.definitions.name(*index)).unwrap_or_default();
+                cells.iter().any(|(one, name, _)| one == id && **name == *id.to_string())
+            };
+            let is_wrong = |one: &&Series| {
+                now.binary_search(one).is_ok() && !is_other(one.0) && !is_number(one)
+            };
+            let both: Vec<_> = known.ended.1.iter().filter(is_wrong).collect();
             assert!(both.is_empty(), "{place}: {both:?} have ended, and are there");
         }
         known.live = now;
 
-        let answer = self.fleet.answer_before(host, line.at()).expect("the host has answered");
         assert_eq!(answer.stamp, line.stamp(), "{place}");
         let base = self.definitions.base(self.fleet, answer);
         let before = known.before.take();
@@ -120,19 +154,20 @@ impl Checker<'_> {
                 && before.answer.class == answer.class
         });
         // An instance may be gone when its name is asked for, and is called by its number.
-        let left = answer.time + (line.at() - answer.at);
+        let left = answer.time + (at - answer.at);
         let has_left = |id: i32| {
             let there = self.fleet.plan().instances(host, 0, left);
             there.iter().all(|(one, _)| *one != id)
         };
-        for (index, constant) in told.constants.iter().enumerate() {
-            let is_same = |(_, constants): &(Base, Vec<u32>)| constants[index] == *constant;
+        let mixed = (told.constants.len()..self.definitions.count()).map(|_| &1);
+        for (index, constant) in told.constants.iter().chain(mixed).enumerate() {
+            let is_same =
+                |(_, constants): &(Base, Vec<u32>)| constants.get(index) == Some(constant);
             let goes_on = is_quiet && before.as_ref().is_some_and(is_same);
             let before = before.as_ref().map(|(before, _)| before);
             let before = before.filter(|before| before.answer.class == answer.class);
-            let name = format!("fleet.derived.m{index}");
-            let found = metrics.get(&*name).map_or(&[][..], |column| &column.0);
-            let place = format!("{place}: {name} ({constant})");
+            let name = self.definitions.name(index);
+            let found = metrics.get(name).unwrap_or_default();
             let expected = |before| self.definitions.expected(index, *constant, &base, before);
             let near = self.definitions.tolerance(index);
             let compare = |expected: &Expected| compare(found, expected, near, &has_left);
@@ -144,23 +179,26 @@ impl Checker<'_> {
                 differs => differs,
             };
             if let Some(differs) = differs {
-                panic!("{place}: {differs}");
+                panic!("{place}: {name} ({constant}): {differs}");
             }
             self.values += found.len() as u64;
         }
         known.before = Some((base, told.constants.clone()));
-        known.latest = Some((line.slot, line.at()));
+        known.latest = Some((line.slot, at));
     }
 
     /// Slots before this one without a frame are those in which something happened,
     /// and after each all has ended.
     fn gap(&self, host: u32, target: &str, known: &Host, slot: u64, place: &str) {
-        let since = self.history.watched_since(host, due(target, slot));
+        let (due, over) =
+            (|slot| self.history.due(target, slot), |slot| self.history.over(target, slot));
+        let told = self.history.told.partition_point(|told| told.at <= due(slot)) - 1;
+        let since = self.history.watched_since(host, told);
         let from = known.latest.filter(|(_, at)| *at >= since);
         let (first, from) = match from {
             // What was done to the latest reply may show in the slots after it.
-            Some((latest, _)) => (latest + 1, due(target, latest)),
-            None => (first_slot(target, since), since),
+            Some((latest, _)) => (latest + 1, due(latest)),
+            None => (self.history.first_slot(target, since), since),
         };
         assert!(
             first >= slot || known.live.is_empty(),
@@ -168,8 +206,9 @@ impl Checker<'_> {
             known.live
         );
         for missing in first..slot {
-            let is_quiet = self.history.is_quiet(host, from, over(target, missing))
-                && !self.history.was_told(from, over(target, missing));
+            let is_quiet = self.history.is_quiet(host, from, over(missing))
+                && !self.history.was_told(from, over(missing))
+                && !self.history.clock.has_jumped(due(missing), over(missing));
             assert!(!is_quiet, "{place}: nothing happened in slot {missing}, which is not there");
         }
     }
@@ -181,8 +220,8 @@ impl Checker<'_> {
             let is_target = self.history.told_at(self.history.end).hosts.contains(host);
             let place = format!("host {host} at the end");
             if is_target {
-                let mut slot = first_slot(&target, self.history.end);
-                while over(&target, slot) > self.history.end && slot > 0 {
+                let mut slot = self.history.first_slot(&target, self.history.end);
+                while self.history.over(&target, slot) > self.history.end && slot > 0 {
                     slot -= 1;
                 }
                 // The last slot that is over counts as much as those before it.
@@ -194,12 +233,15 @@ impl Checker<'_> {
     }
 }
 
-fn series<'l>(metrics: &'l BTreeMap<&str, Column<'_>>) -> impl Iterator<Item = Series> + 'l {
-    metrics.iter().flat_map(|(name, column)| {
-        let index = name.strip_prefix("fleet.derived.m").and_then(|index| index.parse().ok());
-        let index: usize = index.expect("a definition");
-        column.0.iter().map(move |(id, ..)| (index, *id))
-    })
+/// All series, in their order.
+fn series(definitions: &Definitions, metrics: &Columns<'_>) -> Vec<Series> {
+    let mut series = Vec::with_capacity(128);
+    for (name, cells) in metrics.iter() {
+        let index = definitions.index(name);
+        series.extend(cells.iter().map(|(id, ..)| (index, *id)));
+    }
+    series.sort_unstable();
+    series
 }
 
 /// How values differ from those that are expected, if they do.
@@ -214,22 +256,24 @@ fn compare(
         Expected::Nothing if found.is_empty() => return None,
         Expected::Nothing => return Some("a difference to nothing".to_owned()),
     };
-    let ids: Vec<i32> = found.iter().map(|(id, ..)| *id).collect();
-    let due: Vec<i32> = expected.iter().map(|(id, _)| *id).collect();
-    if ids != due {
+    if !found.iter().map(|(id, ..)| id).eq(expected.iter().map(|(id, _)| id)) {
+        let ids: Vec<i32> = found.iter().map(|(id, ..)| *id).collect();
+        let due: Vec<i32> = expected.iter().map(|(id, _)| *id).collect();
         return Some(format!("the instances are {ids:?}, not {due:?}"));
     }
     for ((id, name, value), (_, expected)) in found.iter().zip(expected) {
         if (value - expected).abs() > near * expected.abs().max(value.abs()) {
             return Some(format!("[{id}] is {value}, not {expected}"));
         }
+        let number = |text: &str| text.parse::<i32>().ok();
         let is_named = match *id {
             -1 => name.is_empty(),
-            id if id >= 1_000_000 => name.strip_prefix('p') == Some(&*(id - 1_000_000).to_string()),
-            id => name.strip_prefix('i') == Some(&*id.to_string()),
+            id if id >= 1_000_000 => {
+                name.strip_prefix('p').and_then(number) == Some(id - 1_000_000)
+            }
+            id => name.strip_prefix('i').and_then(number) == Some(id),
         };
-        let is_number = **name == *id.to_string() && has_left(*id);
-        if !is_named && !is_number {
+        if !is_named && !(number(name) == Some(*id) && has_left(*id)) {
             return Some(format!("[{id}] is called {name}"));
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pmderive_runtime::model::Timestamp;
 use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::world::BEGINNING;
 
@@ -24,19 +24,59 @@ pub struct Line<'l> {
     pub host: BTreeMap<&'l str, Cow<'l, str>>,
     /// Of a frame.
     #[serde(borrow)]
-    pub metrics: Option<BTreeMap<&'l str, Column<'l>>>,
+    pub metrics: Option<Columns<'l>>,
     /// Of a line that says which series ended, and why.
     #[serde(borrow)]
     pub reason: Option<Cow<'l, str>>,
     #[serde(borrow)]
-    pub stale: Option<BTreeMap<&'l str, Column<'l>>>,
+    pub stale: Option<Columns<'l>>,
+}
+
+/// Columns by metric, in the order of their names.
+pub struct Columns<'l>(Vec<(&'l str, Column<'l>)>);
+
+impl<'l> Columns<'l> {
+    /// The instances of a metric; none if it is not there.
+    pub fn get(&self, metric: &str) -> Option<&[Cell<'l>]> {
+        let at = self.0.binary_search_by(|(name, _)| (*name).cmp(metric)).ok()?;
+        Some(&self.0[at].1.0)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&'l str, &[Cell<'l>])> {
+        self.0.iter().map(|(name, column)| (*name, &*column.0))
+    }
+}
+
+impl<'de: 'l, 'l> Deserialize<'de> for Columns<'l> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Columns<'l>, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Columns<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("metrics by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns<'de>, A::Error> {
+                let mut columns = Vec::with_capacity(64);
+                while let Some(column) = map.next_entry()? {
+                    columns.push(column);
+                }
+                Ok(Columns(columns))
+            }
+        }
+        let columns = deserializer.deserialize_map(Members)?;
+        assert!(columns.0.is_sorted_by(|(a, _), (b, _)| a < b), "names have an order");
+        Ok(columns)
+    }
 }
 
 /// Identifier and name of an instance, with its value, if it is not about its end.
 pub type Cell<'l> = (i32, Cow<'l, str>, f64);
 
 /// A metric; a single value has the identifier -1 and no name.
-pub struct Column<'l>(pub Vec<Cell<'l>>);
+struct Column<'l>(Vec<Cell<'l>>);
 
 impl<'de: 'l, 'l> Deserialize<'de> for Column<'l> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Column<'l>, D::Error> {
@@ -107,8 +147,8 @@ impl<'de: 'l, 'l> Deserialize<'de> for Instance<'l> {
 struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 
 impl Line<'_> {
-    /// The engine's time, since the beginning.
-    pub fn at(&self) -> Duration {
+    /// The engine's time, since the beginning of its clock.
+    pub fn clock(&self) -> Duration {
         Duration::from_nanos(nanoseconds(self.t) - BEGINNING)
     }
 

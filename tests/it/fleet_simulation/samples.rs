@@ -1,22 +1,60 @@
 //! Every sample that a receiver has against the lines: what a line says is there, in
 //! its order and to the last bit, unless the receiver has refused it or it was dropped
-//! and counted.
+//! and counted. Which of the lines a receiver hears of depends on the plan.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pmderive_testkit::receiver::STALE;
 use pmderive_testkit::sim::Receiver;
+use rustc_hash::FxHashMap;
 
-use super::lines::{Column, Line};
+use super::history::{History, Told};
+use super::lines::{Cell, Columns, Line};
 
 /// Names and values of labels.
-pub type SeriesLabels = Vec<(String, String)>;
+pub type SeriesLabels<'l> = Vec<(Cow<'l, str>, Cow<'l, str>)>;
 
-/// Series, with the samples that they should have: milliseconds and bits.
+/// A receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// It is there all the time. Which metrics it gets changes.
+    First,
+    /// It is there in some plans only.
+    Other,
+}
+
+/// The same, for as long as one likes.
+type Labels = Vec<(String, String)>;
+
+/// Series, with the samples that they should have.
+pub struct Expected<'h> {
+    history: &'h History,
+    of: Of,
+    targets: FxHashMap<String, Target>,
+    by_labels: FxHashMap<Labels, usize>,
+    series: Vec<(Labels, Vec<Sample>)>,
+}
+
+/// A sample that a series should have.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    milliseconds: i64,
+    bits: u64,
+    /// It may be there or not.
+    is_open: bool,
+}
+
+/// What is known of a host, or of the fleet.
 #[derive(Default)]
-pub struct Expected {
-    known: HashMap<(String, String, i32, String), usize>,
-    series: Vec<(SeriesLabels, Vec<(i64, u64)>)>,
+struct Target {
+    /// By metric and identifier of the instance, the series of each name that the
+    /// instance has had.
+    known: FxHashMap<String, FxHashMap<i32, Vec<(String, usize)>>>,
+    /// The plan of the latest frame, unless all has ended since.
+    told: Option<usize>,
+    /// Series of the latest frame that other plans do not send, with their metrics.
+    narrow: Vec<(String, usize)>,
 }
 
 /// What a comparison came to.
@@ -28,28 +66,138 @@ pub struct Found {
     pub missing: u64,
 }
 
-impl Expected {
-    /// Takes note of a line.
-    pub fn note(&mut self, line: &Line<'_>) {
-        let columns = line.metrics.as_ref().or(line.stale.as_ref()).expect("one of both");
-        for (metric, Column(cells)) in columns.iter().filter(|(metric, _)| is_sent(metric)) {
-            for (id, name, value) in cells {
-                let value = if line.stale.is_some() { STALE } else { value.to_bits() };
-                let series = self.series_of(line, metric, *id, name);
-                self.series[series].1.push((line.milliseconds(), value));
+impl Of {
+    /// True for a metric that the receiver gets by a plan.
+    fn gets(self, metric: &str, told: &Told) -> bool {
+        let index = metric.strip_prefix("fleet.derived.");
+        match self {
+            Of::First => index.is_none_or(|index| {
+                index.starts_with('m')
+                    && (index.ends_with(['0', '3']) || told.is_wide && index.ends_with('5'))
+            }),
+            Of::Other if told.other.is_none() => false,
+            Of::Other => index.map_or(metric.starts_with("racks."), |index| {
+                index.starts_with('m') && index.ends_with(['1', '7'])
+            }),
+        }
+    }
+
+    /// True if the receiver is there.
+    fn is_there(self, told: &Told) -> bool {
+        self == Of::First || told.other.is_some()
+    }
+}
+
+impl<'h> Expected<'h> {
+    /// Nothing yet.
+    pub fn new(history: &'h History, of: Of) -> Expected<'h> {
+        let (targets, by_labels, series) = Default::default();
+        Expected { history, of, targets, by_labels, series }
+    }
+
+    /// Takes note of a line, which has a number.
+    pub fn note(&mut self, number: u64, line: &Line<'_>) {
+        let Expected { history, of, .. } = *self;
+        let mut target = self.targets.remove(line.target).unwrap_or_default();
+        let now = history.told_by(number);
+        // A host goes by the plan with which it began the slot.
+        let plan = match line.number() {
+            Some(_) => {
+                history.told.partition_point(|told| told.at <= history.due(line.target, line.slot))
+                    - 1
+            }
+            None => now,
+        };
+        let is_there = of.is_there(&history.told[now]);
+        let gets = |metric: &str, plan: usize| of.gets(metric, &history.told[plan]);
+        match (&line.metrics, line.reason.as_deref()) {
+            (Some(metrics), _) => {
+                for (metric, series) in std::mem::take(&mut target.narrow) {
+                    if is_there && !gets(&metric, plan) {
+                        self.push(series, number, line.milliseconds(), STALE);
+                    }
+                }
+                let is_sent = |metric: &str| is_there && gets(metric, plan);
+                self.all(number, line, metrics, &mut target, &is_sent);
+                target.told = Some(plan);
+            }
+            (None, Some("without values" | "the definition has changed")) => {
+                let before = target.told;
+                let is_sent = |metric: &str| {
+                    is_there && gets(metric, plan) && before.is_some_and(|plan| gets(metric, plan))
+                };
+                let stale = line.stale.as_ref().expect("series");
+                self.all(number, line, stale, &mut target, &is_sent);
+            }
+            _ => {
+                let before = target.told.take();
+                let is_sent =
+                    |metric: &str| is_there && before.is_some_and(|plan| gets(metric, plan));
+                let stale = line.stale.as_ref().expect("series");
+                self.all(number, line, stale, &mut target, &is_sent);
+                target.narrow.clear();
+            }
+        }
+        self.targets.insert(line.target.to_owned(), target);
+    }
+
+    /// Takes note of all values of a line, or of all ends.
+    fn all(
+        &mut self,
+        number: u64,
+        line: &Line<'_>,
+        columns: &Columns<'_>,
+        target: &mut Target,
+        is_sent: &dyn Fn(&str) -> bool,
+    ) {
+        let milliseconds = line.milliseconds();
+        let is_end = line.stale.is_some();
+        for (metric, cells) in columns.iter().filter(|(metric, _)| is_sent(metric)) {
+            let is_narrow = self.of == Of::First
+                && !is_end
+                && metric.starts_with("fleet.derived.")
+                && metric.ends_with('5');
+            if !target.known.contains_key(metric) {
+                target.known.insert(metric.to_owned(), FxHashMap::default());
+            }
+            let known = target.known.get_mut(metric).expect("it is there now");
+            for cell in cells {
+                let series = self.series_of(line, metric, cell, known);
+                let bits = if is_end { STALE } else { cell.2.to_bits() };
+                self.push(series, number, milliseconds, bits);
+                if is_narrow {
+                    target.narrow.push((metric.to_owned(), series));
+                }
             }
         }
     }
 
-    fn series_of(&mut self, line: &Line<'_>, metric: &str, id: i32, name: &str) -> usize {
-        let key = (line.target.to_owned(), metric.to_owned(), id, name.to_owned());
-        if let Some(known) = self.known.get(&key) {
-            return *known;
+    fn push(&mut self, series: usize, number: u64, milliseconds: i64, bits: u64) {
+        // While a receiver comes or goes it may get a line or not.
+        let is_open = self.of == Of::Other && !self.history.is_certain(number);
+        self.series[series].1.push(Sample { milliseconds, bits, is_open });
+    }
+
+    fn series_of(
+        &mut self,
+        line: &Line<'_>,
+        metric: &str,
+        (id, name, _): &Cell<'_>,
+        known: &mut FxHashMap<i32, Vec<(String, usize)>>,
+    ) -> usize {
+        let names = known.entry(*id).or_default();
+        if let Some((_, series)) = names.iter().find(|(known, _)| known == name) {
+            return *series;
         }
-        let labels = labels_of(line, metric, id, name);
-        self.known.insert(key, self.series.len());
-        self.series.push((labels, Vec::new()));
-        self.series.len() - 1
+        // A group that has gone comes back with another identifier.
+        let labels = labels_of(line, metric, *id, name).into_iter();
+        let labels = labels.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+        let series = *self.by_labels.entry(labels).or_insert_with_key(|labels| {
+            self.series.push((labels.clone(), Vec::new()));
+            self.series.len() - 1
+        });
+        names.push((name.to_string(), series));
+        series
     }
 
     /// Compares with what a receiver has.
@@ -60,7 +208,7 @@ impl Expected {
         let mut found = Found::default();
         for (labels, samples) in &self.series {
             let Some(id) = unknown.remove(&**labels) else {
-                found.missing += samples.len() as u64;
+                found.missing += samples.iter().filter(|sample| !sample.is_open).count() as u64;
                 continue;
             };
             let bits = |sample: &pmderive_testkit::receiver::Sample| {
@@ -69,13 +217,14 @@ impl Expected {
             let mut stored = receiver.stored[id].iter().map(bits).peekable();
             let mut refused = receiver.refused[id].iter().map(bits).peekable();
             for sample in samples {
-                if stored.next_if_eq(sample).is_some() {
+                let both = (sample.milliseconds, sample.bits);
+                if stored.next_if_eq(&both).is_some() {
                     // It may have been refused when it came again.
-                    refused.next_if_eq(sample);
+                    refused.next_if_eq(&both);
                     found.stored += 1;
-                } else if refused.next_if_eq(sample).is_some() {
+                } else if refused.next_if_eq(&both).is_some() {
                     found.refused += 1;
-                } else {
+                } else if !sample.is_open {
                     found.missing += 1;
                 }
             }
@@ -93,43 +242,50 @@ impl Expected {
 }
 
 /// The labels of a series, with its name as one of them.
-pub fn labels_of(line: &Line<'_>, metric: &str, id: i32, name: &str) -> SeriesLabels {
-    let mut labels = vec![("__name__".to_owned(), metric.replace('.', "_"))];
-    let mut add = |name: &str, value: &str| labels.push((name.to_owned(), value.to_owned()));
+pub fn labels_of<'l>(
+    line: &Line<'l>,
+    metric: &str,
+    id: i32,
+    name: &Cow<'l, str>,
+) -> SeriesLabels<'l> {
+    let mut labels: SeriesLabels<'l> = Vec::with_capacity(8);
+    labels.push(("__name__".into(), metric.replace('.', "_").into()));
     if line.number().is_some() {
-        add("instance", line.target);
+        labels.push(("instance".into(), line.target.into()));
         if id != -1 {
-            add("instid", &id.to_string());
-            add("instname", name);
+            labels.push(("instid".into(), id.to_string().into()));
+            labels.push(("instname".into(), name.clone()));
         }
     } else {
         // Groups are named by their labels: {rack="r0",dc="x"}.
-        for (name, value) in groups(name) {
-            add(&name, &value);
+        match name {
+            Cow::Borrowed(name) => labels.extend(groups(name)),
+            Cow::Owned(name) => labels.extend(groups(name).into_iter().map(|(name, value)| {
+                (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
+            })),
         }
     }
-    for (name, value) in line.labels.iter().chain(&line.host) {
-        add(name, value);
-    }
-    labels.sort();
+    let of_hosts = line.labels.iter().chain(&line.host);
+    labels.extend(of_hosts.map(|(name, value)| (Cow::Borrowed(*name), value.clone())));
+    labels.sort_unstable();
     labels
 }
 
-/// True for what the receiver gets, and whoever scrapes, see [`super::config`].
-pub fn is_sent(metric: &str) -> bool {
-    match metric.strip_prefix("fleet.derived.m") {
-        Some(index) => index.ends_with(['0', '3', '5']),
+/// True for what whoever scrapes gets, see [`super::config`].
+pub fn is_shown(metric: &str) -> bool {
+    match metric.strip_prefix("fleet.derived.") {
+        Some(index) => index.starts_with('m') && index.ends_with(['0', '3', '5']),
         None => true,
     }
 }
 
 /// The labels in the name of a group.
-pub fn groups(name: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+pub fn groups(name: &str) -> SeriesLabels<'_> {
+    let mut found = Vec::with_capacity(8);
     let mut rest = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or("");
     while let Some((label, value)) = rest.split_once("=\"") {
         let (value, after) = value.split_once('"').expect("a quoted value");
-        found.push((label.trim_start_matches(',').to_owned(), value.to_owned()));
+        found.push((label.trim_start_matches(',').into(), value.into()));
         rest = after;
     }
     found

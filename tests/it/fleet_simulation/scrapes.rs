@@ -1,7 +1,6 @@
 //! What whoever scrapes the fleet has seen against the lines: of each host the values of
 //! its newest frame, without the series that ended, and nothing after a failure.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pmderive::internal::fleet::sinks::names::Limits;
@@ -9,9 +8,12 @@ use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive::internal::fleet::sinks::scrape::{self, Choice};
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
 
-use super::DEADLINE;
-use super::lines::{Column, Line};
-use super::samples::{SeriesLabels, groups, is_sent, labels_of};
+use rustc_hash::FxHashMap;
+
+use super::history::History;
+use super::lines::Line;
+use super::samples::{SeriesLabels, groups, is_shown, labels_of};
+use super::{DEADLINE, GRACE};
 
 /// What a target was shown as at a time.
 #[derive(Debug, PartialEq)]
@@ -32,73 +34,84 @@ impl Scrape {
         Scrape { at, target, text }
     }
 
-    fn series(&self) -> Shown {
+    fn series(&self) -> Shown<'_> {
         self.text.lines().filter(|line| !line.starts_with('#')).map(series).collect()
     }
 }
 
 /// Series with milliseconds and value.
-type Shown = BTreeMap<SeriesLabels, (i64, f64)>;
+type Shown<'l> = FxHashMap<SeriesLabels<'l>, (i64, f64)>;
 
 /// Reads a line of the text format.
-fn series(line: &str) -> (SeriesLabels, (i64, f64)) {
+fn series(line: &str) -> (SeriesLabels<'_>, (i64, f64)) {
     let (line, time) = line.rsplit_once(' ').expect("a time");
     let (series, value) = line.rsplit_once(' ').expect("a value");
     let (name, labels) = series.split_at(series.find('{').unwrap_or(series.len()));
     let mut all = groups(labels);
-    all.push(("__name__".to_owned(), name.to_owned()));
-    all.sort();
+    all.push(("__name__".into(), name.into()));
+    all.sort_unstable();
     (all, (time.parse().expect("milliseconds"), value.parse().expect("a value")))
 }
 
 /// What each target is shown as, line after line.
-#[derive(Default)]
-pub struct Expected(BTreeMap<String, Vec<(Duration, Shown)>>);
+pub struct Expected<'l> {
+    history: &'l History,
+    targets: FxHashMap<&'l str, Vec<State<'l>>>,
+}
 
-impl Expected {
+/// What a line did to what is shown of its target.
+struct State<'l> {
+    at: Duration,
+    /// When it is done at the latest: a frame has the time of the reply, or of the end
+    /// of a slot, and is there a while later.
+    until: Duration,
+    what: What<'l>,
+}
+
+/// Lines are read again for those moments alone at which somebody looked.
+enum What<'l> {
+    Frame(&'l str),
+    Ended(&'l str),
+    /// Nothing of it is there any more.
+    Nothing,
+}
+
+impl<'l> Expected<'l> {
+    /// Nothing yet.
+    pub fn new(history: &'l History) -> Expected<'l> {
+        Expected { history, targets: FxHashMap::default() }
+    }
+
     /// Takes note of a line.
-    pub fn note(&mut self, line: &Line<'_>) {
-        let states = self.0.entry(line.target.to_owned()).or_default();
-        let mut shown = Shown::new();
-        match (&line.metrics, line.reason.as_deref()) {
-            (Some(metrics), _) => {
-                for (metric, Column(cells)) in metrics.iter().filter(|(name, _)| is_sent(name)) {
-                    for (id, name, value) in cells {
-                        let labels = labels_of(line, metric, *id, name);
-                        shown.insert(labels, (line.milliseconds(), *value));
-                    }
-                }
-            }
-            (None, Some("without values" | "the definition has changed")) => {
-                shown = states.last().map(|(_, shown)| shown.clone()).unwrap_or_default();
-                for (metric, Column(cells)) in line.stale.iter().flatten() {
-                    for (id, name, _) in cells {
-                        shown.remove(&labels_of(line, metric, *id, name));
-                    }
-                }
-            }
-            // Nothing of it is there any more.
-            _ => {}
-        }
-        states.push((line.at(), shown));
+    pub fn note(&mut self, text: &'l str, line: &Line<'l>) {
+        let what = match (&line.metrics, line.reason.as_deref()) {
+            (Some(_), _) => What::Frame(text),
+            (None, Some("without values" | "the definition has changed")) => What::Ended(text),
+            _ => What::Nothing,
+        };
+        let at = self.history.at(line);
+        let by_engine = self.history.clock.real(line.clock() + GRACE);
+        let patience = match line.number() {
+            // The clock may be set, which is noticed within a second.
+            None => Duration::from_millis(1002),
+            Some(_) => Duration::from_millis(2),
+        };
+        let until = by_engine.max(at + DEADLINE) + patience;
+        self.targets.entry(line.target).or_default().push(State { at, until, what });
     }
 
     /// Compares with what was seen. Gives the number of series.
     pub fn compare(&self, scrapes: &[Scrape]) -> u64 {
-        let (mut count, nothing) = (0, Shown::new());
+        let mut count = 0;
         for scrape in scrapes {
-            let states = self.0.get(&scrape.target).map_or(&[][..], |states| &**states);
+            let states = self.targets.get(&*scrape.target).map_or(&[][..], |states| &**states);
             let found = scrape.series();
-            let later = states.partition_point(|(at, _)| *at <= scrape.at);
-            // A frame has the time of the reply, and is there a while later.
-            let is_old = |at: &Duration| *at + DEADLINE + Duration::from_millis(2) < scrape.at;
-            let old = states[..later].partition_point(|(at, _)| is_old(at));
-            let mut possible = (old..=later).map(|count| match count {
-                0 => &nothing,
-                _ => &states[count - 1].1,
-            });
+            let later = states.partition_point(|state| state.at <= scrape.at);
+            let old = states[..later].partition_point(|state| state.until < scrape.at);
+            // What is newest is most likely.
+            let mut possible = (old..=later).rev().map(|count| shown(&states[..count]));
             assert!(
-                possible.any(|shown| *shown == found),
+                possible.any(|shown| shown == found),
                 "{} at {:?} is shown as\n{}",
                 scrape.target,
                 scrape.at,
@@ -108,4 +121,38 @@ impl Expected {
         }
         count
     }
+}
+
+/// What is shown after some lines.
+fn shown<'l>(states: &[State<'l>]) -> Shown<'l> {
+    fn read(text: &str) -> Line<'_> {
+        serde_json::from_str(text).expect("a line")
+    }
+    let mut shown = Shown::default();
+    let is_whole = |state: &State<'_>| !matches!(state.what, What::Ended(_));
+    let first = states.iter().rposition(is_whole).unwrap_or(states.len());
+    for state in &states[first..] {
+        match state.what {
+            What::Frame(text) => {
+                let line = read(text);
+                let metrics = line.metrics.as_ref().expect("a frame");
+                for (metric, cells) in metrics.iter().filter(|(name, _)| is_shown(name)) {
+                    for (id, name, value) in cells {
+                        let labels = labels_of(&line, metric, *id, name);
+                        shown.insert(labels, (line.milliseconds(), *value));
+                    }
+                }
+            }
+            What::Ended(text) => {
+                let line = read(text);
+                for (metric, cells) in line.stale.iter().flat_map(|stale| stale.iter()) {
+                    for (id, name, _) in cells {
+                        shown.remove(&labels_of(&line, metric, *id, name));
+                    }
+                }
+            }
+            What::Nothing => {}
+        }
+    }
+    shown
 }

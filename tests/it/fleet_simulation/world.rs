@@ -32,6 +32,7 @@ thread_local! {
     static CHANCE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     /// By how many nanoseconds the machine's clock was set forward.
     static AHEAD: Cell<i64> = const { Cell::new(0) };
+    static SET: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     static CLOCK: RefCell<Clock> = const { RefCell::new(Clock::new()) };
     static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
 }
@@ -40,6 +41,8 @@ thread_local! {
 #[derive(Clone)]
 pub struct Parts {
     pub receiver: Rc<RefCell<Receiver>>,
+    /// The one at `http://other/`.
+    pub other: Rc<RefCell<Receiver>>,
     pub disk: Disk,
 }
 
@@ -59,9 +62,17 @@ impl Simulated {
         BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed())
     }
 
-    /// Somebody sets the machine's clock forward by so many seconds, or back.
-    pub fn set_clock(seconds: i64) {
-        AHEAD.set(AHEAD.get() + seconds * 1_000_000_000);
+    /// Somebody sets the machine's clock forward by so many milliseconds, or back. The
+    /// engine has read it just before, so that it is known what its own clock shows.
+    pub fn set_clock(milliseconds: i64) {
+        Simulated::now();
+        AHEAD.set(AHEAD.get() + milliseconds * 1_000_000);
+        SET.set(Simulated::elapsed());
+    }
+
+    /// When somebody set the machine's clock last, since the beginning.
+    pub fn was_set() -> Duration {
+        SET.get()
     }
 
     /// A number by chance.
@@ -121,17 +132,20 @@ impl World for Simulated {
     }
 }
 
-/// Sends to the receiver of the thread.
-pub struct Sender;
+/// Sends to a receiver of the thread.
+pub struct Sender {
+    is_other: bool,
+}
 
 impl Client for Sender {
-    fn new(_: Url, _: Credentials, _: Option<&Path>) -> Result<Sender, String> {
-        Ok(Sender)
+    fn new(url: Url, _: Credentials, _: Option<&Path>) -> Result<Sender, String> {
+        Ok(Sender { is_other: url.text().starts_with("http://other/") })
     }
 
     async fn send(&mut self, body: Bytes) -> Result<Response, NoResponse> {
         let parts = PARTS.with_borrow(Clone::clone);
-        let receiver = parts.expect("a simulation runs").receiver;
+        let parts = parts.expect("a simulation runs");
+        let receiver = if self.is_other { parts.other } else { parts.receiver };
         let (delay, mood) = receiver.borrow_mut().begin();
         tokio::time::sleep(delay).await;
         let said = receiver.borrow_mut().take(&body, mood);

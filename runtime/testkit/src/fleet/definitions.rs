@@ -18,6 +18,11 @@ pub fn definitions(plan: &Plan, count: u32) -> String {
     text
 }
 
+/// The text of `fleet.derived.u0`: a metric whose units depend on the class, as it is.
+pub fn mixed_definition() -> String {
+    "fleet.derived.u0 = 1 * fleet.u0".to_owned()
+}
+
 /// The text of the definition of this index, with a constant in it.
 pub fn definition(plan: &Plan, index: u32, constant: u32) -> String {
     let expression = match index % 5 {

@@ -3,7 +3,8 @@
 //! Who knows the stamp of a fetch knows its values, to the last digit.
 //!
 //! Names are `fleet.c0` (a counter) and `fleet.g0` (a gauge), and in a domain
-//! `fleet.d0.c0`, `fleet.d0.g0` and `fleet.d0.b0` (a counter of bytes).
+//! `fleet.d0.c0`, `fleet.d0.g0` and `fleet.d0.b0` (a counter of bytes). `fleet.u0` is a
+//! gauge with other units on hosts of other classes.
 
 use pmderive_core::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, Value, ValueType,
@@ -22,6 +23,9 @@ const BEGINNING: i64 = 1_767_225_600;
 const FIRST_PASSING: InstId = 1_000_000;
 
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
+/// Units of what is mixed, by class, over and over: those of the first two convert.
+const MIXED: [Units; 3] =
+    [BYTES, Units { scale_space: 1, ..BYTES }, Units { dim_time: 1, scale_time: 3, ..Units::NONE }];
 
 /// A metric of the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,7 @@ pub(super) enum Kind {
     Counter,
     Gauge,
     Bytes,
+    Mixed,
 }
 
 impl Kind {
@@ -47,6 +52,7 @@ impl Kind {
             Kind::Counter => 'c',
             Kind::Gauge => 'g',
             Kind::Bytes => 'b',
+            Kind::Mixed => 'u',
         }
     }
 }
@@ -83,6 +89,11 @@ pub(super) fn lasting(count: u32) -> Vec<(InstId, Box<str>)> {
 impl Plan {
     /// Number of metrics of a host.
     pub fn metric_count(&self) -> u32 {
+        self.first_mixed() + self.mixed
+    }
+
+    /// The number of the first metric with mixed units.
+    fn first_mixed(&self) -> u32 {
         self.singles + self.domains * self.per_domain
     }
 
@@ -95,6 +106,9 @@ impl Plan {
 
     /// Where a metric stands by its number.
     fn place(&self, metric: u32) -> Place {
+        if let Some(rank) = metric.checked_sub(self.first_mixed()) {
+            return Place { domain: None, kind: Kind::Mixed, rank };
+        }
         match metric.checked_sub(self.singles) {
             None => Place::among(&SINGLE_KINDS, None, metric),
             Some(over) => {
@@ -104,13 +118,13 @@ impl Plan {
         }
     }
 
-    /// A metric as hosts of a class have it. Classes differ in all identifiers,
-    /// and in which of the single counters have 32 bits.
+    /// A metric as hosts of a class have it. Classes differ in all identifiers, in which
+    /// of the single counters have 32 bits, and in the units of what is mixed.
     pub fn metric(&self, class: u32, number: u32) -> BaseMetric {
         let Place { domain, kind, rank } = self.place(number);
         let node = domain.map_or(String::new(), |domain| format!("d{domain}."));
         let semantics = match kind {
-            Kind::Gauge => Semantics::Instant,
+            Kind::Gauge | Kind::Mixed => Semantics::Instant,
             Kind::Counter | Kind::Bytes => Semantics::Counter,
         };
         let desc = MetricDesc {
@@ -118,7 +132,11 @@ impl Plan {
             value_type: self.form(class, number).value_type(),
             indom: domain.map(|domain| self.indom(domain)),
             semantics,
-            units: if kind == Kind::Bytes { BYTES } else { Units::NONE },
+            units: match kind {
+                Kind::Bytes => BYTES,
+                Kind::Mixed => MIXED[class as usize % MIXED.len()],
+                Kind::Counter | Kind::Gauge => Units::NONE,
+            },
         };
         BaseMetric { name: format!("fleet.{node}{}{rank}", kind.letter()), desc, number }
     }
@@ -171,7 +189,7 @@ impl Plan {
         let Place { domain, kind, rank } = self.place(metric);
         let is_short = domain.is_none() && rank < u32::BITS && class >> rank & 1 == 1;
         match kind {
-            Kind::Gauge => Form::Gauge,
+            Kind::Gauge | Kind::Mixed => Form::Gauge,
             Kind::Counter if is_short => Form::ShortCounter,
             Kind::Counter => Form::Counter,
             Kind::Bytes => Form::Bytes,
@@ -244,6 +262,11 @@ mod tests {
         assert_eq!(names, expected.concat());
         assert_eq!(plan.singles_of(Kind::Counter), 3);
         assert_eq!(plan.metric_count(), 19);
+        let mixed = Plan { mixed: 2, ..plan };
+        assert_eq!(mixed.metrics(0).map(|metric| metric.name).collect::<Vec<_>>()[..19], names);
+        let units = |class| mixed.metric(class, 20).desc.units.to_string();
+        assert_eq!(mixed.metric(0, 20).name, "fleet.u1");
+        assert_eq!([0, 1, 2, 3].map(units), ["byte", "Kbyte", "sec", "byte"]);
     }
 
     #[test]

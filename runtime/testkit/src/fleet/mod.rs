@@ -16,7 +16,7 @@ mod plan;
 mod server;
 pub(crate) mod worlds;
 
-pub use definitions::{definition, definitions};
+pub use definitions::{definition, definitions, mixed_definition};
 pub use law::BaseMetric;
 pub use plan::{Fate, Plan, Shares};
 pub use server::FakeFleet;

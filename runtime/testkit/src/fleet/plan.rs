@@ -36,6 +36,9 @@ pub struct Plan {
     pub domains: u32,
     /// Metrics over each domain.
     pub per_domain: u32,
+    /// Gauges with one value whose units depend on the class: byte, Kbyte and sec in
+    /// turn.
+    pub mixed: u32,
     /// The number of instances of a domain is drawn from here, for each host
     /// and domain by itself.
     pub instances: RangeInclusive<u32>,
@@ -102,6 +105,7 @@ impl Default for Plan {
             singles: 70,
             domains: 6,
             per_domain: 5,
+            mixed: 0,
             instances: 1..=19,
             shares: Shares::NONE,
             churn_seconds: 1,

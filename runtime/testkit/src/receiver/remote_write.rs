@@ -192,6 +192,11 @@ pub(crate) fn samples_of(
     while let Some(field) = field(&mut message)? {
         let (1, Field::Bytes(series)) = field else { continue };
         let (mut rest, mut labels) = (series, &series[..0]);
+        // Short labels, which most are, are passed over at once.
+        while let [0x0a, length @ ..0x80, after @ ..] = rest {
+            rest = after.get(usize::from(*length)..).ok_or("a field has no end")?;
+            labels = &series[..series.len() - rest.len()];
+        }
         while let Some(field) = self::field(&mut rest)? {
             match field {
                 (1, Field::Bytes(_)) => labels = &series[..series.len() - rest.len()],

@@ -69,9 +69,12 @@ fn repeat(out: &mut Vec<u8>, back: usize, length: usize) -> Result<(), String> {
     if back == 0 || back > out.len() {
         return Err(format!("a copy from {back} bytes back, where there are {}", out.len()));
     }
-    let start = out.len() - back;
-    for at in start..start + length {
-        out.push(out[at]);
+    let (start, mut left) = (out.len() - back, length);
+    while left > 0 {
+        // What there is from the start on is repeated as a whole.
+        let piece = left.min(out.len() - start);
+        out.extend_from_within(start..start + piece);
+        left -= piece;
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 //! them, fails, talks nonsense, says nothing or is away for a while. What it took and
 //! what it refused is known afterwards, sample by sample.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use super::periods::{Periods, periods};
@@ -75,7 +75,7 @@ pub struct Receiver {
     moods: Periods<Mood>,
     requests: u64,
     /// By their labels, encoded.
-    known: HashMap<Box<[u8]>, SeriesId>,
+    known: FxHashMap<Box<[u8]>, SeriesId>,
     /// Labels of all series.
     pub series: Vec<Vec<(String, String)>>,
     /// What it has, by series.
@@ -99,7 +99,7 @@ impl Receiver {
             began: Instant::now(),
             moods: periods(mix(&[seed, 17]), length, ill, Mood::Well, draw),
             requests: 0,
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             series: Vec::new(),
             stored: Vec::new(),
             refused: Vec::new(),
