@@ -95,15 +95,9 @@ impl Client {
 
     fn checked(&mut self, version: u32) {
         let version = format!("\"version\":{version}}}");
-        self.until(|message| {
-            let is_note = memory_has(message, b"textDocument/publishDiagnostics");
-            is_note && memory_has(message, version.as_bytes())
-        });
+        let start = b"{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/publishDiagnostics\",";
+        self.until(|message| message.starts_with(start) && message.ends_with(version.as_bytes()));
     }
-}
-
-fn memory_has(bytes: &[u8], wanted: &[u8]) -> bool {
-    bytes.windows(wanted.len()).any(|one| one == wanted)
 }
 
 /// Definitions that need each other, with comments, in one line or two, and a

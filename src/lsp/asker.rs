@@ -15,6 +15,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::analysis::Analysis;
 use super::hover::{hover, instances_of};
+use super::kept::{Edition, Kept};
 use super::outcome::{Answer, Outcome};
 use super::settings::Settings;
 use crate::bind::equivalent_domains::EquivalentDomains;
@@ -28,6 +29,9 @@ use crate::metadata::RecordedMetadata;
 
 /// Definitions that are checked before somebody who waits is served.
 const CHUNK: usize = 250;
+
+/// Texts for which is kept what was found out about them.
+const KEPT: usize = 8;
 
 /// How long a source that cannot be opened is left alone.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -75,6 +79,8 @@ pub struct Asked {
     shared: Arc<SharedRegistry>,
     opener: Option<SharedOpener>,
     open: Option<Opened>,
+    /// When it was opened last.
+    opened: Instant,
     /// When opening failed last.
     failed: Option<Instant>,
     trouble: Option<String>,
@@ -110,6 +116,7 @@ impl Asked {
             shared: Arc::new(SharedRegistry::new(language)),
             opener,
             open: None,
+            opened: Instant::now(),
             failed: None,
             trouble: None,
         }
@@ -130,7 +137,10 @@ impl Asked {
                 opener()
             };
             match opened {
-                Ok(source) => self.open = Some(self.opened(source)),
+                Ok(source) => {
+                    self.open = Some(self.opened(source));
+                    self.opened = Instant::now();
+                }
                 Err(error) => self.fails(&error),
             }
         }
@@ -145,6 +155,12 @@ impl Asked {
                 Opened::Session(Box::new(Session::new(engine, shared, *context)))
             }
         }
+    }
+
+    /// Which source it is now; `None` if there is none.
+    fn edition(&mut self) -> Option<Edition> {
+        let epoch = self.source()?.metadata().metadata_epoch();
+        Some(Edition { opened: self.opened, epoch })
     }
 
     /// Lets sessions see the definitions of a text.
@@ -238,7 +254,8 @@ pub fn start(
         if sources.opener.is_some() {
             names_of_source(sources.chosen(language, None).0, None, &outcomes);
         }
-        let mut thread = Thread { sources, checks: VecDeque::new(), outcomes, turn };
+        let mut thread =
+            Thread { sources, checks: VecDeque::new(), kept: VecDeque::new(), outcomes, turn };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -276,6 +293,8 @@ struct Thread {
     sources: Sources,
     /// Texts to be checked when nobody waits; one for each URI.
     checks: VecDeque<Arc<Analysis>>,
+    /// What was found out about texts, with the one that was checked last at the end.
+    kept: VecDeque<Kept>,
     outcomes: Sender<Outcome>,
     turn: Turn,
 }
@@ -335,24 +354,28 @@ impl Thread {
     /// Checks a text. Serves those who come meanwhile, and stops when the text
     /// is checked again later anyway.
     fn check(&mut self, analysis: &Arc<Analysis>, questions: &Receiver<Question>) {
-        let definitions: Vec<Arc<Registered>> = analysis.definitions().cloned().collect();
-        let mut found = Diagnostics::default();
-        let mut is_checked = true;
         #[cfg(feature = "fleet")]
         if let Some(over_fleet) = &analysis.over_fleet {
+            let mut found = Diagnostics::default();
             let is_checked = self.check_over_fleet(analysis, over_fleet, &mut found);
-            let found = finished(analysis, found, is_checked);
-            let (uri, version) = (analysis.uri.clone(), analysis.version);
-            return self.send(Outcome::Checked { uri, version, diagnostics: found });
+            return self.tell(analysis, found, is_checked);
         }
-        for chunk in definitions.chunks(CHUNK) {
-            is_checked &= self.check_some(analysis, chunk, &mut found);
+        let of_text = self.kept.iter().position(|kept| kept.analysis.uri == analysis.uri);
+        let before = of_text.and_then(|at| self.kept.remove(at));
+        let Some(edition) = self.asked(analysis).edition() else {
+            return self.tell(analysis, Diagnostics::default(), false);
+        };
+        let mut kept = Kept::following(before, analysis, edition);
+        for chunk in kept.missing().chunks(CHUNK) {
+            if !self.check_some(chunk, &mut kept) {
+                return self.tell(analysis, Diagnostics::default(), false);
+            }
             self.turn.give_way();
             while let Ok(question) = questions.try_recv() {
                 match question {
                     Question::Check(newer) if newer.uri == analysis.uri => {
                         self.checks.push_back(newer);
-                        return;
+                        return self.keep(kept);
                     }
                     Question::Check(other) => {
                         self.checks.retain(|one| one.uri != other.uri);
@@ -362,9 +385,21 @@ impl Thread {
                 }
             }
         }
-        let found = finished(analysis, found, is_checked);
+        self.tell(analysis, kept.diagnostics(), true);
+        self.keep(kept);
+    }
+
+    fn tell(&self, analysis: &Analysis, found: Diagnostics, is_checked: bool) {
+        let diagnostics = finished(analysis, found, is_checked);
         let (uri, version) = (analysis.uri.clone(), analysis.version);
-        self.send(Outcome::Checked { uri, version, diagnostics: found });
+        self.send(Outcome::Checked { uri, version, diagnostics });
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        self.kept.push_back(kept);
+        if self.kept.len() > KEPT {
+            self.kept.pop_front();
+        }
     }
 
     /// Checks definitions over the fleet with a source that stands for its hosts;
@@ -399,30 +434,25 @@ impl Thread {
     }
 
     /// Checks some of a text's definitions; false without a source.
-    fn check_some(
-        &mut self,
-        analysis: &Analysis,
-        definitions: &[Arc<Registered>],
-        found: &mut Diagnostics,
-    ) -> bool {
-        let asked = self.asked(analysis);
+    fn check_some(&mut self, definitions: &[Arc<Registered>], kept: &mut Kept) -> bool {
+        let analysis = Arc::clone(&kept.analysis);
+        let asked = self.asked(&analysis);
         let engine = Arc::clone(&asked.engine);
         let Some(opened) = asked.source() else { return false };
         let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
-        let mut of_chunk = Diagnostics::default();
+        let mut found = Diagnostics::default();
         let source = opened.metadata();
-        let examined = engine
-            .examine(&analysis.registry, &selection, source, &mut of_chunk)
-            .and_then(|examination| {
+        let examined = engine.examine(&analysis.registry, &selection, source, &mut found).and_then(
+            |examination| {
                 let sources = &analysis.sources;
-                missing_instances(&selection, &examination, sources, source, &mut of_chunk)?;
+                missing_instances(&selection, &examination, sources, source, &mut found)?;
                 Ok(examination)
-            });
+            },
+        );
         match examined {
             Ok(examination) => {
-                let sources = &analysis.sources;
-                lint_expressions(&selection, Some(&examination), sources, &mut of_chunk);
-                found.extend(of_chunk);
+                lint_expressions(&selection, Some(&examination), &analysis.sources, &mut found);
+                kept.note(definitions, &examination, found);
                 true
             }
             Err(error) => {
@@ -471,4 +501,153 @@ fn without_repeats(diagnostics: Diagnostics) -> Diagnostics {
         is_new
     });
     diagnostics
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use lsp_types::Uri;
+    use pmderive_runtime::archive::ArchiveContext;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::lsp::before::Before;
+    use crate::lsp::files::OpenTexts;
+    use crate::lsp::positions::Encoding;
+    use crate::lsp::tree::Tree;
+
+    /// What edits put into texts: lines that need each other in all ways.
+    const PIECES: [&str; 20] = [
+        "",
+        "\n",
+        "# text é🎈\n",
+        "a.b = disk.dev.total\n",
+        "a.b = rate(disk.dev.total)\n",
+        "a.c = a.b + a.d\n",
+        "a.d = a.c - 1\n",
+        "a.d = sum(a.c)\n",
+        "a.e = disk.dev.totl + a.d\n",
+        "a.f = a.e * mem.util.used\n",
+        "a.g = a.b + nothing.like.it\n",
+        "a.h = a.g ? a.b : a.zz\n",
+        "a.i = disk.dev.total[sda] + disk.dev.total[vdb] + a.b[nobody]\n",
+        "a.j = matchinst(/nobody/, a.b) + hinv.ncpu\n",
+        "a.k = defined(a.b) ? a.c : a.d\n",
+        "a.b = a.c +\n",
+        "disk.dev.total = 5\n",
+        "nothing.like.it = count(a.b)\n",
+        "#control novalue=1\n",
+        "a.l = mkconst(1, meta=a.b) + a.b\n",
+    ];
+
+    fn read(text: &str, language: Language) -> Arc<Analysis> {
+        let uri: Uri = "untitled:edited".parse().expect("it is one");
+        let mut open = OpenTexts::default();
+        open.set(&uri, 1, text);
+        let settings = Settings::of(None, language, &open, Encoding::Utf8);
+        let (others, before) = ((&mut Tree::default(), &[][..]), &mut Before::new(language));
+        let read = Analysis::new(&uri, &open, settings, others, Encoding::Utf8, before);
+        Arc::new(read.expect("it is open"))
+    }
+
+    /// A thread's own, and who hears what it tells.
+    fn thread() -> (Thread, Receiver<Outcome>) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
+        let opener: Opener = Box::new(move || {
+            let archive = ArchiveContext::open(Path::new(path))?;
+            Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
+        });
+        let (outcomes, heard) = crossbeam_channel::unbounded();
+        let (sources, turn) = (Sources::new(Some(opener)), Turn::default());
+        let (checks, kept) = Default::default();
+        (Thread { sources, checks, kept, outcomes, turn }, heard)
+    }
+
+    fn checked((thread, heard): &mut (Thread, Receiver<Outcome>), text: &Arc<Analysis>) -> String {
+        thread.check(text, &crossbeam_channel::never());
+        heard
+            .try_iter()
+            .find_map(|outcome| match outcome {
+                Outcome::Checked { diagnostics, .. } => Some(format!("{diagnostics:#?}")),
+                _ => None,
+            })
+            .expect("it is checked")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// After any edits that is wrong which is wrong to somebody who never saw the text.
+        #[test]
+        fn what_is_kept_changes_nothing(
+            edits in prop::collection::vec((any::<u16>(), 0usize..30, 0..PIECES.len()), 1..40),
+            kind in 0usize..6,
+        ) {
+            let dialect = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0][kind / 2];
+            let language = Language { dialect, extensions: kind % 2 == 0 };
+            let (mut text, mut same) = (String::new(), thread());
+            for (place, length, piece) in edits {
+                let start = text.floor_char_boundary(usize::from(place) % (text.len() + 1));
+                // Most edits are of whole lines.
+                let start = match length {
+                    0..5 => start,
+                    _ => text[..start].rfind('\n').map_or(0, |end| end + 1),
+                };
+                let end = text.floor_char_boundary((start + length).min(text.len())).max(start);
+                let end = match length {
+                    0..10 => start,
+                    10..20 => text[start..].find('\n').map_or(end, |line| start + line + 1),
+                    _ => end,
+                };
+                text.replace_range(start..end, PIECES[piece]);
+                let analysis = read(&text, language);
+                let again = checked(&mut same, &analysis);
+                prop_assert_eq!(again, checked(&mut thread(), &analysis), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_has_checked_what_it_changes() {
+        let language = Language { dialect: Dialect::Fixed, extensions: true };
+        let lines = [
+            "a.b = disk.dev.total",
+            "a.c = a.b + 1",
+            "# Between.",
+            "a.d = disk.dev.total - hinv.ncpu + 1",
+            "a.e = a.c * 2",
+            "a.f = disk.dev.totl",
+            "a.g = a.f + 1",
+            "a.h = hinv.ncpu",
+        ];
+        let (mut thread, heard) = (thread(), lines.join("\n"));
+        let before = read(&heard, language);
+        let found = checked(&mut thread, &before);
+        assert!(found.contains("disk.dev.totl"), "{found}");
+        let kept = thread.0.kept.pop_back().expect("it is kept");
+        let edition = thread.0.asked(&before).edition().expect("it is open");
+        let mut kept = Some(kept);
+        // A name that nobody knows is looked for again each time.
+        for (edits, again) in [
+            (&[][..], "a.f a.g"),
+            (&[(3, "a.d = disk.dev.total - hinv.ncpu + 11")], "a.d a.f a.g"),
+            (&[(2, "# In between.")], "a.c a.e a.f a.g"),
+            (&[(7, "a.h = hinv.ncpu + 1")], "a.f a.g a.h"),
+            (&[(0, "a.b = disk.dev.read")], "a.b a.c a.e a.f a.g"),
+            (&[(0, "")], "a.c a.e a.f a.g"),
+            (&[(7, "disk.dev.totl = 1")], "a.f a.g disk.dev.totl"),
+        ] {
+            let mut edited = lines;
+            edits.iter().for_each(|(line, text)| edited[*line] = text);
+            let analysis = read(&edited.join("\n"), language);
+            let now = Kept::following(kept.take(), &analysis, edition);
+            let missing: Vec<_> = now.missing().iter().map(|one| one.name.to_string()).collect();
+            assert_eq!(missing.join(" "), again, "{edited:?}");
+            // Back to where it was, with all of it known.
+            checked(&mut thread, &before);
+            kept = thread.0.kept.pop_back();
+        }
+    }
 }

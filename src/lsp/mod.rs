@@ -24,6 +24,7 @@ mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod hover;
+mod kept;
 mod names;
 mod outcome;
 mod positions;

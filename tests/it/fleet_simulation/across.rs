@@ -409,12 +409,14 @@ impl<'c> Checker<'c> {
 
 /// True if that is all that a line has.
 fn is_shown(metrics: &Columns<'_>, expected: &Shown) -> bool {
-    let is_same = |(found, expected): ((&str, &[Cell<'_>]), (&String, &BTreeMap<String, f64>))| {
-        let ((name, cells), (expected_name, values)) = (found, expected);
+    let is_same = |cells: &[Cell<'_>], values: &BTreeMap<String, f64>| {
         let is_it = |(_, name, value): &Cell<'_>| values.get(&**name) == Some(value);
-        name == expected_name && cells.len() == values.len() && cells.iter().all(is_it)
+        cells.len() == values.len() && cells.iter().all(is_it)
     };
-    metrics.iter().count() == expected.len() && metrics.iter().zip(expected).all(is_same)
+    metrics.iter().count() == expected.len()
+        && metrics.iter().zip(expected).all(|((name, cells), (expected_name, values))| {
+            name == expected_name && is_same(cells, values)
+        })
 }
 
 /// Counts hosts that failed and hosts that missed a slot together.

@@ -273,7 +273,8 @@ fn compare(
             }
             id => name.strip_prefix('i').and_then(number) == Some(id),
         };
-        if !is_named && !(number(name) == Some(*id) && has_left(*id)) {
+        let has_just_left = number(name) == Some(*id) && has_left(*id);
+        if !is_named && !has_just_left {
             return Some(format!("[{id}] is called {name}"));
         }
     }
