@@ -94,7 +94,7 @@ impl Client {
     }
 
     fn checked(&mut self, version: u32) {
-        let version = format!("\"version\":{version}}}");
+        let version = format!("\"version\":{version}}}}}");
         let start = b"{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/publishDiagnostics\",";
         self.until(|message| message.starts_with(start) && message.ends_with(version.as_bytes()));
     }

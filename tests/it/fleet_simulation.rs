@@ -333,9 +333,9 @@ async fn simulate(case: &Case) -> Run {
         Simulated::pause(500).await;
         // Which plan holds for a slot that begins at this very moment would be open, and
         // so it is for hosts that overslept because the clock was set.
-        let (set, awake) = (Simulated::was_set(), INTERVAL + Duration::from_secs(1));
+        let set = Simulated::was_set();
         if !set.is_zero() {
-            sleep((set + awake).saturating_sub(Simulated::elapsed())).await;
+            sleep((set + clock::AWAKE).saturating_sub(Simulated::elapsed())).await;
         }
         let clock = || Duration::from_nanos(Simulated::now().0 - BEGINNING);
         let is_due = |host| history::is_near(&format!("{}:44321", name(host)), clock());
@@ -390,6 +390,8 @@ async fn simulate(case: &Case) -> Run {
         std::fs::write(folder.join("log"), sim.log().to_string()).expect("written");
         let plans: String = told.iter().map(|told| format!("{told:?}\n")).collect();
         std::fs::write(folder.join("plans"), plans).expect("written");
+        std::fs::write(folder.join("clock"), format!("{:?}\n", case.clock_is_set))
+            .expect("written");
     }
     let clock = Clock::new(&case.clock_is_set);
     let history = History::new(&sim.log(), case.hosts, told, clock, end);

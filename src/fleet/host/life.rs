@@ -15,7 +15,7 @@ use crate::fleet::world::World;
 enum Woken {
     /// It is time for a slot. Its moment was so long ago.
     Due(Slot, Duration),
-    /// Nobody begins the slots from the first up to the second: they are over.
+    /// Nobody begins the slots from the first up to the second: it is too late for them.
     Over(Slot, Slot),
     /// There are other orders.
     Orders,
@@ -85,7 +85,8 @@ async fn wake<W: World>(
         let lateness = now.since(due.at(slot));
         if now >= due.at(slot) {
             *awaited = None;
-            return match lateness >= orders.group.interval {
+            // What begins after its deadline cannot be answered before it.
+            return match lateness >= orders.group.deadline {
                 true => Woken::Over(slot, due.next(now)),
                 false => Woken::Due(slot, lateness),
             };

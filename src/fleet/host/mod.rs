@@ -253,7 +253,7 @@ impl<W: World> Host<W> {
             fetched = self.fetch(orders, shared, &mut batch).await;
         }
         let events = fetched?;
-        let at = W::now();
+        let at = self.series.begin_at(W::now());
         let answer = self.evaluate(slot, at, events, &batch, orders, shared).await;
         self.has_failed &= answer.is_err();
         shared.batches.borrow_mut().push(batch);

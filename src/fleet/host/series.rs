@@ -14,7 +14,11 @@ use crate::fleet::target::Target;
 
 /// The series of the latest frame.
 #[derive(Debug, Default)]
-pub struct Series(Option<Latest>);
+pub struct Series {
+    latest: Option<Latest>,
+    /// When all ended last.
+    ended: Nanos,
+}
 
 #[derive(Debug)]
 struct Latest {
@@ -27,19 +31,24 @@ struct Latest {
 }
 
 /// Receivers keep one sample of a series for each millisecond, so a mark comes at
-/// least that much later than the sample before it.
+/// least that much later than the sample before it, and a sample than the mark.
 const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
 impl Series {
     /// The instances that a metric of the schema had in the latest frame.
     pub fn instances(&self, schema: &Arc<Schema>, metric: usize) -> Option<&Arc<Instances>> {
-        let latest = self.0.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
+        let latest = self.latest.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
         latest.instances.get(metric)
     }
 
     /// Values of the latest frame.
     pub fn values(&self) -> usize {
-        self.0.as_ref().map_or(0, |latest| latest.instances.values())
+        self.latest.as_ref().map_or(0, |latest| latest.instances.values())
+    }
+
+    /// When a frame may come, at a time or later.
+    pub fn begin_at(&self, at: Nanos) -> Nanos {
+        at.max(self.ended.after(BEHIND_SAMPLE))
     }
 
     /// Offers a frame, and before it tells what is not in it any more.
@@ -49,7 +58,7 @@ impl Series {
         let is_same = |latest: &Latest| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
         };
-        match &mut self.0 {
+        match &mut self.latest {
             Some(latest) if is_same(latest) => {
                 let ended = latest.advance(&frame.columns, patterns);
                 if !ended.is_empty() {
@@ -66,7 +75,7 @@ impl Series {
             }
             _ => {
                 self.change(&frame, outlets);
-                self.0 = Some(Latest {
+                self.latest = Some(Latest {
                     schema: Arc::clone(&frame.schema),
                     host_labels: frame.host_labels.clone(),
                     instances: Sets::of(&frame.columns, patterns),
@@ -83,7 +92,7 @@ impl Series {
     /// Definitions or metadata have changed: ends what the frame's schema has not, or has
     /// in another meaning, for the sinks that had it.
     fn change(&mut self, frame: &Frame, outlets: &Outlets) {
-        let Some(latest) = self.0.take() else { return };
+        let Some(latest) = self.latest.take() else { return };
         let is_same_host = latest.host_labels == frame.host_labels;
         let mut ended = Ended::default();
         for before in latest.schema.metrics.iter().zip(latest.instances.iter()) {
@@ -108,12 +117,13 @@ impl Series {
         reason: StaleReason,
         outlets: &Outlets,
     ) {
-        let Some(latest) = self.0.take() else { return };
+        let Some(latest) = self.latest.take() else { return };
         let all = latest.instances.iter().enumerate();
         let all = all.filter(|(_, instances)| !instances.ids.is_empty());
         let all: Vec<_> = all.map(|(at, instances)| (at, Arc::clone(instances))).collect();
         if !all.is_empty() {
             let stale = latest.stale(target, slot, at, reason, all);
+            self.ended = stale.at;
             outlets.offer(Event::Stale(stale), latest.sinks);
         }
     }

@@ -173,14 +173,18 @@ impl Receiver {
             self.refused[id].push(sample);
             return;
         }
-        match self.stored[id].last() {
-            // Sent again, since the answer was none.
-            Some(last) if last == &sample => {}
+        let stored = &mut self.stored[id];
+        match stored.last() {
             Some(last) if last.timestamp >= sample.timestamp => {
-                let labels = &self.series[id];
-                self.complaints.push(format!("{labels:?}: {sample:?} comes after {last:?}"));
+                let earlier = stored.iter().rev();
+                let mut earlier = earlier.take_while(|one| one.timestamp >= sample.timestamp);
+                // A request is sent again if its answer was none.
+                if !earlier.any(|one| *one == sample) {
+                    let labels = &self.series[id];
+                    self.complaints.push(format!("{labels:?}: {sample:?} comes after {last:?}"));
+                }
             }
-            _ => self.stored[id].push(sample),
+            _ => stored.push(sample),
         }
     }
 }
