@@ -2,10 +2,13 @@
 //! one under two names, and names that stand in the way of others.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::syntax::ast::{Expr, NodeKind};
+use crate::syntax::ast::{Expr, NodeKind, NumberValue};
 use crate::syntax::{FUNCTION_NAMES, print_expr};
 
 /// Looks at definitions of a registry; the registry may hold others, which are
@@ -25,12 +28,15 @@ pub fn lint_definitions(
 }
 
 fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
+    // Two limits may well be equal numbers.
+    let definitions = definitions.filter(|one| names_in(&one.expr).next().is_some());
+    let formed: Vec<(u64, &Registered)> = definitions.map(|one| (form(&one.expr), one)).collect();
+    let mut times: FxHashMap<u64, u32> = FxHashMap::default();
+    for (form, _) in &formed {
+        *times.entry(*form).or_default() += 1;
+    }
     let mut seen: HashMap<String, &Registered> = HashMap::new();
-    for one in definitions {
-        // Two limits may well be equal numbers.
-        if names_in(&one.expr).next().is_none() {
-            continue;
-        }
+    for (_, one) in formed.into_iter().filter(|(form, _)| times[form] > 1) {
         let text = print_expr(&one.expr);
         let Some(earlier) = seen.get(&text) else {
             seen.insert(text, one);
@@ -44,6 +50,24 @@ fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut
         diagnostic.metric = Some(Box::from(&*one.name));
         diagnostics.push(diagnostic);
     }
+}
+
+/// The same number for expressions that are the same in print, and mostly another one for
+/// others: printing is slow where there are very many.
+fn form(expr: &Expr) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (_, node) in expr.nodes() {
+        std::mem::discriminant(&node.kind).hash(&mut hasher);
+        if let NodeKind::Number(number) = &node.kind {
+            let value = match number.value {
+                NumberValue::Integer(value) => f64::from(value),
+                NumberValue::Double(value) => value,
+            };
+            value.to_bits().hash(&mut hasher);
+        }
+    }
+    names_in(expr).for_each(|name| name.hash(&mut hasher));
+    hasher.finish()
 }
 
 /// Names that are groups of others as well, or words of the language.

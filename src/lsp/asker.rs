@@ -361,11 +361,12 @@ impl Thread {
             return self.tell(analysis, found, is_checked);
         }
         let of_text = self.kept.iter().position(|kept| kept.analysis.uri == analysis.uri);
-        let before = of_text.and_then(|at| self.kept.remove(at));
+        // It is large, and goes when the client has been told.
+        let mut before = of_text.and_then(|at| self.kept.remove(at));
         let Some(edition) = self.asked(analysis).edition() else {
             return self.tell(analysis, Diagnostics::default(), false);
         };
-        let mut kept = Kept::following(before, analysis, edition);
+        let mut kept = Kept::following(before.as_mut(), analysis, edition);
         for chunk in kept.missing().chunks(CHUNK) {
             if !self.check_some(chunk, &mut kept) {
                 return self.tell(analysis, Diagnostics::default(), false);
@@ -642,7 +643,7 @@ mod tests {
             let mut edited = lines;
             edits.iter().for_each(|(line, text)| edited[*line] = text);
             let analysis = read(&edited.join("\n"), language);
-            let now = Kept::following(kept.take(), &analysis, edition);
+            let now = Kept::following(kept.as_mut(), &analysis, edition);
             let missing: Vec<_> = now.missing().iter().map(|one| one.name.to_string()).collect();
             assert_eq!(missing.join(" "), again, "{edited:?}");
             // Back to where it was, with all of it known.

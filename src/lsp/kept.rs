@@ -6,6 +6,7 @@
 //! depends on all other names. So is one that needs itself. Everything is checked again if anything else changed that
 //! checking depends on.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ pub struct Kept {
     /// When the first of it was found.
     since: Instant,
     places: Places,
-    /// By name.
-    found: FxHashMap<Arc<str>, Found>,
+    /// Parallel to the places.
+    found: Vec<Found>,
 }
 
 /// What was found out about a definition.
@@ -85,6 +86,28 @@ impl Places {
         Places { own: analysis.own, starts, names, end: analysis.text().len() as u32 }
     }
 
+    /// For each of them its place in an earlier state of the text.
+    fn in_earlier(&self, earlier: &Places) -> Vec<Option<usize>> {
+        let known = OnceCell::new();
+        let find = |name: &str| {
+            let known: &FxHashMap<&str, usize> = known.get_or_init(|| {
+                earlier.names.iter().enumerate().map(|(at, name)| (&**name, at)).collect()
+            });
+            known.get(name).copied()
+        };
+        let mut next = 0;
+        let place = |name: &Arc<str>| {
+            // Most of them come in the order that they had.
+            let place = match earlier.names.get(next) {
+                Some(same) if same == name => Some(next),
+                _ => find(name),
+            };
+            next = place.map_or(next, |place| place + 1);
+            place
+        };
+        self.names.iter().map(place).collect()
+    }
+
     /// Which of them has a byte.
     fn at(&self, span: Span) -> Option<usize> {
         let before = self.starts.partition_point(|start| *start <= span.start);
@@ -101,50 +124,48 @@ impl Kept {
     /// Nothing is known of a text.
     fn nothing(analysis: &Arc<Analysis>, edition: Edition) -> Kept {
         let (since, places) = (Instant::now(), Places::of(analysis));
-        Kept { analysis: Arc::clone(analysis), edition, since, places, found: FxHashMap::default() }
+        let found = places.names.iter().map(|_| Found::default()).collect();
+        Kept { analysis: Arc::clone(analysis), edition, since, places, found }
     }
 
-    /// What is still true in another state of the text.
-    pub fn following(before: Option<Kept>, analysis: &Arc<Analysis>, edition: Edition) -> Kept {
+    /// Takes from `before` what is still true in another state of the text.
+    pub fn following(
+        before: Option<&mut Kept>,
+        analysis: &Arc<Analysis>,
+        edition: Edition,
+    ) -> Kept {
         let mut now = Kept::nothing(analysis, edition);
-        let Some(mut before) = before.filter(|before| before.is_like(&now)) else { return now };
+        let Some(before) = before.filter(|before| before.is_like(&now)) else { return now };
         now.since = before.since;
-        // Parallel to the places: where it was.
-        let mut earlier: Vec<Option<usize>> = {
-            let places = before.places.names.iter().zip(0..);
-            let places: FxHashMap<&str, usize> = places.map(|(name, at)| (&**name, at)).collect();
-            now.places.names.iter().map(|name| places.get(&**name).copied()).collect()
-        };
+        let mut earlier = now.places.in_earlier(&before.places);
         let (text, text_before) = (analysis.text(), before.analysis.text());
-        let mut seeds: Vec<&str> = Vec::new();
+        let mut seeds: FxHashSet<&str> = FxHashSet::default();
         let mut is_there = vec![false; before.places.names.len()];
-        for (at, name) in now.places.names.iter().enumerate() {
-            let was = earlier[at].inspect(|was| is_there[*was] = true);
+        for (at, (name, was)) in now.places.names.iter().zip(&mut earlier).enumerate() {
+            was.inspect(|was| is_there[*was] = true);
             let is_same = was.is_some_and(|was| {
                 now.places.text(at, text) == before.places.text(was, text_before)
-                    && before.found.get(name).is_none_or(|found| !found.is_open())
+                    && !before.found[was].is_open()
             });
             if !is_same {
-                earlier[at] = None;
-                seeds.push(name);
+                *was = None;
+                seeds.insert(name);
             }
         }
         let gone = before.places.names.iter().zip(is_there).filter(|(_, is_there)| !is_there);
         seeds.extend(gone.map(|(name, _)| &**name));
-        let again = needing(analysis, seeds);
-        for (at, name) in now.places.names.iter().enumerate() {
-            if again.contains(&**name) {
-                earlier[at] = None;
+        let again = needing(analysis, &seeds);
+        if !again.is_empty() {
+            for (name, was) in now.places.names.iter().zip(&mut earlier) {
+                was.take_if(|_| again.contains(&**name));
             }
         }
         let moves = Moves::new(&before.places, &now.places, &earlier);
-        for (at, name) in now.places.names.iter().enumerate() {
-            if earlier[at].is_some()
-                && let Some(mut found) = before.found.remove(name)
-                && found.is_checked
-                && found.diagnostics.iter_mut().all(|one| moves.follow(one))
-            {
-                now.found.insert(Arc::clone(name), found);
+        for (now, was) in now.found.iter_mut().zip(&earlier) {
+            let Some(was) = *was else { continue };
+            let mut found = std::mem::take(&mut before.found[was]);
+            if found.is_checked && found.diagnostics.iter_mut().all(|one| moves.follow(one)) {
+                *now = found;
             }
         }
         now
@@ -167,8 +188,9 @@ impl Kept {
 
     /// The definitions that are yet to be checked.
     pub fn missing(&self) -> Vec<Arc<Registered>> {
-        let is_checked =
-            |one: &Registered| self.found.get(&one.name).is_some_and(|found| found.is_checked);
+        let is_checked = |one: &Registered| {
+            self.places.at(one.name_span).is_some_and(|at| self.found[at].is_checked)
+        };
         self.analysis.definitions().filter(|one| !is_checked(one)).cloned().collect()
     }
 
@@ -180,6 +202,7 @@ impl Kept {
         examination: &Examination,
         diagnostics: Diagnostics,
     ) {
+        let mut of_checked = FxHashSet::default();
         for one in checked {
             let mut names = references(&one.expr).map(|reference| reference.name);
             let has_unknown = names.any(|name| match examination.names.get(name) {
@@ -187,17 +210,17 @@ impl Kept {
                 Name::Unusable => self.analysis.registry.get(name).is_none(),
                 Name::Unknown(_) | Name::NoDescriptor(_) => true,
             });
-            let found = self.found.entry(Arc::clone(&one.name)).or_default();
+            let Some(at) = self.places.at(one.name_span) else { continue };
+            of_checked.insert(at);
+            let found = &mut self.found[at];
             (found.is_checked, found.has_unknown) = (true, has_unknown);
         }
-        let checked: FxHashSet<&str> = checked.iter().map(|one| &*one.name).collect();
         for diagnostic in diagnostics {
             let Some(at) = self.places.at(diagnostic.span) else { continue };
-            let name = &self.places.names[at];
-            let found = self.found.entry(Arc::clone(name)).or_default();
+            let found = &mut self.found[at];
             let is_same =
                 |one: &Diagnostic| (one.span, one.code) == (diagnostic.span, diagnostic.code);
-            let is_known = found.is_checked && !checked.contains(&**name);
+            let is_known = found.is_checked && !of_checked.contains(&at);
             if !is_known && !found.diagnostics.iter().any(is_same) {
                 found.diagnostics.push(diagnostic);
             }
@@ -206,31 +229,33 @@ impl Kept {
 
     /// All that was found, in the order of the text.
     pub fn diagnostics(&self) -> Diagnostics {
-        let found = self.places.names.iter().filter_map(|name| self.found.get(name));
         let mut all = Diagnostics::default();
-        all.extend(found.flat_map(|found| found.diagnostics.iter().cloned()));
+        all.extend(self.found.iter().flat_map(|found| found.diagnostics.iter().cloned()));
         all
     }
 }
 
 /// The names of definitions that need one of some names, directly or through others.
-fn needing<'a>(analysis: &'a Analysis, mut waiting: Vec<&'a str>) -> FxHashSet<&'a str> {
+fn needing<'a>(analysis: &'a Analysis, names: &FxHashSet<&'a str>) -> FxHashSet<&'a str> {
+    // Definitions of other files may be between two of the text.
+    let definitions = analysis.registry.definitions();
     let mut again = FxHashSet::default();
+    let needs = |one: &Registered| references(&one.expr).any(|one| names.contains(one.name));
+    // Most edits are of what nothing else needs.
+    let mut waiting: Vec<&str> =
+        definitions.iter().filter(|one| needs(one)).map(|one| &*one.name).collect();
     if waiting.is_empty() {
         return again;
     }
     let mut users: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
-    // Definitions of other files may be between two of the text.
-    for one in analysis.registry.definitions() {
+    for one in definitions {
         for reference in references(&one.expr) {
             users.entry(reference.name).or_default().push(&one.name);
         }
     }
     while let Some(name) = waiting.pop() {
-        for user in users.remove(name).unwrap_or_default() {
-            if again.insert(user) {
-                waiting.push(user);
-            }
+        if again.insert(name) {
+            waiting.extend(users.remove(name).unwrap_or_default());
         }
     }
     again
