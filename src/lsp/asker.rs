@@ -508,16 +508,13 @@ fn without_repeats(diagnostics: Diagnostics) -> Diagnostics {
 mod tests {
     use std::path::Path;
 
-    use lsp_types::Uri;
     use pmderive_runtime::archive::ArchiveContext;
     use proptest::prelude::*;
 
     use super::*;
     use crate::dialect::Dialect;
-    use crate::lsp::before::Before;
-    use crate::lsp::files::OpenTexts;
+    use crate::lsp::before::{self, Before};
     use crate::lsp::positions::Encoding;
-    use crate::lsp::tree::Tree;
 
     /// What edits put into texts: lines that need each other in all ways.
     const PIECES: [&str; 20] = [
@@ -544,13 +541,7 @@ mod tests {
     ];
 
     fn read(text: &str, language: Language) -> Arc<Analysis> {
-        let uri: Uri = "untitled:edited".parse().expect("it is one");
-        let mut open = OpenTexts::default();
-        open.set(&uri, 1, text);
-        let settings = Settings::of(None, language, &open, Encoding::Utf8);
-        let (others, before) = ((&mut Tree::default(), &[][..]), &mut Before::new(language));
-        let read = Analysis::new(&uri, &open, settings, others, Encoding::Utf8, before);
-        Arc::new(read.expect("it is open"))
+        Arc::new(before::tests::read(text, language, Encoding::Utf8, &mut Before::new(language)))
     }
 
     /// A thread's own, and who hears what it tells.
@@ -580,7 +571,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// After any edits that is wrong which is wrong to somebody who never saw the text.
+        /// After any edits a text has the mistakes that a server finds who never saw it.
         #[test]
         fn what_is_kept_changes_nothing(
             edits in prop::collection::vec((any::<u16>(), 0usize..30, 0..PIECES.len()), 1..40),
@@ -623,13 +614,13 @@ mod tests {
             "a.g = a.f + 1",
             "a.h = hinv.ncpu",
         ];
-        let (mut thread, heard) = (thread(), lines.join("\n"));
-        let before = read(&heard, language);
+        let mut thread = thread();
+        let before = read(&lines.join("\n"), language);
         let found = checked(&mut thread, &before);
         assert!(found.contains("disk.dev.totl"), "{found}");
-        let kept = thread.0.kept.pop_back().expect("it is kept");
+        let mut kept = thread.0.kept.pop_back();
+        assert!(kept.is_some());
         let edition = thread.0.asked(&before).edition().expect("it is open");
-        let mut kept = Some(kept);
         // A name that nobody knows is looked for again each time.
         for (edits, again) in [
             (&[][..], "a.f a.g"),

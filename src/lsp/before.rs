@@ -37,7 +37,7 @@ impl Before {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::fmt::Write as _;
 
     use lsp_types::{Range, TextDocumentContentChangeEvent, Uri};
@@ -54,7 +54,13 @@ mod tests {
     use crate::lsp::tokens::semantic_tokens;
     use crate::lsp::tree::Tree;
 
-    fn read(text: &str, language: Language, encoding: Encoding, before: &mut Before) -> Analysis {
+    /// A text that is no file, as it is read.
+    pub fn read(
+        text: &str,
+        language: Language,
+        encoding: Encoding,
+        before: &mut Before,
+    ) -> Analysis {
         let uri: Uri = "untitled:edited".parse().expect("it is one");
         let mut open = OpenTexts::default();
         open.set(&uri, 1, text);

@@ -3,8 +3,8 @@
 //!
 //! A definition is checked again if its own text is another one, if it needs one that is
 //! checked again, and if it mentions a name that nobody knows: what is suggested instead
-//! depends on all other names. So is one that needs itself. Everything is checked again if anything else changed that
-//! checking depends on.
+//! depends on all other names. So is one that needs itself. Everything is checked again
+//! if anything else changed that checking depends on.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
