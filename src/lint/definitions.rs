@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
@@ -72,7 +72,8 @@ fn form(expr: &Expr) -> u64 {
 
 /// Names that are groups of others as well, or words of the language.
 fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
-    let mut sorted: Vec<&Registered> = definitions.collect();
+    let named: Vec<&Registered> = definitions.collect();
+    let mut sorted = in_question(&named);
     sorted.sort_by(|one, other| one.name.cmp(&other.name));
     for (index, one) in sorted.iter().enumerate() {
         let warning = |message: String| {
@@ -100,6 +101,23 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
             );
         }
     }
+}
+
+/// Those among definitions whose names are words, groups of others, or in such a
+/// group; mostly there are none, which is found out without sorting.
+fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
+    let names: FxHashSet<&str> = named.iter().map(|one| &*one.name).collect();
+    let groups = |name: &'d str| name.match_indices('.').map(|(point, _)| &name[..point]);
+    let mut found: FxHashSet<&str> = FxHashSet::default();
+    for name in named.iter().map(|one| &*one.name) {
+        for group in groups(name).filter(|group| names.contains(group)) {
+            found.extend([group, name]);
+        }
+        if is_word(name) {
+            found.insert(name);
+        }
+    }
+    named.iter().copied().filter(|one| found.contains(&*one.name)).collect()
 }
 
 /// True for the words that calls and keywords begin with.

@@ -23,24 +23,42 @@ pub struct Streams {
     writer: JoinHandle<io::Result<()>>,
 }
 
-/// An answer whose result is written already.
+/// A message whose contents are written already.
 pub struct Written {
-    /// The request.
-    pub id: RequestId,
-    /// The result, in JSON.
-    pub result: Arc<str>,
+    /// What it is.
+    pub kind: Kind,
+    /// The result or the parameters, in JSON.
+    pub contents: Arc<str>,
+}
+
+/// What a message is to its client.
+pub enum Kind {
+    /// The answer to a request.
+    Answer(RequestId),
+    /// News, with this method.
+    Notification(&'static str),
 }
 
 impl Written {
     /// The same as any other message.
     pub fn into_message(self) -> Message {
-        let result = serde_json::from_str(&self.result).unwrap_or_default();
-        Message::Response(Response { id: self.id, response_result: Ok(result) })
+        let contents = serde_json::from_str(&self.contents).unwrap_or_default();
+        match self.kind {
+            Kind::Answer(id) => Message::Response(Response { id, response_result: Ok(contents) }),
+            Kind::Notification(method) => {
+                let method = method.to_owned();
+                Message::Notification(Notification { method, params: contents })
+            }
+        }
     }
 
     fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let id = serde_json::to_string(&self.id)?;
-        let parts = [r#"{"jsonrpc":"2.0","id":"#, &id, r#","result":"#, &self.result, "}"];
+        let (name, value, contents) = match &self.kind {
+            Kind::Answer(id) => ("id", serde_json::to_string(id)?, "result"),
+            Kind::Notification(method) => ("method", serde_json::to_string(method)?, "params"),
+        };
+        let (start, end) = (r#"{"jsonrpc":"2.0",""#, "}");
+        let parts = [start, name, "\":", &value, ",\"", contents, "\":", &self.contents, end];
         let length: usize = parts.iter().map(|part| part.len()).sum();
         write!(output, "Content-Length: {length}\r\n\r\n")?;
         parts.iter().try_for_each(|part| output.write_all(part.as_bytes()))?;
@@ -52,7 +70,7 @@ impl Written {
 pub struct Client {
     /// Messages in both directions.
     pub connection: Connection,
-    /// Takes answers that are written already, if the client has a use for them.
+    /// Takes messages that are written already, if the client has a use for them.
     pub written: Option<Sender<Written>>,
 }
 
@@ -64,11 +82,11 @@ impl From<Connection> for Client {
 }
 
 impl Client {
-    /// Sends an answer. A client that is gone is noticed elsewhere.
-    pub fn answer(&self, answer: Written) {
+    /// Sends a message. A client that is gone is noticed elsewhere.
+    pub fn send(&self, message: Written) {
         let _ = match &self.written {
-            Some(written) => written.send(answer).is_ok(),
-            None => self.connection.sender.send(answer.into_message()).is_ok(),
+            Some(written) => written.send(message).is_ok(),
+            None => self.connection.sender.send(message.into_message()).is_ok(),
         };
     }
 }
@@ -83,7 +101,7 @@ pub fn connect(
 ) -> io::Result<(Client, Streams)> {
     // They hold nothing, so messages leave in the order in which they are sent.
     let (sender, outgoing) = bounded::<Message>(0);
-    let (written, answers) = bounded::<Written>(0);
+    let (written, ready) = bounded::<Written>(0);
     let (incoming, receiver) = bounded::<Message>(0);
     let write = move || {
         let mut output = io::BufWriter::new(output);
@@ -94,8 +112,8 @@ pub fn connect(
                     Ok(message) => message.write(&mut output)?,
                     Err(_) => return Ok(()),
                 },
-                recv(answers) -> answer => match answer {
-                    Ok(answer) => answer.write(&mut output)?,
+                recv(ready) -> message => match message {
+                    Ok(message) => message.write(&mut output)?,
                     Err(_) => return Ok(()),
                 },
             }
@@ -203,9 +221,13 @@ mod tests {
 
     #[test]
     fn what_is_written_already_is_the_same_message() -> io::Result<()> {
-        for id in [RequestId::from(7), RequestId::from("a \"b\"".to_owned())] {
-            let result = Arc::from(r#"[{"é":1},null]"#);
-            let (mut bytes, written) = (Vec::new(), Written { id, result });
+        for kind in [
+            || Kind::Answer(RequestId::from(7)),
+            || Kind::Answer(RequestId::from("a \"b\"".to_owned())),
+            || Kind::Notification(Exit::METHOD),
+        ] {
+            let contents = Arc::from(r#"[{"é":1},null]"#);
+            let (mut bytes, written) = (Vec::new(), Written { kind: kind(), contents });
             written.write(&mut bytes)?;
             let read = read_message(&mut &*bytes)?.expect("a message");
             let expected = serde_json::to_value(written.into_message())?;

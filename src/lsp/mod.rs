@@ -49,7 +49,7 @@ use self::running::Running;
 use crate::dialect::Language;
 
 pub use self::asker::{Opener, Source};
-pub use self::framing::{Client, Streams, Written, connect};
+pub use self::framing::{Client, Kind, Streams, Written, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
 

@@ -34,7 +34,7 @@ use super::asker::{self, Sources, Turn, textual};
 use super::calls;
 use super::completion::{Vocabulary, completions, instances};
 use super::cursor::{Cursor, Within, cursor};
-use super::framing::{Client, Written};
+use super::framing::{Client, Kind, Written};
 use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
 use super::reader::{self, Reader, SourceNames, Task, Wish};
@@ -477,7 +477,9 @@ impl<'c> Running<'c> {
                     return;
                 }
                 match answer {
-                    Answer::Written(result) => self.client.answer(Written { id, result }),
+                    Answer::Written(contents) => {
+                        self.client.send(Written { kind: Kind::Answer(id), contents });
+                    }
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
                     Answer::Hover(hover) => {
                         self.answer(id, serde_json::to_value(hover).unwrap_or_default());
@@ -569,9 +571,8 @@ impl<'c> Running<'c> {
     }
 
     fn notify<N: lsp_types::notification::Notification>(&self, parameters: N::Params) {
-        let method = N::METHOD.to_owned();
         // Parameters of the protocol always serialise.
-        let params = serde_json::to_value(parameters).unwrap_or_default();
-        self.send(Notification { method, params });
+        let contents = serde_json::to_string(&parameters).unwrap_or_default().into();
+        self.client.send(Written { kind: Kind::Notification(N::METHOD), contents });
     }
 }

@@ -25,6 +25,16 @@ pub struct Host {
     latest: Option<(u64, Duration)>,
 }
 
+/// A frame, beside what its host had when it answered.
+struct Frame<'f> {
+    metrics: &'f Columns<'f>,
+    base: &'f Base,
+    /// The frame before, with the constants of the definitions.
+    before: Option<&'f (Base, Vec<u32>)>,
+    /// Nothing happened to the host since.
+    is_quiet: bool,
+}
+
 /// Checks lines of hosts, in their order.
 pub struct Checker<'c> {
     pub fleet: &'c Fleet,
@@ -172,18 +182,42 @@ impl Checker<'_> {
             let there = self.fleet.plan().instances(host, 0, left);
             there.iter().all(|(one, _)| *one != id)
         };
-        let mixed = (told.constants.len()..self.definitions.count()).map(|_| &1);
-        for (index, constant) in told.constants.iter().chain(mixed).enumerate() {
+        // A host that overslept may have begun its slot with a later plan.
+        let later = self.history.told_at(answer.at);
+        let is_certain = told.at == later.at || !self.history.clock.has_jumped(due, answer.at);
+        let plans = [told, later];
+        let plans = if is_certain { &plans[..1] } else { &plans[..] };
+        let of = Frame { metrics, base: &base, before: before.as_ref(), is_quiet };
+        let differs = plans.iter().map(|told| self.differs(&of, &told.constants, &has_left));
+        let differs: Vec<Option<String>> = differs.collect();
+        let Some(right) = differs.iter().position(Option::is_none) else {
+            panic!("{place}: {differs:?}");
+        };
+        self.values += metrics.iter().map(|(_, cells)| cells.len() as u64).sum::<u64>();
+        known.before = Some((base, plans[right].constants.clone()));
+        known.latest = Some((line.slot, at));
+    }
+
+    /// How a frame differs from what definitions with these constants come to, if it does.
+    fn differs(
+        &self,
+        frame: &Frame<'_>,
+        constants: &[u32],
+        has_left: &dyn Fn(i32) -> bool,
+    ) -> Option<String> {
+        let Frame { metrics, base, before, is_quiet } = *frame;
+        let mixed = (constants.len()..self.definitions.count()).map(|_| &1);
+        for (index, constant) in constants.iter().chain(mixed).enumerate() {
             let is_same =
                 |(_, constants): &(Base, Vec<u32>)| constants.get(index) == Some(constant);
-            let goes_on = is_quiet && before.as_ref().is_some_and(is_same);
-            let before = before.as_ref().map(|(before, _)| before);
-            let before = before.filter(|before| before.answer.class == answer.class);
+            let goes_on = is_quiet && before.is_some_and(is_same);
+            let before = before.map(|(before, _)| before);
+            let before = before.filter(|before| before.answer.class == base.answer.class);
             let name = self.definitions.name(index);
             let found = metrics.get(name).unwrap_or_default();
-            let expected = |before| self.definitions.expected(index, *constant, &base, before);
+            let expected = |before| self.definitions.expected(index, *constant, base, before);
             let near = self.definitions.tolerance(index);
-            let compare = |expected: &Expected| compare(found, expected, near, &has_left);
+            let compare = |expected: &Expected| compare(found, expected, near, has_left);
             let differs = match compare(&expected(before)) {
                 // What was before may have been forgotten.
                 Some(_) if self.definitions.reads_before(index) && !goes_on => {
@@ -192,12 +226,10 @@ impl Checker<'_> {
                 differs => differs,
             };
             if let Some(differs) = differs {
-                panic!("{place}: {name} ({constant}): {differs}");
+                return Some(format!("{name} ({constant}): {differs}"));
             }
-            self.values += found.len() as u64;
         }
-        known.before = Some((base, told.constants.clone()));
-        known.latest = Some((line.slot, at));
+        None
     }
 
     /// Slots before this one without a frame are those in which something happened,
