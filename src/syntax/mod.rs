@@ -273,7 +273,7 @@ fn needs_extensions(
         return false;
     }
     let first = diagnostics.len();
-    for at in &tokens {
+    for (index, at) in tokens.iter().enumerate() {
         if let Token::Function(_, Callee::Function(function)) = at.token {
             let name = function.name;
             let message = format!("there is no function `{name}`");
@@ -284,14 +284,37 @@ fn needs_extensions(
             );
         }
         if at.token == Token::By {
-            let span = origin.span(at.start, at.end);
+            let mut behind = tokens[index..].iter();
+            let labels = behind.find(|one| one.token == Token::RightParen).unwrap_or(at);
+            let (before, end) = (call_before(text, &tokens[..index]), labels.end);
+            let start = tokens[..index].last().map_or(at.start, |before| before.end);
+            let message = "an aggregate takes all instances of a metric";
+            let span = origin.span(at.start, end);
             diagnostics.push(
-                Diagnostic::error(Code::MisplacedBy, span, "`by` is not understood here").help(
-                    "an aggregate takes all instances of a metric, so leave it out; for groups of \
-                     hosts it needs --extensions, and a fleet",
-                ),
+                Diagnostic::error(Code::MisplacedBy, span, message)
+                    .label(span, "groups of hosts, which need --extensions and a fleet")
+                    .help(format!("leave the labels out; write `{before}`"))
+                    .guess(origin.span(start, end), ""),
             );
         }
     }
     diagnostics.len() > first
+}
+
+/// The call that ends tokens, as it is written.
+fn call_before<'t>(text: &'t str, tokens: &[TokenAt<'_>]) -> &'t str {
+    let mut depth = 0;
+    let opening = tokens.iter().rposition(|at| {
+        match at.token {
+            Token::RightParen => depth += 1,
+            Token::LeftParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let first = opening.map_or(0, |at| at.saturating_sub(1));
+    match (tokens.get(first), tokens.last()) {
+        (Some(first), Some(last)) => &text[first.start as usize..last.end as usize],
+        _ => text,
+    }
 }
