@@ -91,7 +91,7 @@ pub enum Lanes {
 }
 
 /// Instances of one metric in one slot, in the order of the values.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instances {
     /// Internal identifiers; one of -1 for a metric without a domain.
     pub ids: Box<[InstId]>,

@@ -2,16 +2,20 @@
 //! before.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, LabelLevel, LabelSet};
 use pmderive_runtime::source::{Freshness, SourceError};
 use pmderive_runtime::transport::Transport;
+use pmderive_runtime::weak_table::Interner;
 
 use super::columns::Unnamed;
 use crate::fleet::frame::{Column, Instances, Lanes};
 use crate::fleet::labels::Labels;
+
+/// Instances in use: hosts that are alike have instances that are called alike.
+static IN_USE: LazyLock<Interner<Instances>> = LazyLock::new(Interner::default);
 
 /// What a host says of a domain.
 struct Known {
@@ -50,7 +54,7 @@ pub async fn name<T: Transport>(
         let instances = match same {
             Some((_, instances)) => Arc::clone(instances),
             None => {
-                let instances = Arc::new(instances(one.ids, known.get(&one.indom)));
+                let instances = IN_USE.intern(instances(one.ids, known.get(&one.indom)));
                 made.push((one.indom, Arc::clone(&instances)));
                 instances
             }
@@ -115,4 +119,31 @@ pub fn labels_of(set: Option<&LabelSet>) -> Labels {
         (label.name.to_owned(), text.unwrap_or_else(|_| label.value.to_owned()))
     };
     labels.map(label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(names: [&str; 2], domain: &str) -> Known {
+        let instance = |(id, name): (InstId, &str)| (id, name.into());
+        let label = |value: &str| ("kind".to_owned(), value.to_owned());
+        Known {
+            domain: Arc::new(InstanceDomain::new((0..).zip(names).map(instance).collect())),
+            labels: [label(domain)].into_iter().collect(),
+            of_instances: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn hosts_share_instances_that_are_called_alike() {
+        let of =
+            |names, domain| IN_USE.intern(instances([0, 1].into(), Some(&known(names, domain))));
+        let one = of(["sda", "sdb"], "disk");
+        assert!(Arc::ptr_eq(&one, &of(["sda", "sdb"], "disk")));
+        assert_eq!(*one.names, ["sda".into(), "sdb".into()]);
+        for other in [of(["sda", "sdc"], "disk"), of(["sda", "sdb"], "part")] {
+            assert!(!Arc::ptr_eq(&one, &other));
+        }
+    }
 }
