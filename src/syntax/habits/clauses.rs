@@ -105,6 +105,7 @@ pub(super) const CLAUSES: &[Clause] = &[
     clause("%1 without (0) (2)", "$1$2", NO_GROUPS, WITHOUT),
     clause("%1 without (0)", "$1", NO_GROUPS, WITHOUT),
     clause("%1 by (0) (2)", "$1$2", NO_GROUPS, WITHOUT),
+    clause("%1 by (0)", "$1", "values of instances are not grouped", "leave the labels out"),
     clause(
         "%1 mod %2",
         "",

@@ -27,7 +27,8 @@ pub struct Host {
 
 /// A frame, beside what its host had when it answered.
 struct Frame<'f> {
-    metrics: &'f Columns<'f>,
+    /// By definition.
+    found: &'f [&'f [Cell<'f>]],
     base: &'f Base,
     /// The frame before, with the constants of the definitions.
     before: Option<&'f (Base, Vec<u32>)>,
@@ -75,7 +76,7 @@ impl Checker<'_> {
             known.ended = (line.slot, Vec::new());
         }
         let at = self.history.at(line);
-        let ended = series(self.definitions, stale);
+        let ended = series(&by_definition(self.definitions, stale));
         for one in &ended {
             let is_there = known.live.binary_search(one).is_ok();
             assert!(is_there, "{place}: {one:?} ends, and was not there");
@@ -129,7 +130,8 @@ impl Checker<'_> {
         self.gap(host, line.target, known, line.slot, place);
 
         let answer = self.fleet.answer_before(host, at).expect("the host has answered");
-        let now = series(self.definitions, metrics);
+        let found = by_definition(self.definitions, metrics);
+        let now = series(&found);
         if known.live != now {
             let silent = known.live.iter().filter(|one| now.binary_search(one).is_err());
             let silent: Vec<_> = silent.collect();
@@ -146,8 +148,7 @@ impl Checker<'_> {
             };
             // So it is if its name was known before, and is not to be had any more.
             let is_number = |(index, id): &Series| {
-                let cells = metrics.get(self.definitions.name(*index)).unwrap_or_default();
-                cells.iter().any(|(one, name, _)| one == id && **name == *id.to_string())
+                found[*index].iter().any(|(one, name, _)| one == id && **name == *id.to_string())
             };
             let is_wrong = |one: &&Series| {
                 now.binary_search(one).is_ok() && !is_other(one.0) && !is_number(one)
@@ -187,13 +188,13 @@ impl Checker<'_> {
         let is_certain = told.at == later.at || !self.history.clock.has_jumped(due, answer.at);
         let plans = [told, later];
         let plans = if is_certain { &plans[..1] } else { &plans[..] };
-        let of = Frame { metrics, base: &base, before: before.as_ref(), is_quiet };
+        let of = Frame { found: &found, base: &base, before: before.as_ref(), is_quiet };
         let differs = plans.iter().map(|told| self.differs(&of, &told.constants, &has_left));
         let differs: Vec<Option<String>> = differs.collect();
         let Some(right) = differs.iter().position(Option::is_none) else {
             panic!("{place}: {differs:?}");
         };
-        self.values += metrics.iter().map(|(_, cells)| cells.len() as u64).sum::<u64>();
+        self.values += known.live.len() as u64;
         known.before = Some((base, plans[right].constants.clone()));
         known.latest = Some((line.slot, at));
     }
@@ -205,7 +206,7 @@ impl Checker<'_> {
         constants: &[u32],
         has_left: &dyn Fn(i32) -> bool,
     ) -> Option<String> {
-        let Frame { metrics, base, before, is_quiet } = *frame;
+        let Frame { found, base, before, is_quiet } = *frame;
         let mixed = (constants.len()..self.definitions.count()).map(|_| &1);
         for (index, constant) in constants.iter().chain(mixed).enumerate() {
             let is_same =
@@ -213,8 +214,7 @@ impl Checker<'_> {
             let goes_on = is_quiet && before.is_some_and(is_same);
             let before = before.map(|(before, _)| before);
             let before = before.filter(|before| before.answer.class == base.answer.class);
-            let name = self.definitions.name(index);
-            let found = metrics.get(name).unwrap_or_default();
+            let found = found[index];
             let expected = |before| self.definitions.expected(index, *constant, base, before);
             let near = self.definitions.tolerance(index);
             let compare = |expected: &Expected| compare(found, expected, near, has_left);
@@ -226,6 +226,7 @@ impl Checker<'_> {
                 differs => differs,
             };
             if let Some(differs) = differs {
+                let name = self.definitions.name(index);
                 return Some(format!("{name} ({constant}): {differs}"));
             }
         }
@@ -278,11 +279,19 @@ impl Checker<'_> {
     }
 }
 
-/// All series, in their order.
-fn series(definitions: &Definitions, metrics: &Columns<'_>) -> Vec<Series> {
-    let mut series = Vec::with_capacity(128);
+/// The cells of each definition; none of those that are not there.
+fn by_definition<'c>(definitions: &Definitions, metrics: &'c Columns<'_>) -> Vec<&'c [Cell<'c>]> {
+    let mut found: Vec<&[Cell<'_>]> = vec![&[]; definitions.count()];
     for (name, cells) in metrics.iter() {
-        let index = definitions.index(name);
+        found[definitions.index(name)] = cells;
+    }
+    found
+}
+
+/// All series, in their order.
+fn series(found: &[&[Cell<'_>]]) -> Vec<Series> {
+    let mut series = Vec::with_capacity(128);
+    for (index, cells) in found.iter().enumerate() {
         series.extend(cells.iter().map(|(id, ..)| (index, *id)));
     }
     series.sort_unstable();

@@ -2,6 +2,7 @@
 //! them, fails, talks nonsense, says nothing or is away for a while. What it took and
 //! what it refused is known afterwards, sample by sample.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -75,7 +76,12 @@ pub struct Receiver {
     moods: Periods<Mood>,
     requests: u64,
     /// By their labels, encoded.
-    known: FxHashMap<Box<[u8]>, SeriesId>,
+    known: FxHashMap<Arc<[u8]>, SeriesId>,
+    /// The same labels, by series.
+    encoded: Vec<Arc<[u8]>>,
+    /// By series, the one that came behind it: requests are much like those before.
+    behind: Vec<SeriesId>,
+    latest: SeriesId,
     /// Labels of all series.
     pub series: Vec<Vec<(String, String)>>,
     /// What it has, by series.
@@ -100,6 +106,9 @@ impl Receiver {
             moods: periods(mix(&[seed, 17]), length, ill, Mood::Well, draw),
             requests: 0,
             known: FxHashMap::default(),
+            encoded: Vec::new(),
+            behind: Vec::new(),
+            latest: 0,
             series: Vec::new(),
             stored: Vec::new(),
             refused: Vec::new(),
@@ -155,20 +164,33 @@ impl Receiver {
         self.complaints.len() == before
     }
 
+    /// The series with these labels, which is known from now on.
+    fn id_of(&mut self, labels: &[u8]) -> SeriesId {
+        if let Some(id) = self.known.get(labels) {
+            return *id;
+        }
+        let (id, labels) = (self.series.len(), Arc::<[u8]>::from(labels));
+        let parsed = labels_of(&labels);
+        self.complaints.extend(parsed.as_ref().err().cloned());
+        self.series.push(parsed.unwrap_or_default());
+        self.stored.push(Vec::new());
+        self.refused.push(Vec::new());
+        self.behind.push(id);
+        self.encoded.push(Arc::clone(&labels));
+        self.known.insert(labels, id);
+        id
+    }
+
     fn append(&mut self, labels: &[u8], sample: Sample, is_stored: bool) {
-        let id = match self.known.get(labels) {
-            Some(id) => *id,
-            None => {
-                let id = self.series.len();
-                let parsed = labels_of(labels);
-                self.complaints.extend(parsed.as_ref().err().cloned());
-                self.series.push(parsed.unwrap_or_default());
-                self.stored.push(Vec::new());
-                self.refused.push(Vec::new());
-                self.known.insert(labels.into(), id);
-                id
+        let expected = self.behind.get(self.latest).copied();
+        let id = expected.filter(|id| *self.encoded[*id] == *labels).unwrap_or_else(|| {
+            let id = self.id_of(labels);
+            if let Some(behind) = self.behind.get_mut(self.latest) {
+                *behind = id;
             }
-        };
+            id
+        });
+        self.latest = id;
         if !is_stored {
             self.refused[id].push(sample);
             return;
