@@ -40,9 +40,11 @@ fn the_switch_is_needed_for_groups() {
     for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
         let (registry, _, diagnostics) = read(text, dialect.into());
         assert!(registry.get("t.a").is_none());
+        let labels = diagnostics.iter().flat_map(|one| &one.labels);
+        let labels: Vec<&str> = labels.map(|label| &*label.text).collect();
+        assert_eq!(labels, ["groups of hosts, which need --extensions and a fleet"]);
         let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
-        assert_eq!(help.len(), 1);
-        assert!(help[0].ends_with("it needs --extensions, and a fleet"), "{help:?}");
+        assert_eq!(help, ["leave the labels out; write `sum(disk.dev.total)`"]);
         let (registry, _, diagnostics) = read(text, Language { dialect, extensions: true });
         assert!(registry.get("t.a").is_some() && diagnostics.is_empty());
     }
