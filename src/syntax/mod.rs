@@ -61,6 +61,7 @@ use crate::text::SourceId;
 
 use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
+use delimiters::Delimiters;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
@@ -284,10 +285,14 @@ fn needs_extensions(
             );
         }
         if at.token == Token::By {
-            let mut behind = tokens[index..].iter();
-            let labels = behind.find(|one| one.token == Token::RightParen).unwrap_or(at);
-            let (before, end) = (call_before(text, &tokens[..index]), labels.end);
-            let start = tokens[..index].last().map_or(at.start, |before| before.end);
+            let delimiters = Delimiters::new(&tokens);
+            // The grammar of the extensions takes it: both have their parentheses.
+            let call = index.checked_sub(1).and_then(|last| Some((delimiters.pair(last)?, last)));
+            let labels = delimiters.pair(index + 1).and_then(|pair| pair.close);
+            let (Some((call, last)), Some(close)) = (call, labels) else { continue };
+            let first = tokens[call.open.saturating_sub(1)].start;
+            let (start, end) = (tokens[last].end, tokens[close].end);
+            let before = &text[first as usize..start as usize];
             let message = "an aggregate takes all instances of a metric";
             let span = origin.span(at.start, end);
             diagnostics.push(
@@ -299,22 +304,4 @@ fn needs_extensions(
         }
     }
     diagnostics.len() > first
-}
-
-/// The call that ends tokens, as it is written.
-fn call_before<'t>(text: &'t str, tokens: &[TokenAt<'_>]) -> &'t str {
-    let mut depth = 0;
-    let opening = tokens.iter().rposition(|at| {
-        match at.token {
-            Token::RightParen => depth += 1,
-            Token::LeftParen => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
-    let first = opening.map_or(0, |at| at.saturating_sub(1));
-    match (tokens.get(first), tokens.last()) {
-        (Some(first), Some(last)) => &text[first.start as usize..last.end as usize],
-        _ => text,
-    }
 }
