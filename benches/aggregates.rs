@@ -16,13 +16,13 @@ use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
     Aggregates, Collector, Definitions, Schedule, ShardPartials,
 };
-use pmderive::internal::fleet::frame::{Column, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::samples::{self, Given};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
 use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
-use pmderive::runtime::program::Status;
 
 const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 const HOSTS: usize = 10_000;
@@ -68,15 +68,11 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
         let names = (0..INSTANCES).map(|at| Arc::from(format!("disk{at}"))).collect();
         let ids = (0..INSTANCES).collect();
         let instances = Arc::new(Instances { ids, names, ..Instances::default() });
-        let column = |metric: usize| Column {
-            status: Status::Values,
-            instances: Arc::clone(&instances),
-            lanes: Lanes::Numbers(
-                (0..INSTANCES)
-                    .map(|at| (host as f64 / 7.0 + metric as f64 + f64::from(at)).to_bits())
-                    .collect(),
-            ),
+        let column = |metric: usize| {
+            let value = |at| (host as f64 / 7.0 + metric as f64 + f64::from(at)).to_bits();
+            samples::column(&instances, &(0..INSTANCES).map(value).collect::<Vec<_>>())
         };
+        let columns: Vec<Given> = (0..METRICS).map(column).collect();
         Frame {
             target: Arc::clone(target),
             host_labels: Labels::default(),
@@ -84,7 +80,7 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
             at: Nanos(0),
             stamp: Timestamp::new(0, 0),
             schema: Arc::clone(&schema),
-            columns: (0..METRICS).map(column).collect(),
+            columns: samples::columns(&columns),
         }
     };
     let frames = targets.iter().enumerate().map(frame).collect();

@@ -7,11 +7,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
-use pmderive_runtime::program::Status;
 
-use super::bits::Bits;
+use super::columns::Columns;
 use super::labels::Labels;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
@@ -41,7 +39,7 @@ pub struct Frame {
     /// The metrics.
     pub schema: Arc<Schema>,
     /// Their values, parallel to [`Schema::metrics`].
-    pub columns: Box<[Column]>,
+    pub columns: Columns,
 }
 
 /// The exported metrics of hosts that are alike.
@@ -68,26 +66,6 @@ pub struct Exported {
     pub help: Option<Arc<str>>,
     /// Which sinks want it: bit `n` is the sink at position `n` of the configuration.
     pub sinks: u64,
-}
-
-/// Values of one metric, parallel to its instances.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Whether there are values, and why not.
-    pub status: Status,
-    /// The instances; shared from slot to slot as long as they are the same.
-    pub instances: Arc<Instances>,
-    /// The values.
-    pub lanes: Lanes,
-}
-
-/// Values, parallel to instances.
-#[derive(Clone, Debug)]
-pub enum Lanes {
-    /// Numbers of the type [`Exported::value_type`].
-    Numbers(Bits),
-    /// Texts and other bytes.
-    Texts(Box<[Box<[u8]>]>),
 }
 
 /// Instances of one metric in one slot, in the order of the values.
@@ -178,21 +156,18 @@ impl Event {
 
     /// The instances that it holds, some of them several times.
     pub fn instances(&self) -> impl Iterator<Item = &Arc<Instances>> {
-        let (columns, series) = match self {
-            Event::Frame(frame) => (&*frame.columns, &[][..]),
+        let (sets, series) = match self {
+            Event::Frame(frame) => (frame.columns.heads().sets(), &[][..]),
             Event::Stale(stale) => (&[][..], &*stale.series),
         };
-        let of_columns = columns.iter().map(|column| &column.instances);
-        of_columns.chain(series.iter().map(|(_, instances)| instances))
+        sets.iter().chain(series.iter().map(|(_, instances)| instances))
     }
 
     /// Bytes of memory that it takes by itself, roughly: what it shares with
     /// others does not count.
     pub fn bytes(&self) -> usize {
         match self {
-            Event::Frame(frame) => {
-                size_of::<Event>() + frame.columns.iter().map(Column::bytes).sum::<usize>()
-            }
+            Event::Frame(frame) => size_of::<Event>() + frame.columns.bytes(),
             Event::Stale(stale) => size_of::<Event>() + size_of_val(&*stale.series),
         }
     }
@@ -211,31 +186,5 @@ impl Instances {
             + self.domain_labels.bytes()
             + names.sum::<usize>()
             + labels.sum::<usize>()
-    }
-}
-
-impl Column {
-    /// The value of an instance, by its position. The type is that of the metric.
-    pub fn value(&self, value_type: ValueType, lane: usize) -> Value<'_> {
-        match &self.lanes {
-            Lanes::Texts(texts) if value_type == ValueType::String => Value::Text(&texts[lane]),
-            Lanes::Texts(texts) => Value::Bytes(&texts[lane]),
-            Lanes::Numbers(bits) => match (value_type, bits[lane]) {
-                (ValueType::I32, bits) => Value::I32(bits as i32),
-                (ValueType::U32, bits) => Value::U32(bits as u32),
-                (ValueType::I64, bits) => Value::I64(bits as i64),
-                (ValueType::F32, bits) => Value::F32(f32::from_bits(bits as u32)),
-                (ValueType::F64, bits) => Value::F64(f64::from_bits(bits)),
-                (_, bits) => Value::U64(bits),
-            },
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        let lanes = match &self.lanes {
-            Lanes::Numbers(bits) => size_of_val(&**bits),
-            Lanes::Texts(texts) => texts.iter().map(|text| text.len() + 16).sum(),
-        };
-        size_of::<Column>() + lanes
     }
 }

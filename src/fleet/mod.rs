@@ -15,8 +15,8 @@
 //! plan to the next.
 
 pub mod aggregates;
-pub mod bits;
 pub mod clock;
+pub mod columns;
 pub mod condition;
 pub mod config;
 pub mod counting;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluator, Workspace};
+use pmderive_runtime::eval::{Evaluator, Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp, ValueType,
@@ -15,7 +15,8 @@ use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 use super::aggregates::Domain;
-use super::frame::{Column, Exported, Frame, Lanes};
+use super::columns::Column;
+use super::frame::{Exported, Frame};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Metric, Registry, Shown};
@@ -145,7 +146,8 @@ impl Sheet {
             let Some(at) = metrics.clone().position(|metric| metric.name == *name) else {
                 continue;
             };
-            let (metric, column) = (&frame.schema.metrics[at], &frame.columns[at]);
+            let metric = &frame.schema.metrics[at];
+            let Some(column) = frame.columns.get(at) else { continue };
             let desc = Desc { indom: Some(InDom::new(DOMAIN, 0)), ..desc_of(metric) };
             let known = shapes[first..].iter().position(|shape| shape.desc == Ok(desc));
             let at = known.map_or(shapes.len(), |at| first + at);
@@ -155,9 +157,9 @@ impl Sheet {
                 shapes.push(Shape { name, desc: Ok(desc), values, names, mistake: None });
             }
             let shape = &mut shapes[at];
-            let Column { status, instances, lanes } = column;
-            if let Status::Failed(status) = status {
-                shape.values.status.get_or_insert(*status);
+            let instances = column.instances;
+            if let Status::Failed(status) = column.status {
+                shape.values.status.get_or_insert(status);
             }
             let host: Arc<str> = Arc::from(&*frame.target.name);
             for (lane, _) in instances.ids.iter().enumerate() {
@@ -170,7 +172,7 @@ impl Sheet {
                 shape.values.ids.push(entry.id);
                 shape.names.push((entry.id, Box::from(&*entry.name)));
             }
-            shape.values.add(lanes);
+            shape.values.add(metric.value_type, &column);
         }
     }
 
@@ -236,13 +238,15 @@ fn of_fleet(name: &Arc<str>, fleet: Option<&Frame>, shapes: &mut Vec<Shape>) {
     let Some(fleet) = fleet else { return };
     let position = fleet.schema.metrics.iter().position(|metric| metric.name == *name);
     let Some(at) = position else { return };
-    let (metric, Column { status, instances, lanes }) =
-        (&fleet.schema.metrics[at], &fleet.columns[at]);
+    let (metric, Some(column)) = (&fleet.schema.metrics[at], fleet.columns.get(at)) else {
+        return;
+    };
+    let instances = column.instances;
     let mut values = MetricValues { ids: instances.ids.to_vec(), ..MetricValues::default() };
-    if let Status::Failed(status) = status {
-        values.status = Some(*status);
+    if let Status::Failed(status) = column.status {
+        values.status = Some(status);
     }
-    values.add(lanes);
+    values.add(metric.value_type, &column);
     let names = instances.ids.iter().zip(&instances.names);
     let names = names.map(|(id, name)| (*id, Box::from(&**name))).collect();
     let desc = Ok(desc_of(metric));
@@ -259,10 +263,12 @@ fn desc_of(metric: &Exported) -> Desc {
 }
 
 impl MetricValues {
-    fn add(&mut self, lanes: &Lanes) {
-        match lanes {
-            Lanes::Numbers(bits) => self.bits.extend_from_slice(bits),
-            Lanes::Texts(texts) => self.texts.extend(texts.iter().cloned()),
+    fn add(&mut self, value_type: ValueType, column: &Column<'_>) {
+        for (lane, bits) in column.bits.iter().enumerate() {
+            match column.value(value_type, lane) {
+                Value::Text(bytes) | Value::Bytes(bytes) => self.texts.push(bytes.into()),
+                _ => self.bits.push(*bits),
+            }
         }
     }
 }

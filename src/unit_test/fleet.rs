@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::SourceError;
@@ -19,7 +18,8 @@ use super::series::{self, SeriesSource};
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
-use crate::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
+use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
+use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::stages::{exported, operands_of};
@@ -231,7 +231,7 @@ impl Running<'_> {
         let Ok(sample) = session.sample(space) else {
             return aggregates.failed(target, slot);
         };
-        let mut columns = Vec::with_capacity(positions.len());
+        let (mut heads, mut lanes) = (Vec::with_capacity(positions.len()), Lanes::default());
         for position in positions {
             let metric = &sample.metrics[*position];
             let Some(output) = metric.output else { continue };
@@ -248,19 +248,11 @@ impl Running<'_> {
                 },
                 ..Instances::default()
             };
-            let lanes = match values.numbers() {
-                Some(numbers) => Lanes::Numbers(numbers.map(|(_, bits)| bits).collect()),
-                None => Lanes::Texts(
-                    (0..values.len())
-                        .map(|lane| match values.get(lane) {
-                            Value::Text(bytes) | Value::Bytes(bytes) => bytes.into(),
-                            _ => Box::default(),
-                        })
-                        .collect(),
-                ),
-            };
-            columns.push(Column { status: values.status, instances: Arc::new(instances), lanes });
+            lanes.push_values(&values, values.len());
+            heads.push((values.status, Arc::new(instances)));
         }
+        let heads = heads.iter().map(|(status, instances)| (*status, instances));
+        let heads = Arc::new(Heads::new(heads, &mut Patterns::default()));
         let stamp: Timestamp = sample.values.timestamp();
         aggregates.frame(&Frame {
             target: Arc::clone(target),
@@ -269,7 +261,7 @@ impl Running<'_> {
             at,
             stamp,
             schema: Arc::clone(schema),
-            columns: columns.into(),
+            columns: Columns::new(heads, lanes),
         });
     }
 }
@@ -282,7 +274,7 @@ fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g st
     let name = expected.subject.text.trim();
     let found = frame.and_then(|frame| {
         let at = frame.schema.metrics.iter().position(|metric| *metric.name == *name)?;
-        Some((frame.schema.metrics[at].value_type, &frame.columns[at]))
+        Some((frame.schema.metrics[at].value_type, frame.columns.get(at)?))
     });
     // No host has ever had what it takes.
     let Some((value_type, column)) = found else { return Got::Empty(Reason::OperandEmpty) };

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use pmderive::internal::fleet::frame::{Column, Event, Exported, Instances, Schema};
+use pmderive::internal::fleet::frame::{Event, Exported, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::slot::Nanos;
@@ -70,17 +70,15 @@ impl Host {
     /// A frame at a time, with these rates.
     fn frame(&self, at: Nanos, rates: [f64; 4]) -> Arc<Event> {
         let single = samples::single();
-        let texts = Column {
-            lanes: pmderive::internal::fleet::frame::Lanes::Texts([b"text"[..].into()].into()),
-            ..samples::column(&single, &[])
-        };
-        let columns = vec![
+        let texts = vec![b"text"[..].into()];
+        let texts = samples::Given { texts, ..samples::column(&single, &[]) };
+        let columns = [
             samples::column(&single, &[3]),
             samples::column(&self.disks, &rates.map(f64::to_bits)),
             samples::column(&single, &[u64::MAX]),
             texts,
         ];
-        let mut event = samples::frame(&self.target, 0, &self.schema, columns);
+        let mut event = samples::frame(&self.target, 0, &self.schema, &columns);
         if let Event::Frame(frame) = &mut event {
             frame.at = at;
             frame.host_labels = self.of_pcp.clone();

@@ -18,7 +18,8 @@ use super::definitions::{Definitions, Operand};
 use super::groups::GroupKey;
 use super::operand::{Action, Kind, Reference, convert};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
-use crate::fleet::frame::{Column, Frame, Instances, Lanes, Schema};
+use crate::fleet::columns::Column;
+use crate::fleet::frame::{Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Slot, hash_of};
 use crate::fleet::target::{SHARDS, Target};
@@ -293,18 +294,17 @@ impl Collector {
         let columns = &self.classes[class].columns;
         for (operand, (kept, column)) in slot.columns.iter_mut().zip(columns).enumerate() {
             let column = column.and_then(|column| frame.columns.get(column));
-            let Some(column) = column.filter(|column| has_values(column)) else {
+            let Some(column) = column.filter(has_values) else {
                 *kept = None;
                 continue;
             };
-            let now = host.members_of(operand, &column.instances);
+            let now = host.members_of(operand, column.instances);
             let start = slot.values.len();
-            match (&column.lanes, &now.order) {
-                (Lanes::Numbers(bits), None) => slot.values.extend_from_slice(bits),
-                (Lanes::Numbers(bits), Some(order)) => {
-                    slot.values.extend(order.iter().map(|at| bits[*at as usize]));
+            match &now.order {
+                None => slot.values.extend_from_slice(column.bits),
+                Some(order) => {
+                    slot.values.extend(order.iter().map(|at| column.bits[*at as usize]));
                 }
-                (Lanes::Texts(texts), _) => slot.values.extend(texts.iter().map(|_| 0)),
             }
             let lanes = start..slot.values.len();
             match kept {
@@ -773,11 +773,8 @@ fn mix(mut bits: u64) -> u64 {
 }
 
 /// True for values that are as many as their instances, and at least one.
-fn has_values(column: &Column) -> bool {
-    let count = match &column.lanes {
-        Lanes::Numbers(bits) => bits.len(),
-        Lanes::Texts(texts) => texts.len(),
-    };
+fn has_values(column: &Column<'_>) -> bool {
+    let count = column.bits.len();
     column.status == Status::Values && count > 0 && count == column.instances.ids.len()
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluator, Values, Workspace};
+use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::{Binding, Status};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,11 +17,9 @@ use super::partial::{Hosts, Total};
 use super::source::{self, FleetSource, Identifiers};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
-use crate::fleet::bits::Bits;
+use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
 use crate::fleet::ended::Ended;
-use crate::fleet::frame::{
-    Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
-};
+use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
@@ -311,11 +309,12 @@ impl Evaluation {
         let hosts = self.feed(stamp, merged);
         self.name_instances();
         let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
-        let mut columns: Vec<Column> = Vec::with_capacity(self.origins.len());
+        let mut heads: Vec<(Status, Arc<Instances>)> = Vec::with_capacity(self.origins.len());
+        let mut lanes = Lanes::default();
         let (groups, of_hosts) = (&self.groups, &self.of_hosts);
         let former = |position: usize| -> Option<&Arc<Instances>> {
             let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.schema, &self.schema))?;
-            Some(&last.columns[position].instances)
+            Some(last.columns.heads().get(position)?.1)
         };
         let hosts_instances = {
             let ids: Vec<InstId> = hosts.iter().map(|(id, _)| *id).collect();
@@ -325,23 +324,20 @@ impl Evaluation {
             })
         };
         for (position, origin) in self.origins.iter().enumerate() {
-            columns.push(match origin {
-                Origin::Hosts(number) => Column {
-                    status: Status::Values,
-                    instances: Arc::clone(&hosts_instances),
-                    lanes: Lanes::Numbers(
-                        hosts.iter().map(|(_, hosts)| u64::from(number(hosts))).collect(),
-                    ),
-                },
+            heads.push(match origin {
+                Origin::Hosts(number) => {
+                    lanes.push(hosts.iter().map(|(_, hosts)| u64::from(number(hosts))));
+                    (Status::Values, Arc::clone(&hosts_instances))
+                }
                 Origin::Output(output, domain) => match &sampled {
-                    Err(error) => Column {
-                        status: Status::Failed(error.status()),
-                        instances: Arc::default(),
-                        lanes: Lanes::Numbers(Bits::default()),
-                    },
+                    Err(error) => {
+                        lanes.push(std::iter::empty());
+                        (Status::Failed(error.status()), Arc::default())
+                    }
                     Ok((evaluation, _)) => {
                         let values = evaluation.get(*output);
-                        column(&values, former(position), |id| {
+                        lanes.push_values(&values, usize::MAX);
+                        let instances = instances(values.instances, former(position), |id| {
                             let (grouping, is_of_hosts) = (*domain)?;
                             match is_of_hosts {
                                 true => {
@@ -351,11 +347,14 @@ impl Evaluation {
                                     groups[grouping].of_id(id).map(|one| (&one.name, &one.labels))
                                 }
                             }
-                        })
+                        });
+                        (values.status, instances)
                     }
                 },
             });
         }
+        let heads = heads.iter().map(|(status, instances)| (*status, instances));
+        let heads = Arc::new(Heads::new(heads, &mut Patterns::default()));
         let frame = Frame {
             target: Arc::clone(&self.target),
             host_labels: Labels::default(),
@@ -363,7 +362,7 @@ impl Evaluation {
             at,
             stamp,
             schema: Arc::clone(&self.schema),
-            columns: columns.into(),
+            columns: Columns::new(heads, lanes),
         };
         let mut events: Vec<Event> =
             self.last.iter().flat_map(|last| ended(last, &frame)).collect();
@@ -377,10 +376,11 @@ impl Evaluation {
         let last = self.last.take()?;
         let series = last
             .columns
+            .heads()
             .iter()
             .enumerate()
-            .filter(|(_, column)| !column.instances.ids.is_empty())
-            .map(|(position, column)| (position, Arc::clone(&column.instances)));
+            .filter(|(_, (_, instances))| !instances.ids.is_empty())
+            .map(|(position, (_, instances))| (position, Arc::clone(instances)));
         let series: Box<[_]> = series.collect();
         let has_ended = !series.is_empty();
         let stale = Stale {
@@ -582,20 +582,6 @@ fn chosen(definitions: &Definitions, sinks: &dyn Fn(&str) -> u64) -> (Arc<Select
     (Arc::new(Selection::new(registry, &chosen)), exports)
 }
 
-/// A column of the fleet's frame.
-fn column<'n>(
-    values: &Values<'_>,
-    former: Option<&Arc<Instances>>,
-    named: impl Fn(InstId) -> Option<(&'n Arc<str>, &'n Labels)>,
-) -> Column {
-    let instances = instances(values.instances, former, named);
-    let lanes = match values.numbers() {
-        Some(numbers) => Lanes::Numbers(numbers.map(|(_, bits)| bits).collect()),
-        None => Lanes::Numbers(Bits::default()),
-    };
-    Column { status: values.status, instances, lanes }
-}
-
 /// The instances of these identifiers; the former ones if they are the same.
 fn instances<'n>(
     ids: &[InstId],
@@ -622,13 +608,17 @@ fn instances<'n>(
 fn ended(last: &Frame, next: &Frame) -> Vec<Event> {
     let is_same = Arc::ptr_eq(&last.schema, &next.schema);
     let mut ended = Ended::default();
-    for (position, (metric, column)) in last.schema.metrics.iter().zip(&last.columns).enumerate() {
+    let before = last.schema.metrics.iter().zip(last.columns.heads().iter());
+    for (position, (metric, (_, instances))) in before.enumerate() {
         let at = match is_same {
             true => Some(position),
             false => next.schema.metrics.iter().position(|now| now.name == metric.name),
         };
-        let now = at.map(|at| (&next.schema.metrics[at], &next.columns[at].instances));
-        ended.compare((metric, &column.instances), now);
+        let now = at.and_then(|at| {
+            let (_, instances) = next.columns.heads().get(at)?;
+            Some((&next.schema.metrics[at], instances))
+        });
+        ended.compare((metric, instances), now);
     }
     let events = ended.events((&last.target, &last.host_labels), next.slot, next.at);
     events.map(|(event, _)| event).collect()

@@ -2,17 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pmderive_runtime::eval::{Evaluation, Value, Values};
-use pmderive_runtime::model::{InDom, InstId};
+use pmderive_runtime::eval::{Evaluation, Values};
+use pmderive_runtime::model::{InDom, InstId, PmStatus};
 use pmderive_runtime::program::Status;
 
-use super::series::Series;
-use super::view::View;
-use crate::fleet::bits::{Bits, Place, Together};
-use crate::fleet::frame::{Column, Instances, Lanes};
+use super::view::{Output, View};
+use crate::fleet::columns::{Heads, Lanes};
+use crate::fleet::frame::Instances;
 
 /// The instances of a metric without values.
-pub static NONE: LazyLock<Arc<Instances>> = LazyLock::new(Arc::default);
+static NONE: LazyLock<Arc<Instances>> = LazyLock::new(Arc::default);
 
 /// The one instance of a metric without a domain.
 static SINGLE: LazyLock<Arc<Instances>> =
@@ -20,82 +19,106 @@ static SINGLE: LazyLock<Arc<Instances>> =
 
 /// What was found in an evaluation.
 pub struct Found {
-    /// The columns, parallel to the schema's metrics. Those in `unnamed` have no
-    /// instances yet.
-    pub columns: Vec<Column>,
-    /// Columns whose instances are not those of the frame before.
-    pub unnamed: Vec<Unnamed>,
+    /// The values, parallel to the schema's metrics.
+    pub lanes: Lanes,
+    /// Statuses and instances.
+    pub heads: FoundHeads,
     /// Metrics with too many instances, of which none is there.
     pub too_many: u64,
 }
 
-/// A column whose instances have no names yet.
+/// Statuses and instances that were found in an evaluation.
+pub enum FoundHeads {
+    /// Those of the frame before.
+    Same(Arc<Heads>),
+    /// Others, parallel to the schema's metrics.
+    Other {
+        /// Those in `unnamed` have no instances yet.
+        heads: Vec<(Status, Arc<Instances>)>,
+        /// Metrics whose instances are not those of the frame before.
+        unnamed: Vec<Unnamed>,
+    },
+}
+
+/// A metric whose instances have no names yet.
 pub struct Unnamed {
-    /// Position of the column.
-    pub column: usize,
+    /// Its position.
+    pub metric: usize,
     /// The domain, as the host calls it.
     pub indom: InDom,
     /// The instances.
     pub ids: Box<[InstId]>,
 }
 
-/// The columns of a view. Instances that are those of the frame before have their
-/// names from there.
-pub fn find(evaluation: &Evaluation<'_>, view: &View, before: &Series, limit: usize) -> Found {
-    let mut found =
-        Found { columns: Vec::with_capacity(view.outputs.len()), unnamed: Vec::new(), too_many: 0 };
-    let mut together = Together::with_room(before.values());
-    let mut places = Vec::with_capacity(view.outputs.len());
+/// The columns of a view. `before` is what the frame before had of the same schema;
+/// instances that are in it have their names from there.
+pub fn find(
+    evaluation: &Evaluation<'_>,
+    view: &View,
+    before: Option<&Arc<Heads>>,
+    limit: usize,
+) -> Found {
+    let count = view.outputs.len();
+    let mut lanes = Lanes::with_room(count, before.map_or(0, |before| before.series()));
+    let (mut is_same, mut too_many) = (before.is_some(), 0);
     let metrics = view.schema.metrics.iter();
-    for (column, (output, exported)) in view.outputs.iter().zip(metrics).enumerate() {
+    for (metric, (output, exported)) in view.outputs.iter().zip(metrics).enumerate() {
         let values = evaluation.get(output.at);
-        let mut status = values.status;
-        if values.len() > limit {
-            found.too_many += 1;
-            status = Status::Failed(pmderive_runtime::model::PmStatus::TOOBIG);
-        }
+        let status = status(&values, limit);
+        too_many += u64::from(values.len() > limit);
+        let known = before.and_then(|before| before.get(metric));
+        is_same = is_same && known.is_some_and(|known| is_known(known, status, *output, &values));
         if status != Status::Values {
-            let (instances, lanes) = (Arc::clone(&NONE), Lanes::Numbers(Bits::default()));
-            found.columns.push(Column { status, instances, lanes });
-            places.push(Place::default());
+            lanes.push(std::iter::empty());
             continue;
         }
-        let known = before.instances(&view.schema, column);
-        let instances = match (output.indom, known) {
-            (None, _) => Arc::clone(&SINGLE),
-            (Some(_), Some(known)) if *known.ids == *values.instances => Arc::clone(known),
-            (Some(indom), _) => {
-                let ids = values.instances.into();
-                found.unnamed.push(Unnamed { column, indom, ids });
-                Arc::clone(&NONE)
-            }
-        };
         // A single value may come with another identifier, and is one all the same.
-        let count = if exported.has_instances { values.len() } else { values.len().min(1) };
-        let (place, lanes) = match values.numbers() {
-            // They come once all are known.
-            Some(numbers) => {
-                let bits = numbers.take(count).map(|(_, bits)| bits);
-                (together.column(bits), Lanes::Numbers(Bits::default()))
-            }
-            None => (Place::default(), texts(&values, count)),
-        };
-        places.push(place);
-        found.columns.push(Column { status, instances, lanes });
+        lanes.push_values(&values, if exported.has_instances { usize::MAX } else { 1 });
     }
-    let shared = together.share();
-    for (column, place) in found.columns.iter_mut().zip(places) {
-        if let Lanes::Numbers(bits) = &mut column.lanes {
-            *bits = place.of(&shared);
-        }
-    }
-    found
+    let heads = match before.filter(|_| is_same) {
+        Some(before) => FoundHeads::Same(Arc::clone(before)),
+        None => other_heads(evaluation, view, before, limit),
+    };
+    Found { lanes, heads, too_many }
 }
 
-fn texts(values: &Values<'_>, count: usize) -> Lanes {
-    let bytes = |lane| match values.get(lane) {
-        Value::Text(bytes) | Value::Bytes(bytes) => bytes.into(),
-        _ => Box::default(),
+fn status(values: &Values<'_>, limit: usize) -> Status {
+    if values.len() > limit { Status::Failed(PmStatus::TOOBIG) } else { values.status }
+}
+
+/// True if a metric has the status and the instances that are known.
+fn is_known(
+    (known, instances): (Status, &Arc<Instances>),
+    status: Status,
+    output: Output,
+    values: &Values<'_>,
+) -> bool {
+    let has_no_ids = status != Status::Values || output.indom.is_none();
+    known == status && (has_no_ids || *instances.ids == *values.instances)
+}
+
+fn other_heads(
+    evaluation: &Evaluation<'_>,
+    view: &View,
+    before: Option<&Arc<Heads>>,
+    limit: usize,
+) -> FoundHeads {
+    let mut unnamed = Vec::new();
+    let head = |(metric, output): (usize, &Output)| {
+        let values = evaluation.get(output.at);
+        let status = status(&values, limit);
+        let known = before.and_then(|before| before.get(metric));
+        let instances = match (output.indom, known) {
+            _ if status != Status::Values => &NONE,
+            (None, _) => &SINGLE,
+            (Some(_), Some(known)) if is_known(known, status, *output, &values) => known.1,
+            (Some(indom), _) => {
+                unnamed.push(Unnamed { metric, indom, ids: values.instances.into() });
+                &NONE
+            }
+        };
+        (status, Arc::clone(instances))
     };
-    Lanes::Texts((0..count).map(bytes).collect())
+    let heads = view.outputs.iter().enumerate().map(head).collect();
+    FoundHeads::Other { heads, unnamed }
 }

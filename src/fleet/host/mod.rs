@@ -18,7 +18,6 @@ mod life;
 mod names;
 mod polled;
 mod series;
-mod sets;
 mod turns;
 mod view;
 
@@ -33,6 +32,7 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
 use tokio::sync::Notify;
 
+use super::columns::{Columns, Heads, Patterns};
 use super::condition::Condition;
 use super::config::Limits;
 use super::frame::{Frame, StaleReason};
@@ -45,12 +45,11 @@ use super::slot::{Nanos, Slot};
 use super::target::Target;
 use super::world::World;
 use crate::engine::{Compiled, Engine};
-use columns::Found;
+use columns::{Found, FoundHeads};
 use failure::Failure;
 pub use life::live;
 pub use polled::Polled;
 use series::Series;
-use sets::Patterns;
 use turns::Turns;
 use view::{View, Views};
 
@@ -371,15 +370,23 @@ impl<W: World> Host<W> {
         };
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
-        let Found { mut columns, unnamed, too_many } =
-            columns::find(&evaluation, &bound.view, series, limit);
+        let known = series.heads(&bound.view.schema);
+        let Found { lanes, heads, too_many } =
+            columns::find(&evaluation, &bound.view, known, limit);
         shared.numbers.evaluate.observe(before.elapsed());
         shared.numbers.too_many_instances.add(too_many);
         shared.buffers.borrow_mut().push(buffers);
         shared.engine.evaluated(&bound.evaluator);
-        if !unnamed.is_empty() {
-            Box::pin(names::name(&mut columns, unnamed, context)).await?;
-        }
+        let heads = match heads {
+            FoundHeads::Same(heads) => heads,
+            FoundHeads::Other { mut heads, unnamed } => {
+                if !unnamed.is_empty() {
+                    Box::pin(names::name(&mut heads, unnamed, context)).await?;
+                }
+                let heads = heads.iter().map(|(status, instances)| (*status, instances));
+                Arc::new(Heads::new(heads, &mut shared.patterns.borrow_mut()))
+            }
+        };
         let ours = at.0 as f64 / 1e9;
         let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
         // What no duration is, is beyond all bounds.
@@ -392,10 +399,10 @@ impl<W: World> Host<W> {
             at,
             stamp,
             schema: Arc::clone(&bound.view.schema),
-            columns: columns.into(),
+            columns: Columns::new(heads, lanes),
         };
-        let count = frame.columns.iter().map(|column| column.instances.ids.len()).sum();
-        series.go_on(frame, bound.view.sinks, shared);
+        let count = frame.columns.heads().series();
+        series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
         Ok(Answer { skew, kind: bound.view.kind, series: count, bytes })
     }

@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, LabelLevel, LabelSet};
+use pmderive_runtime::program::Status;
 use pmderive_runtime::source::{Freshness, SourceError};
 use pmderive_runtime::transport::Transport;
 use pmderive_runtime::weak_table::Interner;
 
 use super::columns::Unnamed;
-use crate::fleet::frame::{Column, Instances, Lanes};
+use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 
 /// Instances in use: hosts that are alike have instances that are called alike.
@@ -24,10 +25,10 @@ struct Known {
     of_instances: HashMap<InstId, Labels>,
 }
 
-/// Gives columns their instances. An instance that the host has no name for is
+/// Gives metrics their instances. An instance that the host has no name for is
 /// called by its number.
 pub async fn name<T: Transport>(
-    columns: &mut [Column],
+    heads: &mut [(Status, Arc<Instances>)],
     unnamed: Vec<Unnamed>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {
@@ -59,12 +60,8 @@ pub async fn name<T: Transport>(
                 instances
             }
         };
-        columns[one.column].instances = instances;
+        heads[one.metric].1 = instances;
     }
-    debug_assert!(columns.iter().all(|column| match &column.lanes {
-        Lanes::Numbers(lanes) => lanes.len() == column.instances.ids.len(),
-        Lanes::Texts(lanes) => lanes.len() == column.instances.ids.len(),
-    }));
     Ok(())
 }
 

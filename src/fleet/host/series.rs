@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
-use super::sets::{Patterns, Sets};
+use crate::fleet::columns::Heads;
 use crate::fleet::ended::{Ended, gone};
-use crate::fleet::frame::{Column, Event, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::frame::{Event, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
 use crate::fleet::slot::{Nanos, Slot};
@@ -24,7 +23,7 @@ pub struct Series {
 struct Latest {
     schema: Arc<Schema>,
     host_labels: Labels,
-    instances: Sets,
+    heads: Arc<Heads>,
     sinks: u64,
     /// When the frame came.
     at: Nanos,
@@ -35,15 +34,10 @@ struct Latest {
 const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
 impl Series {
-    /// The instances that a metric of the schema had in the latest frame.
-    pub fn instances(&self, schema: &Arc<Schema>, metric: usize) -> Option<&Arc<Instances>> {
+    /// What the metrics of the schema had in the latest frame, if that had them.
+    pub fn heads(&self, schema: &Arc<Schema>) -> Option<&Arc<Heads>> {
         let latest = self.latest.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
-        latest.instances.get(metric)
-    }
-
-    /// Values of the latest frame.
-    pub fn values(&self) -> usize {
-        self.latest.as_ref().map_or(0, |latest| latest.instances.values())
+        Some(&latest.heads)
     }
 
     /// When a frame may come, at a time or later.
@@ -52,15 +46,13 @@ impl Series {
     }
 
     /// Offers a frame, and before it tells what is not in it any more.
-    pub fn go_on(&mut self, frame: Frame, sinks: u64, shared: &Shared) {
-        let outlets = &*shared.outlets.borrow();
-        let patterns = &mut *shared.patterns.borrow_mut();
+    pub fn go_on(&mut self, frame: Frame, sinks: u64, outlets: &Outlets) {
         let is_same = |latest: &Latest| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
         };
         match &mut self.latest {
             Some(latest) if is_same(latest) => {
-                let ended = latest.advance(&frame.columns, patterns);
+                let ended = latest.advance(frame.columns.heads());
                 if !ended.is_empty() {
                     let stale = latest.stale(
                         &frame.target,
@@ -78,7 +70,7 @@ impl Series {
                 self.latest = Some(Latest {
                     schema: Arc::clone(&frame.schema),
                     host_labels: frame.host_labels.clone(),
-                    instances: Sets::of(&frame.columns, patterns),
+                    heads: Arc::clone(frame.columns.heads()),
                     sinks,
                     at: frame.at,
                 });
@@ -95,12 +87,14 @@ impl Series {
         let Some(latest) = self.latest.take() else { return };
         let is_same_host = latest.host_labels == frame.host_labels;
         let mut ended = Ended::default();
-        for before in latest.schema.metrics.iter().zip(latest.instances.iter()) {
+        for (before, (_, instances)) in latest.schema.metrics.iter().zip(latest.heads.iter()) {
             let metrics = &frame.schema.metrics;
-            let found = metrics.binary_search_by(|one| one.name.cmp(&before.0.name));
-            let found = found.ok().filter(|_| is_same_host);
-            let now = found.map(|at| (&metrics[at], &frame.columns[at].instances));
-            ended.compare(before, now);
+            let found = metrics.binary_search_by(|one| one.name.cmp(&before.name));
+            let now = found.ok().filter(|_| is_same_host).and_then(|at| {
+                let (_, instances) = frame.columns.heads().get(at)?;
+                Some((&metrics[at], instances))
+            });
+            ended.compare((before, instances), now);
         }
         let host = (&frame.target, &latest.host_labels);
         for (event, sinks) in ended.events(host, frame.slot, latest.end_at(frame.at)) {
@@ -118,9 +112,9 @@ impl Series {
         outlets: &Outlets,
     ) {
         let Some(latest) = self.latest.take() else { return };
-        let all = latest.instances.iter().enumerate();
-        let all = all.filter(|(_, instances)| !instances.ids.is_empty());
-        let all: Vec<_> = all.map(|(at, instances)| (at, Arc::clone(instances))).collect();
+        let all = latest.heads.iter().enumerate();
+        let all = all.filter(|(_, (_, instances))| !instances.ids.is_empty());
+        let all: Vec<_> = all.map(|(at, (_, instances))| (at, Arc::clone(instances))).collect();
         if !all.is_empty() {
             let stale = latest.stale(target, slot, at, reason, all);
             self.ended = stale.at;
@@ -130,22 +124,18 @@ impl Series {
 }
 
 impl Latest {
-    /// Takes the instances of new columns, and gives those that ended.
-    fn advance(
-        &mut self,
-        columns: &[Column],
-        patterns: &mut Patterns,
-    ) -> Vec<(usize, Arc<Instances>)> {
-        let (mut ended, mut is_same) = (Vec::new(), true);
-        for (at, (before, column)) in self.instances.iter().zip(columns).enumerate() {
-            if !Arc::ptr_eq(before, &column.instances) {
-                ended.extend(gone(before, Some(&column.instances)).map(|gone| (at, gone)));
-                is_same = false;
+    /// Takes new heads, and gives the instances that ended.
+    fn advance(&mut self, now: &Arc<Heads>) -> Vec<(usize, Arc<Instances>)> {
+        let mut ended = Vec::new();
+        if Arc::ptr_eq(&self.heads, now) {
+            return ended;
+        }
+        for (at, ((_, before), (_, now))) in self.heads.iter().zip(now.iter()).enumerate() {
+            if !Arc::ptr_eq(before, now) {
+                ended.extend(gone(before, Some(now)).map(|gone| (at, gone)));
             }
         }
-        if !is_same {
-            self.instances = Sets::of(columns, patterns);
-        }
+        self.heads = Arc::clone(now);
         ended
     }
 

@@ -11,7 +11,8 @@
 
 use std::fmt::Write as _;
 
-use crate::fleet::frame::{Column, Event, Exported, Frame, Instances, Stale};
+use crate::fleet::columns::Column;
+use crate::fleet::frame::{Event, Exported, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::Nanos;
 use crate::report::json::{write_string, write_value};
@@ -28,7 +29,7 @@ pub fn write_event(out: &mut String, event: &Event, sink: usize) {
 
 fn write_frame(out: &mut String, frame: &Frame, sink: usize) {
     let columns = || {
-        let columns = frame.schema.metrics.iter().zip(&frame.columns);
+        let columns = frame.schema.metrics.iter().zip(frame.columns.iter());
         columns.filter(|(metric, _)| metric.sinks >> sink & 1 == 1)
     };
     if columns().next().is_none() {
@@ -41,7 +42,7 @@ fn write_frame(out: &mut String, frame: &Frame, sink: usize) {
     let mut is_first = true;
     for (metric, column) in columns().filter(|(_, column)| !column.instances.ids.is_empty()) {
         write_key(out, &metric.name, &mut is_first);
-        write_column(out, metric, column);
+        write_column(out, metric, &column);
     }
     out.push('}');
     let mut is_first = true;
@@ -57,7 +58,7 @@ fn write_frame(out: &mut String, frame: &Frame, sink: usize) {
     out.push_str(if is_first { "}\n" } else { "}}\n" });
 }
 
-fn write_column(out: &mut String, metric: &Exported, column: &Column) {
+fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
     let value = |lane| column.value(metric.value_type, lane);
     if !metric.has_instances {
         return write_value(out, value(0));
@@ -65,7 +66,7 @@ fn write_column(out: &mut String, metric: &Exported, column: &Column) {
     out.push('[');
     for lane in 0..column.instances.ids.len() {
         out.push_str(if lane == 0 { "[" } else { ",[" });
-        write_instance(out, &column.instances, lane);
+        write_instance(out, column.instances, lane);
         out.push(',');
         write_value(out, value(lane));
         out.push(']');

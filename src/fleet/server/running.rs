@@ -300,7 +300,7 @@ mod tests {
         let schema = Arc::new(Schema { metrics: [metric].into() });
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());
-        newest.tell(&Arc::new(samples::frame(&host, 1, &schema, vec![column])));
+        newest.tell(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
         assert_eq!(newest.of("web1:44321").len(), 1);
         assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }

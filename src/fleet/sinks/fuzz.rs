@@ -59,7 +59,7 @@ fn series(lines: &[&str]) {
     let metric = samples::exported(line(6), ValueType::F64, Semantics::Counter, 1);
     let schema = Arc::new(Schema { metrics: [metric].into() });
     let column = samples::column(&instances, &[0, u64::MAX]);
-    let mut event = samples::frame(&target, 1, &schema, vec![column]);
+    let mut event = samples::frame(&target, 1, &schema, &[column]);
     if let Event::Frame(frame) = &mut event {
         frame.host_labels = labels(2);
     }

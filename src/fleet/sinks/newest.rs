@@ -191,7 +191,7 @@ mod tests {
         let schema = Arc::new(crate::fleet::frame::Schema { metrics: [metric].into() });
         let frame = |slot| {
             let column = samples::column(&samples::named(&["a", "b"]), &[1, 2]);
-            Arc::new(samples::frame(&target, slot, &schema, vec![column]))
+            Arc::new(samples::frame(&target, slot, &schema, &[column]))
         };
         let stale = |slot, reason, names: &[&str]| {
             let series = vec![(0, samples::named(names))];
@@ -223,7 +223,7 @@ mod tests {
         };
         let of = |target: &Arc<crate::fleet::target::Target>, values: usize| {
             let column = samples::column(&samples::single(), &vec![1; values]);
-            Arc::new(samples::frame(target, 1, &schema(), vec![column]))
+            Arc::new(samples::frame(target, 1, &schema(), &[column]))
         };
         let hosts = ["a", "b", "c"].map(|name| samples::target(name, Labels::default()));
         let one = of(&hosts[0], 1).bytes();

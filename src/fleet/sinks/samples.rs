@@ -6,9 +6,8 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::Status;
 
-use crate::fleet::frame::{
-    Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
-};
+use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
+use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
@@ -49,14 +48,40 @@ pub fn named(names: &[&str]) -> Arc<Instances> {
     })
 }
 
+/// What a frame is to have of a metric.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Whether there are values.
+    pub status: Status,
+    /// The instances.
+    pub instances: Arc<Instances>,
+    /// Numbers.
+    pub bits: Vec<u64>,
+    /// Texts, in place of numbers if there are any.
+    pub texts: Vec<Box<[u8]>>,
+}
+
 /// A column of numbers.
-pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Column {
-    let lanes = Lanes::Numbers(bits.into());
-    Column { status: Status::Values, instances: Arc::clone(instances), lanes }
+pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Given {
+    let (instances, bits) = (Arc::clone(instances), bits.to_vec());
+    Given { status: Status::Values, instances, bits, texts: Vec::new() }
+}
+
+/// The columns of a frame.
+pub fn columns(given: &[Given]) -> Columns {
+    let mut lanes = Lanes::default();
+    for Given { bits, texts, .. } in given {
+        match texts.is_empty() {
+            true => lanes.push(bits.iter().copied()),
+            false => lanes.push_texts(texts.iter().map(|text| &**text)),
+        }
+    }
+    let heads = given.iter().map(|one| (one.status, &one.instances));
+    Columns::new(Arc::new(Heads::new(heads, &mut Patterns::default())), lanes)
 }
 
 /// A frame of a host: slot `at` of an interval of one second.
-pub fn frame(target: &Arc<Target>, at: u64, schema: &Arc<Schema>, columns: Vec<Column>) -> Event {
+pub fn frame(target: &Arc<Target>, at: u64, schema: &Arc<Schema>, given: &[Given]) -> Event {
     Event::Frame(Frame {
         target: Arc::clone(target),
         host_labels: Labels::default(),
@@ -64,7 +89,7 @@ pub fn frame(target: &Arc<Target>, at: u64, schema: &Arc<Schema>, columns: Vec<C
         at: Nanos(at * 1_000_000_000),
         stamp: Timestamp::new(at as i64, 0),
         schema: Arc::clone(schema),
-        columns: columns.into(),
+        columns: columns(given),
     })
 }
 
@@ -102,7 +127,7 @@ pub fn frame_of(slot: u64, instances: &Arc<Instances>) -> Arc<Event> {
     let target = target("web1:44321", Labels::default());
     let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
     let column = column(instances, &vec![slot; instances.ids.len()]);
-    Arc::new(frame(&target, slot, &Arc::new(Schema { metrics }), vec![column]))
+    Arc::new(frame(&target, slot, &Arc::new(Schema { metrics }), &[column]))
 }
 
 fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
@@ -110,7 +135,7 @@ fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
     let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
     let schema = Arc::new(Schema { metrics });
     let column = column(&single(), &vec![slot; values]);
-    Arc::new(frame(&target, slot, &schema, vec![column]))
+    Arc::new(frame(&target, slot, &schema, &[column]))
 }
 
 /// The slot of an event.

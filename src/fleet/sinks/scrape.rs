@@ -11,7 +11,8 @@ use super::names::{HostLabels, Limits, OWN, SeriesLabels, Value, is_number, kind
 use super::newest::Shown;
 use super::number;
 use super::text::{Family, Format, Kind, Writer, labels};
-use crate::fleet::frame::{Column, Exported, Instances, Lanes};
+use crate::fleet::columns::Column;
+use crate::fleet::frame::{Exported, Instances};
 
 /// What of frames is written.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +30,7 @@ pub struct Choice {
 struct Member<'s> {
     host: usize,
     exported: &'s Exported,
-    column: &'s Column,
-    lanes: &'s [u64],
+    column: Column<'s>,
 }
 
 /// Writes frames. Returns how many labels were left out.
@@ -47,10 +47,10 @@ pub fn write(writer: &mut Writer<'_>, hosts: &[Shown], choice: &Choice) -> usize
         let (mut has_begun, mut seen) = (false, HashSet::new());
         for member in members.iter().filter(|member| member.exported.name == first.name) {
             let ids = &member.column.instances.ids;
-            let texts = texts.of(member.host, &member.column.instances);
+            let texts = texts.of(member.host, member.column.instances);
             let milliseconds = hosts[member.host].frame().at.milliseconds();
             let times = choice.times.then_some(milliseconds);
-            for ((bits, text), id) in member.lanes.iter().zip(texts.iter()).zip(ids) {
+            for ((bits, text), id) in member.column.bits.iter().zip(texts.iter()).zip(ids) {
                 if ended[member.host].contains(&(&*first.name, *id)) {
                     continue;
                 }
@@ -77,16 +77,15 @@ fn families<'s>(hosts: &'s [Shown], choice: &Choice) -> Families<'s> {
     let mut families: Families<'s> = BTreeMap::new();
     for (host, shown) in hosts.iter().enumerate() {
         let frame = shown.frame();
-        for (exported, column) in frame.schema.metrics.iter().zip(&frame.columns) {
+        for (exported, column) in frame.schema.metrics.iter().zip(frame.columns.iter()) {
             let is_wanted = exported.sinks.checked_shr(choice.sink).unwrap_or(0) & 1 == 1;
-            let Lanes::Numbers(lanes) = &column.lanes else { continue };
             if !is_wanted || !is_number(exported.value_type) || column.status != Status::Values {
                 continue;
             }
             let name = metric_name(&exported.name);
             // The program's own are written elsewhere.
             if !name.starts_with(OWN) {
-                let member = Member { host, exported, column, lanes };
+                let member = Member { host, exported, column };
                 families.entry(name).or_default().push(member);
             }
         }

@@ -11,8 +11,9 @@ use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
     Aggregates, Collector, Definitions, Evaluation, Merged, Schedule, ShardPartials,
 };
-use pmderive::internal::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::samples::{self, Given};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
 use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::context::HostSpec;
@@ -64,12 +65,13 @@ pub fn instances(names: &[&str]) -> Arc<Instances> {
 }
 
 /// Values, or none at all.
-pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Column {
-    let is_empty = bits.is_empty();
-    Column {
-        status: if is_empty { Status::Empty(Reason::OperandEmpty) } else { Status::Values },
-        instances: if is_empty { Arc::default() } else { Arc::clone(instances) },
-        lanes: Lanes::Numbers(bits.into()),
+pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Given {
+    match bits {
+        [] => Given {
+            status: Status::Empty(Reason::OperandEmpty),
+            ..samples::column(&Arc::default(), &[])
+        },
+        bits => samples::column(instances, bits),
     }
 }
 
@@ -78,7 +80,7 @@ pub fn frame(
     own_labels: &str,
     slot: u64,
     schema: &Arc<Schema>,
-    columns: Vec<Column>,
+    given: &[Given],
 ) -> Frame {
     Frame {
         target: Arc::clone(target),
@@ -87,7 +89,7 @@ pub fn frame(
         at: Nanos(slot * 10_000_000_000 + 5_000_000_000),
         stamp: Timestamp::new(0, 0),
         schema: Arc::clone(schema),
-        columns: columns.into(),
+        columns: samples::columns(given),
     }
 }
 
@@ -189,11 +191,10 @@ pub fn frame_of(events: &[Event]) -> &Frame {
 /// The values of a frame of the fleet.
 pub fn shown(events: &[Event]) -> Shown {
     let frame = frame_of(events);
-    let metrics = frame.schema.metrics.iter().zip(&frame.columns);
+    let metrics = frame.schema.metrics.iter().zip(frame.columns.iter());
     let mut shown = Shown::new();
     for (metric, column) in metrics {
-        let Lanes::Numbers(bits) = &column.lanes else { panic!("numbers") };
-        let instances = &column.instances;
+        let (bits, instances) = (column.bits, column.instances);
         assert_eq!(bits.len(), instances.ids.len(), "{}", metric.name);
         if metric.has_instances {
             assert_eq!(instances.names.len(), instances.ids.len(), "{}", metric.name);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pmderive::internal::fleet::aggregates::Aggregates;
-use pmderive::internal::fleet::frame::{Column, Frame, Instances, Schema};
+use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::samples::Given;
 use pmderive::internal::fleet::slot::Slot;
 use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
@@ -134,7 +135,7 @@ fn hosts(random: &mut Random) -> Vec<Host> {
 /// A frame, and what the model hears of it.
 fn answer(host: &Host, slot: u64, classes: &[Arc<Schema>], random: &mut Random) -> (Frame, Heard) {
     let mut heard: BTreeMap<&'static str, Has> = BTreeMap::new();
-    let mut columns: Vec<Column> = Vec::new();
+    let mut columns: Vec<Given> = Vec::new();
     for metric in &classes[host.class].metrics {
         let Some(name) = ["c", "n", "x"].into_iter().find(|name| *name == &*metric.name) else {
             columns.push(column(&host.instances, &[1; 0]));
@@ -159,7 +160,7 @@ fn answer(host: &Host, slot: u64, classes: &[Arc<Schema>], random: &mut Random) 
         heard.insert(name, values.map_or(Has::LeftOut, Has::Values));
         columns.push(column(&host.instances, &bits));
     }
-    let frame = frame(&host.target, host.own, slot, &classes[host.class], columns);
+    let frame = frame(&host.target, host.own, slot, &classes[host.class], &columns);
     (frame, Heard::Frame(heard))
 }
 

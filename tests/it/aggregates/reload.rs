@@ -39,7 +39,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let one = instances(&["one"]);
         let value = column(&one, &[f64::from(at as u32).to_bits()]);
         let count = column(&one, &[slot * 1000 * at]);
-        let frame = frame(&host, "", slot, &schema, vec![count, value.clone(), value]);
+        let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
         assert_eq!(fleet.frame(&frame), Taken::Counted);
     }
 }
@@ -47,7 +47,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
 /// Identifiers of groups by name, of one metric.
 fn ids(frame: &Frame, metric: &str) -> BTreeMap<String, InstId> {
     let at = frame.schema.metrics.iter().position(|one| &*one.name == metric).expect(metric);
-    let instances = &frame.columns[at].instances;
+    let (_, instances) = frame.columns.heads().get(at).expect(metric);
     let names = instances.names.iter().map(|name| name.to_string());
     names.zip(instances.ids.iter().copied()).collect()
 }

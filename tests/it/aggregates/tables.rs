@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive::internal::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
-use pmderive::internal::fleet::frame::{Event, Lanes, StaleReason};
+use pmderive::internal::fleet::frame::{Event, StaleReason};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
 use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
@@ -42,7 +42,7 @@ fn of(expression: &str) -> String {
         let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
         let of = if bits.len() == 1 { &one } else { &two };
         let counts = column(&instances(&[""]), &[u64::from(u32::MAX)]);
-        let frame = frame(target, own, 7, &schema, vec![counts, column(of, &bits)]);
+        let frame = frame(target, own, 7, &schema, &[counts, column(of, &bits)]);
         assert_eq!(fleet.frame(&frame), Taken::Counted);
     }
     let events = fleet.finish(Slot(7));
@@ -50,9 +50,8 @@ fn of(expression: &str) -> String {
     let frame = frame_of(&events);
     let at = frame.schema.metrics.iter().position(|metric| &*metric.name == "f.x");
     let at = at.expect("a definition without mistakes");
-    let (metric, column) = (&frame.schema.metrics[at], &frame.columns[at]);
-    let Lanes::Numbers(bits) = &column.lanes else { panic!("numbers") };
-    let values = bits.iter().enumerate().map(|(lane, bits)| {
+    let (metric, column) = (&frame.schema.metrics[at], frame.columns.get(at).expect("a column"));
+    let values = column.bits.iter().enumerate().map(|(lane, bits)| {
         let name = column.instances.names.get(lane).map_or("", |name| name);
         match metric.value_type {
             ValueType::F64 => format!("{name}={}", f64::from_bits(*bits)),
@@ -160,8 +159,8 @@ fn expressions_of_hosts_are_operands() {
     fleet.set_targets(&hosts);
     let schema = schema([exported("x / n + 1", ValueType::F64, Semantics::Instant, "")]);
     for (at, host) in hosts.iter().enumerate() {
-        let columns = vec![column(&instances(&[""]), &[(at as f64 + 1.5).to_bits()])];
-        fleet.frame(&frame(host, "", 1, &schema, columns));
+        let columns = [column(&instances(&[""]), &[(at as f64 + 1.5).to_bits()])];
+        fleet.frame(&frame(host, "", 1, &schema, &columns));
     }
     let shown = shown(&fleet.finish(Slot(1)));
     let of = |name: &str| -> Vec<f64> {
@@ -206,11 +205,11 @@ fn rates_are_of_the_same_members_only() {
         for (at, target) in hosts.iter().enumerate() {
             let value = [30, 0, 10][at] * slot;
             let columns = match (at, disks) {
-                (0, 2) => vec![column(&two, &[value, value])],
-                _ => vec![column(&one, &[value])],
+                (0, 2) => [column(&two, &[value, value])],
+                _ => [column(&one, &[value])],
             };
             match answering[at] {
-                true => _ = fleet.frame(&frame(target, "", slot, &schema, columns)),
+                true => _ = fleet.frame(&frame(target, "", slot, &schema, &columns)),
                 false => fleet.failed(target, Slot(slot)),
             }
         }
@@ -233,16 +232,16 @@ fn hosts_are_counted_by_what_became_of_them() {
     fleet.announce(&first);
     let one = instances(&[""]);
     let value = || vec![column(&one, &[1.5f64.to_bits()])];
-    assert_eq!(fleet.frame(&frame(&hosts[0], "", 3, &first, value())), Taken::Counted);
+    assert_eq!(fleet.frame(&frame(&hosts[0], "", 3, &first, &value())), Taken::Counted);
     fleet.failed(&hosts[1], Slot(3));
     fleet.missed(&hosts[2], Slot(3));
-    fleet.frame(&frame(&hosts[4], "", 3, &first, vec![column(&one, &[])]));
-    fleet.frame(&frame(&hosts[5], "", 3, &other, value()));
-    fleet.frame(&frame(&hosts[6], "", 3, &schema([]), vec![]));
+    fleet.frame(&frame(&hosts[4], "", 3, &first, &[column(&one, &[])]));
+    fleet.frame(&frame(&hosts[5], "", 3, &other, &value()));
+    fleet.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
     assert_eq!(fleet.due(Slot(3)), Nanos(48_000_000_000));
     let events = fleet.finish(Slot(3));
-    assert_eq!(fleet.frame(&frame(&hosts[7], "", 3, &first, value())), Taken::Late);
-    assert_eq!(fleet.frame(&frame(&target("x", ""), "", 4, &first, value())), Taken::Unexpected);
+    assert_eq!(fleet.frame(&frame(&hosts[7], "", 3, &first, &value())), Taken::Late);
+    assert_eq!(fleet.frame(&frame(&target("x", ""), "", 4, &first, &value())), Taken::Unexpected);
     assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (1, 1));
     let shown = shown(&events);
     let number = |what: &str, group: &str| {
@@ -292,13 +291,13 @@ fn groups_end_once_and_keep_their_identifiers() {
     let mut told = Vec::new();
     for (slot, answering) in [(1, "b"), (2, "ab"), (3, "b"), (4, "b"), (5, "ab"), (6, "")] {
         for host in hosts.iter().filter(|host| answering.contains(&*host.name)) {
-            let columns = vec![column(&one, &[1f64.to_bits()])];
-            fleet.frame(&frame(host, "", slot, &schema, columns));
+            let columns = [column(&one, &[1f64.to_bits()])];
+            fleet.frame(&frame(host, "", slot, &schema, &columns));
         }
         for event in fleet.finish(Slot(slot)) {
             let (what, schema, series) = match &event {
                 Event::Frame(frame) => {
-                    let all = frame.columns.iter().map(|one| &one.instances).enumerate();
+                    let all = frame.columns.iter().map(|one| one.instances).enumerate();
                     ("has", &frame.schema, all.collect::<Vec<_>>())
                 }
                 Event::Stale(stale) => {
@@ -346,10 +345,10 @@ fn quantiles_of_too_many_values_have_no_value() {
     let many = instances(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let bits = vec![2f64.to_bits(); MAX_QUANTILE_VALUES];
     for (slot, has_one_more, expected) in [(1, false, "=2"), (2, true, ""), (3, false, "=2")] {
-        fleet.frame(&frame(&hosts[0], "", slot, &schema, vec![column(&many, &bits)]));
+        fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&many, &bits)]));
         if has_one_more {
             let one = vec![column(&instances(&["i"]), &[1f64.to_bits()])];
-            fleet.frame(&frame(&hosts[1], "", slot, &schema, one));
+            fleet.frame(&frame(&hosts[1], "", slot, &schema, &one));
         }
         let events = fleet.finish(Slot(slot));
         assert_eq!(values(&events), expected, "slot {slot}");
@@ -369,19 +368,19 @@ fn frames_that_do_not_fit_have_no_value() {
     fleet.set_targets(&hosts);
     let two = instances(&["p", "q"]);
     let bits = [1f64.to_bits(), 2f64.to_bits()];
-    fleet.frame(&frame(&hosts[0], "", 1, &schema, vec![column(&two, &bits)]));
-    fleet.frame(&frame(&hosts[1], "", 1, &schema, vec![column(&two, &bits[..1])]));
-    fleet.frame(&frame(&hosts[2], "", 1, &schema, vec![]));
+    fleet.frame(&frame(&hosts[0], "", 1, &schema, &[column(&two, &bits)]));
+    fleet.frame(&frame(&hosts[1], "", 1, &schema, &[column(&two, &bits[..1])]));
+    fleet.frame(&frame(&hosts[2], "", 1, &schema, &[]));
     // The last of two frames of a slot counts.
-    fleet.frame(&frame(&hosts[3], "", 1, &schema, vec![column(&two, &bits)]));
-    fleet.frame(&frame(&hosts[3], "", 1, &schema, vec![column(&two, &[bits[0]; 2])]));
+    fleet.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &bits)]));
+    fleet.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &[bits[0]; 2])]));
     let events = fleet.finish(Slot(1));
     assert_eq!(values(&events), "=5");
     assert_eq!(shown(&events)["f.n"][""], 4);
     // Slots far ahead do not pile up.
     for slot in 10..100 {
-        fleet.frame(&frame(&hosts[0], "", slot, &schema, vec![column(&two, &bits)]));
+        fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
-    assert_eq!(fleet.frame(&frame(&hosts[0], "", 2, &schema, vec![])), Taken::Late);
+    assert_eq!(fleet.frame(&frame(&hosts[0], "", 2, &schema, &[])), Taken::Late);
 }

@@ -54,13 +54,16 @@ pub struct Base {
     values: Vec<Vec<f64>>,
 }
 
-/// What a definition has to come to.
-#[derive(Debug)]
-pub enum Expected {
-    /// These values.
-    Values(Vec<(i32, f64)>),
-    /// It is a difference, and there is nothing before.
-    Nothing,
+impl Base {
+    /// The value of a metric of the instance that is at a position later.
+    fn of(&self, metric: usize, domain: Option<u32>, later: &Base, at: usize) -> Option<f64> {
+        let Some(domain) = domain else { return Some(self.values[metric][0]) };
+        let [ids, ids_later] = [self, later].map(|base| &base.instances[domain as usize]);
+        let id = ids_later[at];
+        // Mostly they are those that they were.
+        let at = if ids.get(at) == Some(&id) { at } else { ids.binary_search(&id).ok()? };
+        Some(self.values[metric][at])
+    }
 }
 
 impl Definitions {
@@ -158,76 +161,77 @@ impl Definitions {
         Base { answer, instances, values }
     }
 
-    /// What a definition with a constant comes to.
+    /// Fills in what a definition with a constant comes to. False if it is a difference,
+    /// and there is nothing before.
     pub fn expected(
         &self,
         index: usize,
         constant: u32,
         now: &Base,
         before: Option<&Base>,
-    ) -> Expected {
-        let k = f64::from(constant);
-        let of = |metric: usize| -> Vec<(i32, f64)> {
-            let values = now.values[metric].iter().copied();
-            match self.domains[metric] {
-                None => vec![(-1, now.values[metric][0])],
-                Some(domain) => {
-                    now.instances[domain as usize].iter().copied().zip(values).collect()
-                }
-            }
-        };
-        let delta = |metric: usize| -> Option<Vec<(i32, f64)>> {
-            let before = before?;
-            let was = |id: i32| {
-                let Some(domain) = self.domains[metric] else {
-                    return before.values[metric].first();
-                };
-                let at = before.instances[domain as usize].binary_search(&id).ok()?;
-                before.values[metric].get(at)
-            };
-            let differences = of(metric).into_iter();
-            Some(differences.filter_map(|(id, now)| Some((id, now - was(id)?))).collect())
-        };
+        values: &mut Vec<(i32, f64)>,
+    ) -> bool {
+        values.clear();
+        let (k, form) = (f64::from(constant), self.forms[index]);
         // A host's clock may have been set back; there is no rate then.
         let elapsed = before
             .map(|before| now.answer.stamp.seconds_since(before.answer.stamp))
             .filter(|elapsed| *elapsed > 0.0);
-        let rate = |metric: usize| {
-            let elapsed = elapsed?;
-            Some(delta(metric)?.into_iter().map(|(id, change)| (id, change / elapsed)).collect())
+        let is_there = match form {
+            Form::Rate(_) | Form::Rates(..) => elapsed.is_some(),
+            Form::Quotient(..) | Form::Delta(_) => before.is_some(),
+            _ => true,
         };
-        let each = |values: Vec<(i32, f64)>, change: &dyn Fn(f64) -> f64| {
-            values.into_iter().map(|(id, value)| (id, change(value))).collect::<Vec<_>>()
-        };
-        let both = |a: Vec<(i32, f64)>, b: Vec<(i32, f64)>, join: &dyn Fn(f64, f64) -> f64| {
-            a.iter().zip(&b).map(|((id, a), (_, b))| (*id, join(*a, *b))).collect::<Vec<_>>()
-        };
-        let found = match self.forms[index] {
-            Form::Rate(a) => rate(a).map(|a| each(a, &|a| k * a)),
-            Form::Quotient(a, b) => {
-                delta(a).zip(delta(b)).map(|(a, b)| both(a, b, &|a, b| a / b + k))
-            }
-            Form::Linear(a, b) => Some(both(of(a), of(b), &|a, b| a + k * b)),
-            Form::Share(a, b) => Some(both(of(a), of(b), &|a, b| 100.0 * a / (a + b + k))),
-            Form::Rates(a, b) => rate(a).zip(rate(b)).map(|(a, b)| both(a, b, &|a, b| a + k * b)),
-            Form::Choice(a, b) => Some(both(of(a), of(b), &|a, b| if a > k { a } else { b })),
-            Form::Mixed(a) => Some(of(a)),
-            // A whole number stays one.
-            Form::Rescaled(a) => Some(each(of(a), &|a| k * (a / 1024.0).round())),
-            Form::Delta(a) => delta(a).map(|a| each(a, &|a| k * a)),
-            Form::Sum(a) => Some(vec![(-1, k * of(a).iter().map(|(_, a)| a).sum::<f64>())]),
-            Form::MeanDelta(a, b) => {
-                let differences = delta(a).unwrap_or_default();
-                let sum: f64 = differences.iter().map(|(_, a)| a).sum();
-                // The mean of nothing is zero, as libpcp has it.
-                let mean = sum / differences.len().max(1) as f64;
-                Some(vec![(-1, k * mean + of(b)[0].1)])
-            }
-        };
-        match found {
-            Some(values) => Expected::Values(values),
-            None => Expected::Nothing,
+        if !is_there {
+            return false;
         }
+        // Values by the position of the instance.
+        let delta = |metric: usize, at: usize| {
+            Some(now.values[metric][at] - before?.of(metric, self.domains[metric], now, at)?)
+        };
+        let rate = |metric: usize, at: usize| Some(delta(metric, at)? / elapsed?);
+        let each = |metric: usize, value: &dyn Fn(usize) -> Option<f64>, values: &mut Vec<_>| {
+            let ids = self.domains[metric].map_or(&[-1][..], |of| &now.instances[of as usize]);
+            let all = ids.iter().enumerate();
+            values.extend(all.filter_map(|(at, id)| Some((*id, value(at)?))));
+        };
+        let now = |metric: usize, at: usize| now.values[metric][at];
+        match form {
+            Form::Rate(a) => each(a, &|at| Some(k * rate(a, at)?), values),
+            Form::Quotient(a, b) => {
+                each(a, &|at| Some(delta(a, at)? / delta(b, at)? + k), values);
+            }
+            Form::Linear(a, b) => each(a, &|at| Some(now(a, at) + k * now(b, at)), values),
+            Form::Share(a, b) => {
+                each(a, &|at| Some(100.0 * now(a, at) / (now(a, at) + now(b, at) + k)), values);
+            }
+            Form::Rates(a, b) => each(a, &|at| Some(rate(a, at)? + k * rate(b, at)?), values),
+            Form::Choice(a, b) => {
+                let larger = |at| if now(a, at) > k { now(a, at) } else { now(b, at) };
+                each(a, &|at| Some(larger(at)), values);
+            }
+            Form::Mixed(a) => each(a, &|at| Some(now(a, at)), values),
+            // A whole number stays one.
+            Form::Rescaled(a) => {
+                each(a, &|at| Some(k * (now(a, at) / 1024.0).round()), values);
+            }
+            Form::Delta(a) => each(a, &|at| Some(k * delta(a, at)?), values),
+            Form::Sum(a) => {
+                each(a, &|at| Some(now(a, at)), values);
+                let sum: f64 = values.iter().map(|(_, value)| value).sum();
+                values.clear();
+                values.push((-1, k * sum));
+            }
+            Form::MeanDelta(a, b) => {
+                each(a, &|at| delta(a, at), values);
+                let sum: f64 = values.iter().map(|(_, value)| value).sum();
+                // The mean of nothing is zero, as libpcp has it.
+                let mean = sum / values.len().max(1) as f64;
+                values.clear();
+                values.push((-1, k * mean + now(b, 0)));
+            }
+        }
+        true
     }
 
     /// True if a definition has no values without what was before.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pmderive_testkit::sim::Fleet;
 
 use super::DEADLINE;
-use super::definitions::{Base, Definitions, Expected};
+use super::definitions::{Base, Definitions};
 use super::history::History;
 use super::lines::{Cell, Columns, Line};
 
@@ -208,6 +208,7 @@ impl Checker<'_> {
     ) -> Option<String> {
         let Frame { found, base, before, is_quiet } = *frame;
         let mixed = (constants.len()..self.definitions.count()).map(|_| &1);
+        let mut expected = Vec::new();
         for (index, constant) in constants.iter().chain(mixed).enumerate() {
             let is_same =
                 |(_, constants): &(Base, Vec<u32>)| constants.get(index) == Some(constant);
@@ -215,14 +216,15 @@ impl Checker<'_> {
             let before = before.map(|(before, _)| before);
             let before = before.filter(|before| before.answer.class == base.answer.class);
             let found = found[index];
-            let expected = |before| self.definitions.expected(index, *constant, base, before);
             let near = self.definitions.tolerance(index);
-            let compare = |expected: &Expected| compare(found, expected, near, has_left);
-            let differs = match compare(&expected(before)) {
+            let mut compare = |before| {
+                let is_there =
+                    self.definitions.expected(index, *constant, base, before, &mut expected);
+                compare(found, is_there.then_some(&*expected), near, has_left)
+            };
+            let differs = match compare(before) {
                 // What was before may have been forgotten.
-                Some(_) if self.definitions.reads_before(index) && !goes_on => {
-                    compare(&expected(None))
-                }
+                Some(_) if self.definitions.reads_before(index) && !goes_on => compare(None),
                 differs => differs,
             };
             if let Some(differs) = differs {
@@ -298,17 +300,18 @@ fn series(found: &[&[Cell<'_>]]) -> Vec<Series> {
     series
 }
 
-/// How values differ from those that are expected, if they do.
+/// How values differ from those that are expected, if they do. None may be expected, for
+/// a difference to nothing.
 fn compare(
     found: &[Cell<'_>],
-    expected: &Expected,
+    expected: Option<&[(i32, f64)]>,
     near: f64,
     has_left: &dyn Fn(i32) -> bool,
 ) -> Option<String> {
     let expected = match expected {
-        Expected::Values(values) => values,
-        Expected::Nothing if found.is_empty() => return None,
-        Expected::Nothing => return Some("a difference to nothing".to_owned()),
+        Some(values) => values,
+        None if found.is_empty() => return None,
+        None => return Some("a difference to nothing".to_owned()),
     };
     if !found.iter().map(|(id, ..)| id).eq(expected.iter().map(|(id, _)| id)) {
         let ids: Vec<i32> = found.iter().map(|(id, ..)| *id).collect();

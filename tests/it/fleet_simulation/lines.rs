@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pmderive_runtime::model::Timestamp;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::world::BEGINNING;
 
@@ -33,18 +33,28 @@ pub struct Line<'l> {
 }
 
 /// Columns by metric, in the order of their names.
-pub struct Columns<'l>(Vec<(&'l str, Column<'l>)>);
+pub struct Columns<'l> {
+    /// Each with the end of its cells.
+    metrics: Vec<(&'l str, usize)>,
+    cells: Vec<Cell<'l>>,
+}
 
 impl<'l> Columns<'l> {
     /// The instances of a metric; none if it is not there.
     pub fn get(&self, metric: &str) -> Option<&[Cell<'l>]> {
-        let at = self.0.binary_search_by(|(name, _)| (*name).cmp(metric)).ok()?;
-        Some(&self.0[at].1.0)
+        let at = self.metrics.binary_search_by(|(name, _)| (*name).cmp(metric)).ok()?;
+        Some(&self.cells[self.begin(at)..self.metrics[at].1])
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&'l str, &[Cell<'l>])> {
-        self.0.iter().map(|(name, column)| (*name, &*column.0))
+        let all = self.metrics.iter().enumerate();
+        all.map(|(at, (name, end))| (*name, &self.cells[self.begin(at)..*end]))
+    }
+
+    /// Where the cells of a metric begin.
+    fn begin(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |before| self.metrics[before].1)
     }
 }
 
@@ -59,15 +69,17 @@ impl<'de: 'l, 'l> Deserialize<'de> for Columns<'l> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns<'de>, A::Error> {
-                let mut columns = Vec::with_capacity(64);
-                while let Some(column) = map.next_entry()? {
-                    columns.push(column);
+                let mut metrics = Vec::with_capacity(64);
+                let mut cells = Vec::with_capacity(128);
+                while let Some(metric) = map.next_key()? {
+                    map.next_value_seed(Column(&mut cells))?;
+                    metrics.push((metric, cells.len()));
                 }
-                Ok(Columns(columns))
+                Ok(Columns { metrics, cells })
             }
         }
         let columns = deserializer.deserialize_map(Members)?;
-        assert!(columns.0.is_sorted_by(|(a, _), (b, _)| a < b), "names have an order");
+        assert!(columns.metrics.is_sorted_by(|(a, _), (b, _)| a < b), "names have an order");
         Ok(columns)
     }
 }
@@ -75,46 +87,52 @@ impl<'de: 'l, 'l> Deserialize<'de> for Columns<'l> {
 /// Identifier and name of an instance, with its value, if it is not about its end.
 pub type Cell<'l> = (i32, Cow<'l, str>, f64);
 
-/// A metric; a single value has the identifier -1 and no name.
-struct Column<'l>(Vec<Cell<'l>>);
+/// Reads a metric into cells; a single value has the identifier -1 and no name.
+struct Column<'c, 'l>(&'c mut Vec<Cell<'l>>);
 
-impl<'de: 'l, 'l> Deserialize<'de> for Column<'l> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Column<'l>, D::Error> {
-        struct Columns;
-        let single = |value: f64| Column(vec![(-1, Cow::Borrowed(""), value)]);
-        impl<'de> Visitor<'de> for Columns {
-            type Value = Result<Vec<Cell<'de>>, f64>;
+impl Column<'_, '_> {
+    fn single<E>(self, value: f64) -> Result<(), E> {
+        self.0.push((-1, Cow::Borrowed(""), value));
+        Ok(())
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value, or a list of instances")
-            }
+impl<'de> DeserializeSeed<'de> for Column<'_, 'de> {
+    type Value = ();
 
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(Err(0.0))
-            }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
 
-            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(Err(value as f64))
-            }
+impl<'de> Visitor<'de> for Column<'_, 'de> {
+    type Value = ();
 
-            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-                Ok(Err(value as f64))
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, or a list of instances")
+    }
 
-            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(Err(value))
-            }
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.single(0.0)
+    }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut cells = Vec::new();
-                while let Some(Instance(cell)) = list.next_element()? {
-                    cells.push(cell);
-                }
-                Ok(Ok(cells))
-            }
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.single(value as f64)
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.single(value as f64)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.single(value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(Instance(cell)) = list.next_element()? {
+            self.0.push(cell);
         }
-        let found = deserializer.deserialize_any(Columns)?;
-        Ok(found.map_or_else(single, Column))
+        Ok(())
     }
 }
 

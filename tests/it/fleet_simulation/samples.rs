@@ -31,7 +31,10 @@ type Labels = Vec<(String, String)>;
 pub struct Expected<'h> {
     history: &'h History,
     of: Of,
-    targets: FxHashMap<String, Target>,
+    /// By the number of the host; the fleet has none.
+    targets: FxHashMap<Option<u32>, Target>,
+    /// Numbers of metrics.
+    metrics: FxHashMap<String, usize>,
     by_labels: FxHashMap<Labels, usize>,
     series: Vec<(Labels, Vec<Sample>)>,
 }
@@ -48,14 +51,25 @@ struct Sample {
 /// What is known of a host, or of the fleet.
 #[derive(Default)]
 struct Target {
-    /// By metric and identifier of the instance, the series of each name that the
-    /// instance has had.
-    known: FxHashMap<String, FxHashMap<i32, Vec<(String, usize)>>>,
+    /// All series that frames have had, in their order.
+    known: Vec<Known>,
     /// The plan of the latest frame, unless all has ended since.
     told: Option<usize>,
-    /// Series of the latest frame that other plans do not send, with their metrics.
-    narrow: Vec<(String, usize)>,
+    /// Series of the latest frame that other plans do not send.
+    narrow: Vec<usize>,
 }
+
+/// A series, with the metric and the instance that it has in lines.
+struct Known {
+    /// Its number.
+    metric: usize,
+    id: i32,
+    name: String,
+    series: usize,
+}
+
+/// A metric that the first receiver does not get by every plan.
+const NARROW: &str = "fleet.derived.m5";
 
 /// What a comparison came to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -91,17 +105,18 @@ impl Of {
 impl<'h> Expected<'h> {
     /// Nothing yet.
     pub fn new(history: &'h History, of: Of) -> Expected<'h> {
-        let (targets, by_labels, series) = Default::default();
-        Expected { history, of, targets, by_labels, series }
+        let (targets, metrics, by_labels, series) = Default::default();
+        Expected { history, of, targets, metrics, by_labels, series }
     }
 
     /// Takes note of a line, which has a number.
     pub fn note(&mut self, number: u64, line: &Line<'_>) {
         let Expected { history, of, .. } = *self;
-        let mut target = self.targets.remove(line.target).unwrap_or_default();
+        let host = line.number();
+        let mut target = self.targets.remove(&host).unwrap_or_default();
         let now = history.told_by(number);
         // A host goes by the plan with which it began the slot.
-        let plan = match line.number() {
+        let plan = match host {
             Some(_) => {
                 history.told.partition_point(|told| told.at <= history.due(line.target, line.slot))
                     - 1
@@ -110,15 +125,19 @@ impl<'h> Expected<'h> {
         };
         let is_there = of.is_there(&history.told[now]);
         let gets = |metric: &str, plan: usize| of.gets(metric, &history.told[plan]);
+        // While a receiver comes or goes it may get a line or not.
+        let is_open = of == Of::Other && !history.is_certain(number);
         match (&line.metrics, line.reason.as_deref()) {
             (Some(metrics), _) => {
-                for (metric, series) in std::mem::take(&mut target.narrow) {
-                    if is_there && !gets(&metric, plan) {
-                        self.push(series, number, line.milliseconds(), STALE);
+                let narrow = std::mem::take(&mut target.narrow);
+                if is_there && !gets(NARROW, plan) {
+                    let milliseconds = line.milliseconds();
+                    for series in narrow {
+                        self.series[series].1.push(Sample { milliseconds, bits: STALE, is_open });
                     }
                 }
                 let is_sent = |metric: &str| is_there && gets(metric, plan);
-                self.all(number, line, metrics, &mut target, &is_sent);
+                self.all(line, metrics, &mut target, is_open, &is_sent);
                 target.told = Some(plan);
             }
             (None, Some("without values" | "the definition has changed")) => {
@@ -127,77 +146,82 @@ impl<'h> Expected<'h> {
                     is_there && gets(metric, plan) && before.is_some_and(|plan| gets(metric, plan))
                 };
                 let stale = line.stale.as_ref().expect("series");
-                self.all(number, line, stale, &mut target, &is_sent);
+                self.all(line, stale, &mut target, is_open, &is_sent);
             }
             _ => {
                 let before = target.told.take();
                 let is_sent =
                     |metric: &str| is_there && before.is_some_and(|plan| gets(metric, plan));
                 let stale = line.stale.as_ref().expect("series");
-                self.all(number, line, stale, &mut target, &is_sent);
+                self.all(line, stale, &mut target, is_open, &is_sent);
                 target.narrow.clear();
             }
         }
-        self.targets.insert(line.target.to_owned(), target);
+        self.targets.insert(host, target);
     }
 
     /// Takes note of all values of a line, or of all ends.
     fn all(
         &mut self,
-        number: u64,
         line: &Line<'_>,
         columns: &Columns<'_>,
         target: &mut Target,
+        is_open: bool,
         is_sent: &dyn Fn(&str) -> bool,
     ) {
         let milliseconds = line.milliseconds();
         let is_end = line.stale.is_some();
+        let known = &mut target.known;
+        let mut place = 0;
         for (metric, cells) in columns.iter().filter(|(metric, _)| is_sent(metric)) {
             let is_narrow = self.of == Of::First
                 && !is_end
                 && metric.starts_with("fleet.derived.")
                 && metric.ends_with('5');
-            if !target.known.contains_key(metric) {
-                target.known.insert(metric.to_owned(), FxHashMap::default());
-            }
-            let known = target.known.get_mut(metric).expect("it is there now");
+            let number = self.number_of(metric);
             for cell in cells {
-                let series = self.series_of(line, metric, cell, known);
+                let (id, name, _) = cell;
+                let is_it = |known: &Known| {
+                    (known.metric, known.id) == (number, *id) && known.name == *name
+                };
+                // What was said to end has been in frames, in which the order is the same.
+                let series = match known[place..].iter().position(is_it) {
+                    Some(skipped) => {
+                        place += skipped + 1;
+                        known[place - 1].series
+                    }
+                    None => {
+                        let series = self.series_of(line, metric, cell);
+                        let name = name.to_string();
+                        known.insert(place, Known { metric: number, id: *id, name, series });
+                        place += 1;
+                        series
+                    }
+                };
                 let bits = if is_end { STALE } else { cell.2.to_bits() };
-                self.push(series, number, milliseconds, bits);
+                self.series[series].1.push(Sample { milliseconds, bits, is_open });
                 if is_narrow {
-                    target.narrow.push((metric.to_owned(), series));
+                    target.narrow.push(series);
                 }
             }
         }
     }
 
-    fn push(&mut self, series: usize, number: u64, milliseconds: i64, bits: u64) {
-        // While a receiver comes or goes it may get a line or not.
-        let is_open = self.of == Of::Other && !self.history.is_certain(number);
-        self.series[series].1.push(Sample { milliseconds, bits, is_open });
+    fn number_of(&mut self, metric: &str) -> usize {
+        self.metrics.get(metric).copied().unwrap_or_else(|| {
+            self.metrics.insert(metric.to_owned(), self.metrics.len());
+            self.metrics.len() - 1
+        })
     }
 
-    fn series_of(
-        &mut self,
-        line: &Line<'_>,
-        metric: &str,
-        (id, name, _): &Cell<'_>,
-        known: &mut FxHashMap<i32, Vec<(String, usize)>>,
-    ) -> usize {
-        let names = known.entry(*id).or_default();
-        if let Some((_, series)) = names.iter().find(|(known, _)| known == name) {
-            return *series;
-        }
-        // A group that has gone comes back with another identifier.
+    /// The series of a cell.
+    fn series_of(&mut self, line: &Line<'_>, metric: &str, (id, name, _): &Cell<'_>) -> usize {
         let labels = labels_of(line, metric, *id, name).into_iter();
         let labels = labels.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-        let series = *self.by_labels.entry(labels).or_insert_with_key(|labels| {
+        *self.by_labels.entry(labels).or_insert_with_key(|labels| {
             self.series.push((labels.clone(), Vec::new()));
             self.series.len() - 1
-        });
-        names.push((name.to_string(), series));
-        series
+        })
     }
 
     /// Compares with what a receiver has.

@@ -227,7 +227,8 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
                 (0..instances).map(|lane| value(host, metric, lane).to_bits()).collect();
             samples::column(&disks, &bits)
         };
-        let mut event = samples::frame(&target, 0, &schema, (0..metrics).map(column).collect());
+        let columns: Vec<samples::Given> = (0..metrics).map(column).collect();
+        let mut event = samples::frame(&target, 0, &schema, &columns);
         if let Event::Frame(frame) = &mut event {
             frame.at = at;
         }

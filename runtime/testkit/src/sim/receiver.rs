@@ -2,7 +2,7 @@
 //! them, fails, talks nonsense, says nothing or is away for a while. What it took and
 //! what it refused is known afterwards, sample by sample.
 
-use std::sync::Arc;
+use std::ops::Range;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -68,6 +68,15 @@ pub enum Said {
 /// Number of a series, in the order in which they came.
 pub type SeriesId = usize;
 
+/// What is known of a series to find the next one.
+#[derive(Debug)]
+struct Place {
+    /// Where its labels are.
+    encoded: Range<usize>,
+    /// The series that came behind it: requests are much like those before.
+    behind: SeriesId,
+}
+
 /// A receiver.
 #[derive(Debug)]
 pub struct Receiver {
@@ -76,11 +85,12 @@ pub struct Receiver {
     moods: Periods<Mood>,
     requests: u64,
     /// By their labels, encoded.
-    known: FxHashMap<Arc<[u8]>, SeriesId>,
-    /// The same labels, by series.
-    encoded: Vec<Arc<[u8]>>,
-    /// By series, the one that came behind it: requests are much like those before.
-    behind: Vec<SeriesId>,
+    known: FxHashMap<Box<[u8]>, SeriesId>,
+    /// The same labels, one series behind the other as they came first, which is much as
+    /// they come in each request.
+    encoded: Vec<u8>,
+    /// By series.
+    places: Vec<Place>,
     latest: SeriesId,
     /// Labels of all series.
     pub series: Vec<Vec<(String, String)>>,
@@ -107,7 +117,7 @@ impl Receiver {
             requests: 0,
             known: FxHashMap::default(),
             encoded: Vec::new(),
-            behind: Vec::new(),
+            places: Vec::new(),
             latest: 0,
             series: Vec::new(),
             stored: Vec::new(),
@@ -169,24 +179,26 @@ impl Receiver {
         if let Some(id) = self.known.get(labels) {
             return *id;
         }
-        let (id, labels) = (self.series.len(), Arc::<[u8]>::from(labels));
-        let parsed = labels_of(&labels);
+        let id = self.series.len();
+        let parsed = labels_of(labels);
         self.complaints.extend(parsed.as_ref().err().cloned());
         self.series.push(parsed.unwrap_or_default());
         self.stored.push(Vec::new());
         self.refused.push(Vec::new());
-        self.behind.push(id);
-        self.encoded.push(Arc::clone(&labels));
-        self.known.insert(labels, id);
+        let begin = self.encoded.len();
+        self.encoded.extend_from_slice(labels);
+        self.places.push(Place { encoded: begin..self.encoded.len(), behind: id });
+        self.known.insert(labels.into(), id);
         id
     }
 
     fn append(&mut self, labels: &[u8], sample: Sample, is_stored: bool) {
-        let expected = self.behind.get(self.latest).copied();
-        let id = expected.filter(|id| *self.encoded[*id] == *labels).unwrap_or_else(|| {
+        let expected = self.places.get(self.latest).map(|place| place.behind);
+        let is_it = |id: &SeriesId| self.encoded[self.places[*id].encoded.clone()] == *labels;
+        let id = expected.filter(is_it).unwrap_or_else(|| {
             let id = self.id_of(labels);
-            if let Some(behind) = self.behind.get_mut(self.latest) {
-                *behind = id;
+            if let Some(place) = self.places.get_mut(self.latest) {
+                place.behind = id;
             }
             id
         });

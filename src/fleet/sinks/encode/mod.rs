@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use super::names::{HostLabels, Limits, is_number, metric_name};
 use super::number::{self, ENDED};
 use super::numbers::Numbers;
-use crate::fleet::frame::{Event, Frame, Instances, Lanes, Schema, Stale};
+use crate::fleet::frame::{Event, Frame, Instances, Schema, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::Nanos;
 use crate::fleet::target::Target;
@@ -138,14 +138,13 @@ impl Encoder {
         let host = self.host(&frame.target, &frame.host_labels);
         let names = self.names(&frame.schema);
         for ((metric, column), name) in
-            frame.schema.metrics.iter().zip(&frame.columns).zip(&names.names)
+            frame.schema.metrics.iter().zip(frame.columns.iter()).zip(&names.names)
         {
-            let (Some(name), Lanes::Numbers(lanes)) = (name, &column.lanes) else { continue };
-            if column.status != Status::Values {
+            let Some(name) = name.as_ref().filter(|_| column.status == Status::Values) else {
                 continue;
-            }
-            let template = self.template(&host, &column.instances, true);
-            for (bits, pieces) in lanes.iter().zip(&template.series) {
+            };
+            let template = self.template(&host, column.instances, true);
+            for (bits, pieces) in column.bits.iter().zip(&template.series) {
                 let double = number::as_double(metric.value_type, *bits);
                 self.series(&host, &template, pieces, name, double, frame.at);
             }

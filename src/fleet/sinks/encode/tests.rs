@@ -120,7 +120,7 @@ fn labels_are_put_together_as_if_made_alone() {
         });
         let bits: Vec<u64> = (0..instances.ids.len()).map(|_| 2.5_f64.to_bits()).collect();
         let column = samples::column(&instances, &bits);
-        let mut event = samples::frame(&target, turn as u64, &schema, vec![column]);
+        let mut event = samples::frame(&target, turn as u64, &schema, &[column]);
         if let Event::Frame(frame) = &mut event {
             frame.host_labels = of_pcp.clone();
         }
@@ -152,13 +152,10 @@ fn only_what_the_sink_wants_is_sent_and_series_end() {
     let (two, one) = (samples::named(&["x", "y"]), samples::single());
     let mut failed = samples::column(&one, &[0]);
     failed.status = Status::Failed(pmderive_runtime::model::PmStatus(-12357));
-    let texts = crate::fleet::frame::Column {
-        lanes: Lanes::Texts([b"text"[..].into()].into()),
-        ..samples::column(&one, &[])
-    };
-    let columns = vec![samples::column(&two, &[1, 2]), samples::column(&one, &[3]), texts, failed];
+    let texts = samples::Given { texts: vec![b"text"[..].into()], ..samples::column(&one, &[]) };
+    let columns = [samples::column(&two, &[1, 2]), samples::column(&one, &[3]), texts, failed];
     let mut encoder = encoder(10);
-    encoder.push(&samples::frame(&target, 5, &schema, columns));
+    encoder.push(&samples::frame(&target, 5, &schema, &columns));
     let ended = vec![(0, samples::named(&["x"])), (1, one.clone()), (2, one.clone()), (9, one)];
     encoder.push(&samples::stale(&target, 6, StaleReason::Vanished, &schema, ended));
     let series = |id: &str, name: &str, bits: u64, time| {
@@ -188,8 +185,8 @@ fn messages_are_as_long_as_they_may_be() {
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let column = samples::column(&samples::named(&names), &[0; 7]);
     let mut encoder = encoder(5);
-    encoder.push(&samples::frame(&target, 1, &schema, vec![column.clone()]));
-    encoder.push(&samples::frame(&target, 2, &schema, vec![column]));
+    encoder.push(&samples::frame(&target, 1, &schema, &[column.clone()]));
+    encoder.push(&samples::frame(&target, 2, &schema, &[column]));
     assert!(encoder.is_begun());
     let messages = messages(&mut encoder);
     let sizes: Vec<_> = messages.iter().map(|m| (m.samples, decoded(m).len())).collect();
@@ -211,7 +208,7 @@ fn what_is_nobodys_is_forgotten() {
     for turn in 0..500 {
         let instances = if turn % 2 == 0 { Arc::clone(&kept) } else { samples::named(&names) };
         let column = samples::column(&instances, &[0; 100]);
-        encoder.push(&samples::frame(&target, turn, &schema, vec![column]));
+        encoder.push(&samples::frame(&target, turn, &schema, &[column]));
         encoder.flush();
         encoder.take().expect("a message");
         most = most.max(encoder.template_bytes);

@@ -1,0 +1,288 @@
+//! The columns of a frame, in two parts. Heads say of each metric whether it has values,
+//! and of which instances; that changes rarely, and is shared from slot to slot. Lanes
+//! are the values, of which each frame has its own: three pieces of memory, however many
+//! metrics there are.
+
+use std::sync::{Arc, Weak};
+
+use pmderive_runtime::eval::{Value, Values};
+use pmderive_runtime::model::ValueType;
+use pmderive_runtime::program::Status;
+use rustc_hash::FxHashMap;
+
+use super::frame::Instances;
+
+/// Statuses and instances of metrics, in little memory: metrics of one domain mostly have
+/// the same instances, and hosts that are alike have them alike.
+#[derive(Debug)]
+pub struct Heads {
+    /// Each once.
+    sets: Box<[Arc<Instances>]>,
+    /// Parallel to the metrics. Hosts share it.
+    of_metrics: Arc<[Head]>,
+    /// Instances of all metrics.
+    series: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    status: Status,
+    /// Position in the sets.
+    set: u32,
+}
+
+/// What hosts of a thread have in common.
+#[derive(Debug, Default)]
+pub struct Patterns(Vec<Weak<[Head]>>);
+
+/// Values of metrics, one metric behind the other, each parallel to its instances.
+#[derive(Clone, Debug, Default)]
+pub struct Lanes {
+    /// Where the numbers of each metric end.
+    ends: Vec<u32>,
+    /// Bits of each type, those of 32 bits in the low half. A text is its range in
+    /// `texts`: where it begins, in the high half, and where it ends.
+    numbers: Vec<u64>,
+    texts: Vec<u8>,
+}
+
+/// The columns of a frame.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    heads: Arc<Heads>,
+    lanes: Lanes,
+}
+
+/// Values of one metric, parallel to its instances.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'c> {
+    /// Whether there are values, and why not.
+    pub status: Status,
+    /// The instances; shared from slot to slot as long as they are the same.
+    pub instances: &'c Arc<Instances>,
+    /// Numbers of the metric's type, those of 32 bits in the low half; of a text nothing
+    /// that means anything here, but as many as there are values.
+    pub bits: &'c [u64],
+    texts: &'c [u8],
+}
+
+impl Heads {
+    /// Those of metrics, which are parallel.
+    pub fn new<'i>(
+        all: impl Iterator<Item = (Status, &'i Arc<Instances>)>,
+        patterns: &mut Patterns,
+    ) -> Heads {
+        let mut sets: Vec<Arc<Instances>> = Vec::new();
+        let mut known: FxHashMap<usize, u32> = FxHashMap::default();
+        let mut series = 0;
+        let head = |(status, instances): (Status, &Arc<Instances>)| {
+            series += instances.ids.len();
+            let set = *known.entry(Arc::as_ptr(instances).addr()).or_insert_with(|| {
+                sets.push(Arc::clone(instances));
+                sets.len() as u32 - 1
+            });
+            Head { status, set }
+        };
+        let of_metrics = patterns.share(all.map(head).collect());
+        Heads { sets: sets.into(), of_metrics, series }
+    }
+
+    /// Status and instances of a metric.
+    pub fn get(&self, metric: usize) -> Option<(Status, &Arc<Instances>)> {
+        let head = self.of_metrics.get(metric)?;
+        Some((head.status, &self.sets[head.set as usize]))
+    }
+
+    /// Those of all metrics.
+    pub fn iter(&self) -> impl Iterator<Item = (Status, &Arc<Instances>)> {
+        self.of_metrics.iter().map(|head| (head.status, &self.sets[head.set as usize]))
+    }
+
+    /// The instances of all metrics, each once.
+    pub fn sets(&self) -> &[Arc<Instances>] {
+        &self.sets
+    }
+
+    /// How many series there are.
+    pub fn series(&self) -> usize {
+        self.series
+    }
+}
+
+impl Patterns {
+    fn share(&mut self, heads: Vec<Head>) -> Arc<[Head]> {
+        let mut alive = self.0.iter().filter_map(Weak::upgrade);
+        if let Some(known) = alive.find(|known| **known == *heads) {
+            return known;
+        }
+        let heads: Arc<[Head]> = heads.into();
+        self.0.retain(|known| known.strong_count() > 0);
+        self.0.push(Arc::downgrade(&heads));
+        heads
+    }
+}
+
+impl Lanes {
+    /// Nothing yet, with room for so many metrics and values.
+    pub fn with_room(metrics: usize, values: usize) -> Lanes {
+        let (ends, numbers) = (Vec::with_capacity(metrics), Vec::with_capacity(values));
+        Lanes { ends, numbers, texts: Vec::new() }
+    }
+
+    /// Adds a metric with these bits; without any, if it has no values. What is beyond
+    /// 2^32 numbers is left out: no frame has as many, as a metric's instances are limited.
+    pub fn push(&mut self, bits: impl Iterator<Item = u64>) {
+        let before = self.numbers.len();
+        self.numbers.extend(bits);
+        if u32::try_from(self.numbers.len()).is_err() {
+            self.numbers.truncate(before);
+        }
+        self.ends.push(self.numbers.len() as u32);
+    }
+
+    /// Adds a metric with the first values of an evaluation, as many as it has at most.
+    pub fn push_values(&mut self, values: &Values<'_>, most: usize) {
+        match values.numbers() {
+            Some(numbers) => self.push(numbers.take(most).map(|(_, bits)| bits)),
+            None => {
+                self.push_texts((0..values.len().min(most)).map(|lane| match values.get(lane) {
+                    Value::Text(bytes) | Value::Bytes(bytes) => bytes,
+                    _ => &[],
+                }))
+            }
+        }
+    }
+
+    /// Adds a metric with these texts or other bytes. What is beyond 4 GiB is empty.
+    pub fn push_texts<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
+        let Lanes { texts: all, .. } = self;
+        let mut bytes = std::mem::take(all);
+        self.push(texts.map(|text| {
+            let begin = bytes.len();
+            bytes.extend_from_slice(text);
+            if u32::try_from(bytes.len()).is_err() {
+                bytes.truncate(begin);
+            }
+            (begin as u64) << 32 | bytes.len() as u64
+        }));
+        self.texts = bytes;
+    }
+}
+
+impl Columns {
+    /// Of heads and lanes that are parallel.
+    pub fn new(heads: Arc<Heads>, lanes: Lanes) -> Columns {
+        debug_assert_eq!(heads.of_metrics.len(), lanes.ends.len());
+        Columns { heads, lanes }
+    }
+
+    /// The heads.
+    pub fn heads(&self) -> &Arc<Heads> {
+        &self.heads
+    }
+
+    /// The column of a metric.
+    pub fn get(&self, metric: usize) -> Option<Column<'_>> {
+        let (status, instances) = self.heads.get(metric)?;
+        let end = *self.lanes.ends.get(metric)? as usize;
+        let begin = metric.checked_sub(1).map_or(0, |before| self.lanes.ends[before] as usize);
+        let bits = &self.lanes.numbers[begin..end];
+        Some(Column { status, instances, bits, texts: &self.lanes.texts })
+    }
+
+    /// All of them, parallel to the metrics.
+    pub fn iter(&self) -> impl Iterator<Item = Column<'_>> {
+        let (mut begin, texts) = (0, &*self.lanes.texts);
+        self.heads.iter().zip(&self.lanes.ends).map(move |((status, instances), end)| {
+            let bits = &self.lanes.numbers[begin as usize..*end as usize];
+            begin = *end;
+            Column { status, instances, bits, texts }
+        })
+    }
+
+    /// Bytes of memory of the values.
+    pub fn bytes(&self) -> usize {
+        let Lanes { ends, numbers, texts } = &self.lanes;
+        size_of_val(&**ends) + size_of_val(&**numbers) + texts.len()
+    }
+}
+
+impl<'c> Column<'c> {
+    /// The value of an instance, by its position. The type is that of the metric.
+    ///
+    /// # Panics
+    /// There are not as many.
+    pub fn value(&self, value_type: ValueType, lane: usize) -> Value<'c> {
+        let bits = self.bits[lane];
+        match value_type {
+            ValueType::I32 => Value::I32(bits as i32),
+            ValueType::U32 => Value::U32(bits as u32),
+            ValueType::I64 => Value::I64(bits as i64),
+            ValueType::U64 => Value::U64(bits),
+            ValueType::F32 => Value::F32(f32::from_bits(bits as u32)),
+            ValueType::F64 => Value::F64(f64::from_bits(bits)),
+            ValueType::String => Value::Text(self.text(lane)),
+            _ => Value::Bytes(self.text(lane)),
+        }
+    }
+
+    /// The text or the bytes of an instance, by its position.
+    fn text(&self, lane: usize) -> &'c [u8] {
+        let bits = self.bits[lane];
+        let (begin, end) = ((bits >> 32) as usize, bits as u32 as usize);
+        self.texts.get(begin..end).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::sinks::samples::{named, single};
+
+    #[test]
+    fn hosts_that_are_alike_share_what_metrics_have() {
+        let mut patterns = Patterns::default();
+        let mut heads = |names: &[&str]| {
+            let (one, disks) = (single(), named(names));
+            let all = [&one, &disks, &disks].map(|set| (Status::Values, set));
+            let heads = Heads::new(all.into_iter(), &mut patterns);
+            assert!(heads.iter().zip(all).all(|((_, a), (_, b))| Arc::ptr_eq(a, b)));
+            assert_eq!((heads.sets().len(), heads.series()), (2, 1 + 2 * names.len()));
+            assert!(heads.get(3).is_none());
+            heads
+        };
+        let (one, other) = (heads(&["a"]), heads(&["a", "b"]));
+        assert!(Arc::ptr_eq(&one.of_metrics, &other.of_metrics));
+        drop((one, other));
+        let failed = (Status::Failed(pmderive_runtime::model::PmStatus::AGAIN), &single());
+        let heads = Heads::new(std::iter::once(failed), &mut patterns);
+        assert_eq!(heads.get(0).map(|(status, _)| status), Some(failed.0));
+        assert_eq!(patterns.0.len(), 1, "what nobody has is forgotten");
+    }
+
+    #[test]
+    fn each_metric_has_its_own_values() {
+        let (two, one) = (named(&["a", "b"]), single());
+        let all = [&two, &one, &two, &one].map(|set| (Status::Values, set));
+        let mut lanes = Lanes::with_room(4, 5);
+        lanes.push([1, u64::from(2.5f32.to_bits())].into_iter());
+        lanes.push(std::iter::empty());
+        lanes.push_texts([&b"one"[..], b""].into_iter());
+        lanes.push_texts(std::iter::once(&b"other"[..]));
+        let heads = Heads::new(all.into_iter(), &mut Patterns::default());
+        let columns = Columns::new(Arc::new(heads), lanes);
+        let bits: Vec<usize> = columns.iter().map(|column| column.bits.len()).collect();
+        assert_eq!(bits, [2, 0, 2, 1]);
+        let value = |metric, value_type, lane| {
+            let column = columns.get(metric).expect("a metric");
+            column.value(value_type, lane)
+        };
+        assert_eq!(value(0, ValueType::I32, 0), Value::I32(1));
+        assert_eq!(value(0, ValueType::F32, 1), Value::F32(2.5));
+        assert_eq!(value(2, ValueType::String, 0), Value::Text(b"one"));
+        assert_eq!(value(2, ValueType::String, 1), Value::Text(b""));
+        assert_eq!(value(3, ValueType::Aggregate, 0), Value::Bytes(b"other"));
+        assert!(columns.get(4).is_none());
+        assert_eq!(columns.bytes(), 4 * 4 + 5 * 8 + 8);
+    }
+}
