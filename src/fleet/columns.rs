@@ -18,10 +18,16 @@ use super::frame::Instances;
 pub struct Heads {
     /// Each once.
     sets: Box<[Arc<Instances>]>,
-    /// Parallel to the metrics. Hosts share it.
-    of_metrics: Arc<[Head]>,
+    pattern: Arc<Pattern>,
     /// Instances of all metrics.
     series: usize,
+}
+
+/// Which of the sets each metric has, and its status. Hosts that are alike share it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Parallel to the metrics.
+    heads: Box<[Head]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +37,9 @@ struct Head {
     set: u32,
 }
 
-/// What hosts of a thread have in common.
+/// The patterns of the hosts of a thread.
 #[derive(Debug, Default)]
-pub struct Patterns(Vec<Weak<[Head]>>);
+pub struct Patterns(Vec<Weak<Pattern>>);
 
 /// Values of metrics, one metric behind the other, each parallel to its instances.
 #[derive(Clone, Debug, Default)]
@@ -83,19 +89,19 @@ impl Heads {
             });
             Head { status, set }
         };
-        let of_metrics = patterns.share(all.map(head).collect());
-        Heads { sets: sets.into(), of_metrics, series }
+        let pattern = patterns.share(Pattern { heads: all.map(head).collect() });
+        Heads { sets: sets.into(), pattern, series }
     }
 
     /// Status and instances of a metric.
     pub fn get(&self, metric: usize) -> Option<(Status, &Arc<Instances>)> {
-        let head = self.of_metrics.get(metric)?;
+        let head = self.pattern.heads.get(metric)?;
         Some((head.status, &self.sets[head.set as usize]))
     }
 
     /// Those of all metrics.
     pub fn iter(&self) -> impl Iterator<Item = (Status, &Arc<Instances>)> {
-        self.of_metrics.iter().map(|head| (head.status, &self.sets[head.set as usize]))
+        self.pattern.heads.iter().map(|head| (head.status, &self.sets[head.set as usize]))
     }
 
     /// The instances of all metrics, each once.
@@ -103,22 +109,39 @@ impl Heads {
         &self.sets
     }
 
+    /// The pattern.
+    pub fn pattern(&self) -> &Arc<Pattern> {
+        &self.pattern
+    }
+
     /// How many series there are.
     pub fn series(&self) -> usize {
         self.series
     }
+
+    /// Bytes of memory, without the pattern and the instances.
+    pub fn bytes(&self) -> usize {
+        size_of::<Heads>() + size_of_val(&*self.sets)
+    }
+}
+
+impl Pattern {
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.heads)
+    }
 }
 
 impl Patterns {
-    fn share(&mut self, heads: Vec<Head>) -> Arc<[Head]> {
+    fn share(&mut self, pattern: Pattern) -> Arc<Pattern> {
         let mut alive = self.0.iter().filter_map(Weak::upgrade);
-        if let Some(known) = alive.find(|known| **known == *heads) {
+        if let Some(known) = alive.find(|known| **known == pattern) {
             return known;
         }
-        let heads: Arc<[Head]> = heads.into();
+        let pattern = Arc::new(pattern);
         self.0.retain(|known| known.strong_count() > 0);
-        self.0.push(Arc::downgrade(&heads));
-        heads
+        self.0.push(Arc::downgrade(&pattern));
+        pattern
     }
 }
 
@@ -172,7 +195,7 @@ impl Lanes {
 impl Columns {
     /// Of heads and lanes that are parallel.
     pub fn new(heads: Arc<Heads>, lanes: Lanes) -> Columns {
-        debug_assert_eq!(heads.of_metrics.len(), lanes.ends.len());
+        debug_assert_eq!(heads.pattern.heads.len(), lanes.ends.len());
         Columns { heads, lanes }
     }
 
@@ -252,7 +275,7 @@ mod tests {
             heads
         };
         let (one, other) = (heads(&["a"]), heads(&["a", "b"]));
-        assert!(Arc::ptr_eq(&one.of_metrics, &other.of_metrics));
+        assert!(Arc::ptr_eq(one.pattern(), other.pattern()));
         drop((one, other));
         let failed = (Status::Failed(pmderive_runtime::model::PmStatus::AGAIN), &single());
         let heads = Heads::new(std::iter::once(failed), &mut patterns);

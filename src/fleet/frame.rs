@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 
-use super::columns::Columns;
+use super::columns::{Columns, Heads, Pattern};
 use super::labels::Labels;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
@@ -21,6 +21,17 @@ pub enum Event {
     Frame(Frame),
     /// Series of it have ended.
     Stale(Stale),
+}
+
+/// What events share with each other, and with hosts.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'e> {
+    /// What the metrics of a frame have.
+    Heads(&'e Arc<Heads>),
+    /// The same as positions, which hosts that are alike share.
+    Pattern(&'e Arc<Pattern>),
+    /// Instances.
+    Instances(&'e Arc<Instances>),
 }
 
 /// Values of the exported metrics of one host in one slot.
@@ -146,21 +157,24 @@ impl Event {
         }
     }
 
-    /// The same with its instances, each once, as if nobody else had them.
-    pub fn bytes_with_instances(&self) -> usize {
-        let mut all: Vec<&Arc<Instances>> = self.instances().collect();
-        all.sort_unstable_by_key(|one| Arc::as_ptr(one));
-        all.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        self.bytes() + all.iter().map(|one| one.bytes()).sum::<usize>()
+    /// The same with its parts, each once, as if nobody else had them.
+    pub fn bytes_with_parts(&self) -> usize {
+        let mut all: Vec<Part<'_>> = self.parts().collect();
+        all.sort_unstable_by_key(Part::address);
+        all.dedup_by_key(|part| part.address());
+        self.bytes() + all.iter().map(Part::bytes).sum::<usize>()
     }
 
-    /// The instances that it holds, some of them several times.
-    pub fn instances(&self) -> impl Iterator<Item = &Arc<Instances>> {
-        let (sets, series) = match self {
-            Event::Frame(frame) => (frame.columns.heads().sets(), &[][..]),
-            Event::Stale(stale) => (&[][..], &*stale.series),
+    /// What it holds and may share with others, some of it several times.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let (heads, series) = match self {
+            Event::Frame(frame) => (Some(frame.columns.heads()), &[][..]),
+            Event::Stale(stale) => (None, &*stale.series),
         };
-        sets.iter().chain(series.iter().map(|(_, instances)| instances))
+        let sets = heads.map_or(&[][..], |heads| heads.sets()).iter();
+        let instances = sets.chain(series.iter().map(|(_, instances)| instances));
+        let pattern = heads.map(|heads| Part::Pattern(heads.pattern()));
+        heads.map(Part::Heads).into_iter().chain(pattern).chain(instances.map(Part::Instances))
     }
 
     /// Bytes of memory that it takes by itself, roughly: what it shares with
@@ -169,6 +183,26 @@ impl Event {
         match self {
             Event::Frame(frame) => size_of::<Event>() + frame.columns.bytes(),
             Event::Stale(stale) => size_of::<Event>() + size_of_val(&*stale.series),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Where it is. No two parts are at the same place.
+    pub fn address(&self) -> usize {
+        match self {
+            Part::Heads(heads) => Arc::as_ptr(heads).addr(),
+            Part::Pattern(pattern) => Arc::as_ptr(pattern).addr(),
+            Part::Instances(instances) => Arc::as_ptr(instances).addr(),
+        }
+    }
+
+    /// Bytes of memory, without other parts.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Part::Heads(heads) => heads.bytes(),
+            Part::Pattern(pattern) => pattern.bytes(),
+            Part::Instances(instances) => instances.bytes(),
         }
     }
 }

@@ -1,22 +1,20 @@
-//! How many bytes events hold that wait together. Instances that several of them have
-//! count once, for as long as one of them is there.
-
-use std::sync::Arc;
+//! How many bytes events hold that wait together. Parts that several of them have count
+//! once, for as long as one of them is there.
 
 use rustc_hash::FxHashMap;
 
-use crate::fleet::frame::{Event, Instances};
+use crate::fleet::frame::{Event, Part};
 
 /// The bytes of events.
 #[derive(Debug, Default)]
 pub struct Held {
     bytes: usize,
-    /// How often instances are held, by their address.
-    instances: FxHashMap<usize, usize>,
+    /// How often each part is held, by its address.
+    parts: FxHashMap<usize, usize>,
 }
 
 impl Held {
-    /// Bytes of all events, with their instances.
+    /// Bytes of all events, with their parts.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -34,10 +32,10 @@ impl Held {
     /// An event is there.
     pub fn add(&mut self, event: &Event) {
         self.bytes += event.bytes();
-        for (instances, times) in runs(event) {
-            let known = self.instances.entry(Arc::as_ptr(instances).addr()).or_default();
+        for (part, times) in runs(event) {
+            let known = self.parts.entry(part.address()).or_default();
             if *known == 0 {
-                self.bytes += instances.bytes();
+                self.bytes += part.bytes();
             }
             *known += times;
         }
@@ -46,26 +44,25 @@ impl Held {
     /// An event that was there is not any more.
     pub fn remove(&mut self, event: &Event) {
         self.bytes -= event.bytes();
-        for (instances, times) in runs(event) {
-            let address = Arc::as_ptr(instances).addr();
-            let Some(known) = self.instances.get_mut(&address) else { continue };
+        for (part, times) in runs(event) {
+            let Some(known) = self.parts.get_mut(&part.address()) else { continue };
             *known -= times;
             if *known == 0 {
-                self.instances.remove(&address);
-                self.bytes -= instances.bytes();
+                self.parts.remove(&part.address());
+                self.bytes -= part.bytes();
             }
         }
     }
 }
 
-/// The instances of an event, and how many of its metrics with the same ones follow
-/// each other: those of one domain often do.
-fn runs(event: &Event) -> impl Iterator<Item = (&Arc<Instances>, usize)> {
-    let mut all = event.instances().peekable();
+/// The parts of an event, and how often each follows itself: metrics of one domain often
+/// have the same instances.
+fn runs(event: &Event) -> impl Iterator<Item = (Part<'_>, usize)> {
+    let mut all = event.parts().peekable();
     std::iter::from_fn(move || {
         let first = all.next()?;
         let mut times = 1;
-        while all.next_if(|next| Arc::ptr_eq(first, next)).is_some() {
+        while all.next_if(|next| next.address() == first.address()).is_some() {
             times += 1;
         }
         Some((first, times))

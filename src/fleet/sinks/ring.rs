@@ -63,7 +63,7 @@ impl Ring {
             return;
         }
         waiting.held.add(event);
-        if waiting.held.bytes() > self.limit && event.bytes_with_instances() > self.limit {
+        if waiting.held.bytes() > self.limit && event.bytes_with_parts() > self.limit {
             waiting.held.remove(event);
             self.numbers.dropped_overflow.add(1);
             return;
@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_go_and_are_counted() {
         let events: Vec<_> = (0..5).map(samples::frame_of_slot).collect();
-        let one = events[0].bytes_with_instances();
+        let one = events[0].bytes_with_parts();
         let (ring, numbers) = ring(3 * one + one / 2);
         events.iter().for_each(|event| ring.push(event));
         assert_eq!((numbers.events.get(), numbers.dropped_overflow.get()), (5, 2));
@@ -215,14 +215,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn instances_count_as_long_as_an_event_has_them() {
+    async fn parts_count_as_long_as_an_event_has_them() {
         let all: Vec<_> =
             (0..4).map(|_| samples::named(&["a", "a long name".repeat(9).as_str()])).collect();
         let mut events: Vec<_> = all.iter().map(|one| samples::frame_of(0, one)).collect();
-        let (own, whole) = (events[0].bytes(), events[0].bytes_with_instances());
-        assert_eq!(whole - own, all[0].bytes());
+        let (own, whole) = (events[0].bytes(), events[0].bytes_with_parts());
+        // All but the instances.
+        let apart = whole - all[0].bytes();
         // Where each frame has instances of its own, there is room for two.
-        let (ring, numbers) = ring(2 * whole + own);
+        let (ring, numbers) = ring(2 * whole + apart);
         events.iter().for_each(|event| ring.push(event));
         assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (2, 2 * whole as u64));
         while slot(ring.pop(SOON).await).is_some() {}
@@ -230,16 +231,21 @@ mod tests {
         // Where they share them, they count once.
         events = (1..4).map(|slot| samples::frame_of(slot, &all[0])).collect();
         events.iter().for_each(|event| ring.push(event));
-        let bytes = (whole + 2 * own) as u64;
+        let bytes = (whole + 2 * apart) as u64;
         assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (3, bytes));
         assert_eq!(slot(ring.pop(SOON).await), Some(1));
+        assert_eq!(numbers.ring_bytes.get(), (whole + apart) as u64);
+        while slot(ring.pop(SOON).await).is_some() {}
+        // Frames of which only the values differ share all but these.
+        (0..2).for_each(|_| ring.push(&Arc::new(Event::clone(&events[0]))));
+        assert!(own < apart);
         assert_eq!(numbers.ring_bytes.get(), (whole + own) as u64);
     }
 
     #[tokio::test]
     async fn what_is_larger_than_the_ring_goes_alone() {
         let event = samples::frame_of_slot(0);
-        let (ring, numbers) = ring(event.bytes_with_instances());
+        let (ring, numbers) = ring(event.bytes_with_parts());
         ring.push(&event);
         ring.push(&samples::large_frame());
         assert_eq!(numbers.dropped_overflow.get(), 1);
