@@ -18,6 +18,7 @@
 //! that folder.
 
 mod across;
+mod checking;
 mod clock;
 mod definitions;
 mod history;
@@ -31,7 +32,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
@@ -41,14 +42,15 @@ use pmderive::internal::fleet::sinks::numbers::Numbers as SinkNumbers;
 use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;
-use pmderive_testkit::sim::{self, Disk, Receiver, Script};
+use pmderive_testkit::sim::{self, Answers, Disk, Receiver, Script};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep};
 
 use across::Choice;
+use checking::{Checked, Checking, Part};
 use clock::Clock;
 use definitions::Definitions;
-use history::{History, Told};
+use history::Told;
 use scrapes::Scrape;
 use world::{BEGINNING, Parts, Simulated};
 
@@ -148,9 +150,13 @@ impl Case {
 
 /// What a run came to.
 struct Run {
+    /// None, if they were checked while it ran.
     lines: String,
     hosts: sim::Fleet,
-    history: History,
+    told: Vec<Told>,
+    clock_is_set: Vec<(Duration, i64)>,
+    /// When it ended, since the beginning.
+    end: Duration,
     receiver: Receiver,
     other: Receiver,
     scrapes: Vec<Scrape>,
@@ -258,16 +264,65 @@ fn load_plan(folder: &Path) -> Result<Plan, String> {
 /// Runs a case in a thread of its own, which has nothing left of runs before.
 fn run(case: &Case) -> Run {
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            let mut runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
-            LocalSet::new().block_on(&runtime, simulate(case))
-        });
+        let running = scope.spawn(|| simulate(case, None));
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-async fn simulate(case: &Case) -> Run {
+/// The same, and checks all that the run emits while it runs. The run keeps no lines.
+fn run_and_check(case: &Case) -> (Run, Checked) {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| simulate(case, Some(sender)));
+        let mut checking: Option<Checking> = None;
+        for (answers, part) in receiver {
+            let new = || Checking::new(answers, Clock::new(&case.clock_is_set));
+            checking.get_or_insert_with(new).part(part);
+        }
+        let run = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let checked = checking.expect("there is a last part").finish(&run);
+        (run, checked)
+    })
+}
+
+/// Where parts of a run go to be checked, and who knows what hosts have answered.
+type ToChecking = mpsc::Sender<(Answers, Part)>;
+
+/// Sends parts of a run to be checked.
+struct Telling {
+    to: ToChecking,
+    answers: Answers,
+    disk: Disk,
+    told: Rc<RefCell<Vec<Told>>>,
+    /// How much of `told`, and of the log, was sent.
+    sent: [usize; 2],
+    /// All lines, if they are to be kept.
+    kept: Option<Vec<u8>>,
+}
+
+impl Telling {
+    /// Sends what there is since the last time.
+    fn tell(&mut self, until: Duration) {
+        let [told, log] = self.sent;
+        let told = self.told.borrow()[told..].to_vec();
+        let log = self.answers.log_behind(log);
+        self.sent = [self.sent[0] + told.len(), self.sent[1] + log.len()];
+        let lines = self.disk.take();
+        self.kept.iter_mut().for_each(|kept| kept.extend(&lines));
+        let part = Part { lines, told, log, until };
+        // Nobody listens any more if something is wrong already.
+        let _ = self.to.send((self.answers.clone(), part));
+    }
+}
+
+fn simulate(case: &Case, to: Option<ToChecking>) -> Run {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    LocalSet::new().block_on(&runtime, simulate_with(case, to))
+}
+
+async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
+    let kept_in = std::env::var_os("PMDERIVE_SIMULATE_KEEP");
     let folder = tempfile::tempdir().expect("a folder");
     let fake = fleet::Plan {
         hosts: case.hosts,
@@ -317,12 +372,26 @@ async fn simulate(case: &Case) -> Run {
         sink,
         Rc::clone(&scrapes),
     ));
-    let mut told = vec![first];
+    let told = Rc::new(RefCell::new(vec![first]));
+    let telling = to.map(|to| {
+        let (answers, disk) = (sim.answers_so_far(), parts.disk.clone());
+        let kept = kept_in.is_some().then(Vec::new);
+        let told = Rc::clone(&told);
+        Rc::new(RefCell::new(Telling { to, answers, disk, told, sent: [0; 2], kept }))
+    });
+    let telling_now_and_then = telling.clone().map(|telling| {
+        tokio::task::spawn_local(async move {
+            loop {
+                sleep(checking::PART).await;
+                telling.borrow_mut().tell(Simulated::elapsed());
+            }
+        })
+    });
     let count = (case.reloads * case.length.as_secs_f64() / 3600.0).ceil() as u32;
     for at in 1..=count {
         let pause = case.length / (count + 1);
         sleep(pause.saturating_sub(Duration::from_secs(2))).await;
-        let next = next_plan(case, at, told.last().expect("the first"));
+        let next = next_plan(case, at, told.borrow().last().expect("the first"));
         write_files(folder.path(), case, sim.plan(), &next);
         if mix(&[case.seed, at.into(), 4]).is_multiple_of(4) {
             // A mistake: everything stays as it is.
@@ -349,11 +418,12 @@ async fn simulate(case: &Case) -> Run {
             sleep(Duration::from_millis(1)).await;
         }
         let lines = before..lines(&in_force);
-        told.push(Told { at, lines, ..next });
+        told.borrow_mut().push(Told { at, lines, ..next });
     }
     sleep(case.length.saturating_sub(Simulated::elapsed())).await;
     let end = Simulated::elapsed();
     scraping.abort();
+    telling_now_and_then.iter().for_each(|task| task.abort());
     let of_sinks = in_force.of_sinks();
     let numbers = in_force.numbers();
     let mut numbers = Numbers {
@@ -370,7 +440,16 @@ async fn simulate(case: &Case) -> Run {
     let before = count(|numbers| numbers.events.get());
     in_force.stop(Instant::now() + DRAIN);
     sleep(DRAIN).await;
-    let lines = String::from_utf8(parts.disk.take()).expect("UTF-8");
+    let lines = match &telling {
+        None => parts.disk.take(),
+        Some(telling) => {
+            let mut telling = telling.borrow_mut();
+            telling.tell(end);
+            telling.kept.take().unwrap_or_default()
+        }
+    };
+    let lines = String::from_utf8(lines).expect("UTF-8");
+    let told = told.take();
     let refusals = parts.disk.failures();
     let [receiver, other] = [&parts.receiver, &parts.other].map(|receiver| {
         let empty = Receiver::new(0, Duration::ZERO, 0.0);
@@ -385,7 +464,7 @@ async fn simulate(case: &Case) -> Run {
     let overflow = count(|numbers| numbers.dropped_overflow.get());
     numbers.dropped = overflow.iter().zip(closed).map(|(one, other)| one + other).collect();
     numbers.refused = of_sinks[1].1.dropped_refused.get();
-    if let Some(folder) = std::env::var_os("PMDERIVE_SIMULATE_KEEP") {
+    if let Some(folder) = kept_in {
         let folder = Path::new(&folder);
         std::fs::write(folder.join("lines"), &lines).expect("written");
         std::fs::write(folder.join("log"), sim.log().to_string()).expect("written");
@@ -394,9 +473,8 @@ async fn simulate(case: &Case) -> Run {
         std::fs::write(folder.join("clock"), format!("{:?}\n", case.clock_is_set))
             .expect("written");
     }
-    let clock = Clock::new(&case.clock_is_set);
-    let history = History::new(&sim.log(), case.hosts, told, clock, end);
-    Run { lines, history, receiver, other, refusals, scrapes: scrapes.take(), numbers, hosts: sim }
+    let (clock_is_set, scrapes) = (case.clock_is_set.clone(), scrapes.take());
+    Run { lines, told, clock_is_set, end, receiver, other, refusals, scrapes, numbers, hosts: sim }
 }
 
 /// How many lines of JSON there are.
@@ -446,77 +524,13 @@ fn next_plan(case: &Case, at: u32, before: &Told) -> Told {
     Told { across, is_wide: draw(8, 0) % 2 == 0, other, ..next }
 }
 
-/// What checking a run came to.
-#[derive(Debug)]
-struct Checked {
-    frames: u64,
-    marks: u64,
-    values: u64,
-    slots: u64,
-    of_fleet: u64,
-    samples: samples::Found,
-    /// Of the second receiver.
-    other: samples::Found,
-    /// Series that were scraped.
-    scraped: u64,
-    /// Hosts whose values were converted to other units, and that were left out.
-    converted: [u64; 2],
-}
-
-/// Checks all that a run has emitted.
+/// Checks a run that is over.
 fn check(run: &Run) -> Checked {
-    let definitions = Definitions::new(run.hosts.plan(), METRICS);
-    let mut hosts = hosts::Checker {
-        fleet: &run.hosts,
-        history: &run.history,
-        definitions: &definitions,
-        hosts: BTreeMap::new(),
-        frames: 0,
-        marks: 0,
-        values: 0,
-    };
-    let mut across = across::Checker::new(&run.history);
-    let mut expected = samples::Expected::new(&run.history, samples::Of::First);
-    let mut other = samples::Expected::new(&run.history, samples::Of::Other);
-    let mut shown = scrapes::Expected::new(&run.history);
-    for (number, text) in (0..).zip(run.lines.lines()) {
-        let line: lines::Line<'_> =
-            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        match line.number() {
-            Some(host) => {
-                if let Some(class) = hosts.line(host, &line) {
-                    across.note(number, host, class, &line);
-                }
-            }
-            None => across.line(number, &line),
-        }
-        expected.note(number, &line);
-        other.note(number, &line);
-        shown.note(text, &line);
-    }
-    hosts.finish(|host| format!("{}:44321", name(host)));
-    let numbers = &run.numbers;
-    assert_eq!(hosts.frames, numbers.answered);
-    // The last slots are under way when all ends.
-    let under_way = numbers.started - numbers.answered - numbers.failed;
-    assert!(
-        under_way <= run.history.told.iter().map(|told| told.hosts.len() as u64).max().unwrap_or(0)
-    );
-    assert!(numbers.missed == 0 || run.history.clock.has_jumped(Duration::ZERO, run.history.end));
-    let samples = expected.compare(&run.receiver);
-    let other = other.compare(&run.other);
-    assert_eq!((other.refused, other.missing), (0, 0), "the second receiver");
-    Checked {
-        frames: hosts.frames,
-        marks: hosts.marks,
-        values: hosts.values,
-        slots: across.slots,
-        of_fleet: across.values,
-        samples,
-        other,
-        scraped: shown.compare(&run.scrapes),
-        converted: across.converted,
-    }
+    let clock = Clock::new(&run.clock_is_set);
+    let mut checking = Checking::new(run.hosts.answers_so_far(), clock);
+    let (lines, told) = (run.lines.clone().into_bytes(), run.told.clone());
+    checking.part(Part { lines, told, log: run.hosts.log().0, until: run.end });
+    checking.finish(run)
 }
 
 #[test]
@@ -592,9 +606,8 @@ fn whatever_happens_all_that_is_emitted_is_that_of_the_models() {
     let of_other = Cell::new(0);
     for (seed, case) in cases {
         let right = || {
-            let run = run(&case);
+            let (run, checked) = run_and_check(&case);
             assert!(run.numbers.failed > 0, "nothing happened");
-            let checked = check(&run);
             assert!(run.numbers.dropped.iter().all(|count| *count == 0), "{:?}", run.numbers);
             let samples = &checked.samples;
             // What was refused may have been taken before, with another answer.

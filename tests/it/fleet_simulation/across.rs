@@ -136,8 +136,7 @@ struct OfHost {
 }
 
 /// Checks lines of the fleet.
-pub struct Checker<'c> {
-    pub history: &'c History,
+pub struct Checker {
     /// By slot and host.
     frames: BTreeMap<u64, BTreeMap<u32, OfHost>>,
     live: BTreeSet<(String, String)>,
@@ -177,13 +176,12 @@ struct Group<'v> {
 /// How the numbers of hosts are called.
 const KINDS: [&str; 6] = ["expected", "present", "failed", "missed", "no_value", "left_out"];
 
-impl<'c> Checker<'c> {
-    pub fn new(history: &'c History) -> Checker<'c> {
+impl Checker {
+    pub fn new() -> Checker {
         let (frames, live, hashes, ended, sums, groups) = Default::default();
         let (latest, units) = (None, None);
         let (slots, values, converted) = (0, 0, [0; 2]);
         Checker {
-            history,
             frames,
             live,
             hashes,
@@ -199,9 +197,9 @@ impl<'c> Checker<'c> {
     }
 
     /// Takes note of a frame of a host of a class, which is the line of a number.
-    pub fn note(&mut self, number: u64, host: u32, class: u32, line: &Line<'_>) {
+    pub fn note(&mut self, history: &History, number: u64, host: u32, class: u32, line: &Line<'_>) {
         let Some(metrics) = &line.metrics else { return };
-        let told = self.history.told_by(number);
+        let told = history.told_by(number);
         let mut values = BTreeMap::new();
         for operand in OPERANDS {
             if let Some(cells) = metrics.get(operand) {
@@ -216,9 +214,9 @@ impl<'c> Checker<'c> {
     }
 
     /// Checks the line of a number.
-    pub fn line(&mut self, number: u64, line: &Line<'_>) {
-        let told = self.history.told_by(number);
-        let place = format!("the fleet, slot {} at {:?}", line.slot, self.history.at(line));
+    pub fn line(&mut self, history: &History, number: u64, line: &Line<'_>) {
+        let told = history.told_by(number);
+        let place = format!("the fleet, slot {} at {:?}", line.slot, history.at(line));
         if let Some(stale) = &line.stale {
             if self.ended.0 != line.slot {
                 self.ended = (line.slot, BTreeSet::new());
@@ -250,13 +248,13 @@ impl<'c> Checker<'c> {
         let nanoseconds = INTERVAL.as_nanos() as u64;
         let begin = Duration::from_nanos((line.slot * nanoseconds).saturating_sub(BEGINNING));
         let end = Duration::from_nanos((line.slot + 1) * nanoseconds - BEGINNING);
-        let clock = &self.history.clock;
+        let clock = &history.clock;
         let has_jumped = clock.has_jumped(clock.real(begin), clock.real(end + GRACE));
         let is_next = self.latest.is_none_or(|(latest, _)| line.slot == latest + 1);
         let is_later = self.latest.is_none_or(|(latest, _)| line.slot > latest);
         assert!(is_next || has_jumped && is_later, "{place}: a slot is left out");
         assert_eq!(line.clock(), end, "{place}");
-        let mut expected = self.expected(line.slot, told);
+        let mut expected = self.expected(history, line.slot, told);
         if !is_shown(metrics, &expected) {
             let of_metric = |(name, cells): (&str, &[Cell<'_>])| {
                 let values = cells.iter().map(|(_, name, value)| (name.to_string(), *value));
@@ -277,8 +275,8 @@ impl<'c> Checker<'c> {
     }
 
     /// All that is computed of a slot by a plan.
-    fn expected(&mut self, slot: u64, told: usize) -> Shown {
-        let all_told = &self.history.told;
+    fn expected(&mut self, history: &History, slot: u64, told: usize) -> Shown {
+        let all_told = &history.told;
         let plan = &all_told[told];
         // After a jump of the clock a rate is over several slots.
         let (before, since) = self.latest.unwrap_or((slot, told));
@@ -303,15 +301,14 @@ impl<'c> Checker<'c> {
         for (text, aggregate) in plan.across.aggregates() {
             let Aggregate { function, number, operand, by } = aggregate;
             let of_hosts = self.groups.entry(by).or_insert_with(|| {
-                (0..).take(self.history.hosts()).map(|host| labels_by(host, by)).collect()
+                (0..).take(history.hosts()).map(|host| labels_by(host, by)).collect()
             });
             let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
             for (shard, target, host) in &watched {
                 let group = groups.entry(&of_hosts[*host as usize]).or_default();
                 group.hosts[0] += 1.0;
                 let Some(frame) = frames.get(host) else {
-                    let began =
-                        self.history.due(target, slot) >= self.history.watched_since(*host, told);
+                    let began = history.due(target, slot) >= history.watched_since(*host, told);
                     group.hosts[if began { 2 } else { 3 }] += 1.0;
                     continue;
                 };

@@ -3,7 +3,7 @@
 
 use pmderive_runtime::model::Value;
 use pmderive_testkit::fleet::Plan;
-use pmderive_testkit::sim::{Answer, Fleet};
+use pmderive_testkit::sim::Answer;
 use rustc_hash::FxHashMap;
 
 /// What a definition of `pmderive_testkit::fleet::definitions` is, with the numbers of
@@ -141,8 +141,7 @@ impl Definitions {
     }
 
     /// What a host had when it answered.
-    pub fn base(&self, fleet: &Fleet, answer: Answer) -> Base {
-        let plan = fleet.plan();
+    pub fn base(&self, plan: &Plan, answer: Answer) -> Base {
         let instances = |domain| {
             let all = plan.instances(answer.host, domain, answer.time);
             all.iter().map(|(id, _)| *id).collect()

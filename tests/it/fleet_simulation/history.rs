@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use pmderive::internal::fleet::slot::{Due, Nanos, Slot, hash_of};
-use pmderive_testkit::sim::{Log, What};
+use pmderive_testkit::sim::{Entry, What};
 
 use super::across::Choice;
 use super::clock::Clock;
@@ -31,7 +31,7 @@ pub struct Told {
     pub other: Option<u64>,
 }
 
-/// All of it.
+/// All of it that is known so far.
 pub struct History {
     /// In their order; the first is from the beginning.
     pub told: Vec<Told>,
@@ -42,14 +42,21 @@ pub struct History {
 }
 
 impl History {
-    pub fn new(log: &Log, hosts: u32, told: Vec<Told>, clock: Clock, end: Duration) -> History {
-        let mut disturbed = vec![Vec::new(); hosts as usize];
-        for entry in &log.0 {
+    /// Nothing has happened to so many hosts.
+    pub fn new(hosts: u32, clock: Clock) -> History {
+        let (told, disturbed) = (Vec::new(), vec![Vec::new(); hosts as usize]);
+        History { told, clock, disturbed, end: Duration::ZERO }
+    }
+
+    /// More has happened, until a time.
+    pub fn go_on(&mut self, told: Vec<Told>, log: &[Entry], until: Duration) {
+        self.told.extend(told);
+        for entry in log {
             if !matches!(entry.what, What::Answered { .. }) {
-                disturbed[entry.host as usize].push(entry.at);
+                self.disturbed[entry.host as usize].push(entry.at);
             }
         }
-        History { told, clock, disturbed, end }
+        self.end = until;
     }
 
     /// How many hosts there are.

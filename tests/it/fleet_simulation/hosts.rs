@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pmderive_testkit::sim::Fleet;
+use pmderive_testkit::sim::Answers;
 
 use super::DEADLINE;
 use super::definitions::{Base, Definitions};
@@ -37,25 +37,30 @@ struct Frame<'f> {
 }
 
 /// Checks lines of hosts, in their order.
-pub struct Checker<'c> {
-    pub fleet: &'c Fleet,
-    pub history: &'c History,
-    pub definitions: &'c Definitions,
-    pub hosts: BTreeMap<u32, Host>,
+pub struct Checker {
+    fleet: Answers,
+    definitions: Definitions,
+    hosts: BTreeMap<u32, Host>,
     pub frames: u64,
     pub marks: u64,
     /// Values that were compared.
     pub values: u64,
 }
 
-impl Checker<'_> {
+impl Checker {
+    /// For what these hosts answer.
+    pub fn new(fleet: Answers, definitions: Definitions) -> Checker {
+        let (hosts, frames, marks, values) = Default::default();
+        Checker { fleet, definitions, hosts, frames, marks, values }
+    }
+
     /// Checks a line. Gives the class of a host that has answered.
-    pub fn line(&mut self, host: u32, line: &Line<'_>) -> Option<u32> {
-        let place = format!("host {host}, slot {} at {:?}", line.slot, self.history.at(line));
+    pub fn line(&mut self, history: &History, host: u32, line: &Line<'_>) -> Option<u32> {
+        let place = format!("host {host}, slot {} at {:?}", line.slot, history.at(line));
         let mut known = self.hosts.remove(&host).unwrap_or_default();
         match (&line.metrics, &line.stale) {
-            (Some(metrics), None) => self.frame(host, line, metrics, &mut known, &place),
-            (None, Some(stale)) => self.stale(host, line, stale, &mut known, &place),
+            (Some(metrics), None) => self.frame(history, host, line, metrics, &mut known, &place),
+            (None, Some(stale)) => self.stale(history, host, line, stale, &mut known, &place),
             _ => panic!("{place}: neither a frame nor a mark"),
         }
         let class = known.before.as_ref().map(|(base, _)| base.answer.class);
@@ -65,6 +70,7 @@ impl Checker<'_> {
 
     fn stale(
         &mut self,
+        history: &History,
         host: u32,
         line: &Line<'_>,
         stale: &Columns<'_>,
@@ -75,8 +81,8 @@ impl Checker<'_> {
         if known.ended.0 != line.slot {
             known.ended = (line.slot, Vec::new());
         }
-        let at = self.history.at(line);
-        let ended = series(&by_definition(self.definitions, stale));
+        let at = history.at(line);
+        let ended = series(&by_definition(&self.definitions, stale));
         for one in &ended {
             let is_there = known.live.binary_search(one).is_ok();
             assert!(is_there, "{place}: {one:?} ends, and was not there");
@@ -87,13 +93,13 @@ impl Checker<'_> {
         match reason {
             "without values" | "the definition has changed" => {}
             "no target any more" => {
-                let told = self.history.told_at(at);
+                let told = history.told_at(at);
                 assert!(!told.hosts.contains(&host), "{place}: it is a target");
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
                 known.before = None;
             }
             "the slot was never begun" => {
-                assert!(self.history.clock.has_jumped(at, at), "{place}: why?");
+                assert!(history.clock.has_jumped(at, at), "{place}: why?");
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
                 known.before = None;
             }
@@ -102,10 +108,10 @@ impl Checker<'_> {
                 let name = line.target.split(':').next().expect("a name");
                 assert!(words.contains(name), "{place}: {words}");
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
-                assert!(self.history.due(line.target, line.slot) <= at, "{place}: too soon");
+                assert!(history.due(line.target, line.slot) <= at, "{place}: too soon");
                 // A host that overslept has failed at once.
-                let is_in_time = at <= self.history.over(line.target, line.slot)
-                    || self.history.clock.has_jumped(at, at);
+                let is_in_time =
+                    at <= history.over(line.target, line.slot) || history.clock.has_jumped(at, at);
                 assert!(is_in_time, "{place}: too late");
                 known.before = None;
             }
@@ -114,6 +120,7 @@ impl Checker<'_> {
 
     fn frame(
         &mut self,
+        history: &History,
         host: u32,
         line: &Line<'_>,
         metrics: &Columns<'_>,
@@ -121,16 +128,16 @@ impl Checker<'_> {
         place: &str,
     ) {
         self.frames += 1;
-        let (at, due) = (self.history.at(line), self.history.due(line.target, line.slot));
-        let over = self.history.over(line.target, line.slot);
+        let (at, due) = (history.at(line), history.due(line.target, line.slot));
+        let over = history.over(line.target, line.slot);
         assert!(at >= due && at <= over, "{place}: it was due at {due:?}");
         assert!(known.latest.is_none_or(|(latest, _)| latest < line.slot), "{place}");
-        let told = self.history.told_at(due);
+        let told = history.told_at(due);
         assert!(told.hosts.contains(&host), "{place}: it is no target");
-        self.gap(host, line.target, known, line.slot, place);
+        self.gap(history, host, line.target, known, line.slot, place);
 
-        let answer = self.fleet.answer_before(host, at).expect("the host has answered");
-        let found = by_definition(self.definitions, metrics);
+        let answer = self.fleet.before(host, at).expect("the host has answered");
+        let found = by_definition(&self.definitions, metrics);
         let now = series(&found);
         if known.live != now {
             let silent = known.live.iter().filter(|one| now.binary_search(one).is_err());
@@ -159,21 +166,21 @@ impl Checker<'_> {
         known.live = now;
 
         assert_eq!(answer.stamp, line.stamp(), "{place}");
-        let base = self.definitions.base(self.fleet, answer);
+        let base = self.definitions.base(self.fleet.plan(), answer);
         let before = known.before.take();
         // The metrics may have been others for so long only that the reply had none of
         // those that were there before and are there again.
         let is_other = |(before, _): &(Base, Vec<u32>)| before.answer.class != answer.class;
         if metrics.iter().next().is_none()
             && before.as_ref().is_some_and(is_other)
-            && !self.history.is_quiet(host, answer.at, over)
+            && !history.is_quiet(host, answer.at, over)
         {
             known.before = Some((base, told.constants.clone()));
             known.latest = Some((line.slot, at));
             return;
         }
         let is_quiet = before.as_ref().is_some_and(|(before, _)| {
-            self.history.is_quiet(host, before.answer.at, answer.at)
+            history.is_quiet(host, before.answer.at, answer.at)
                 && before.answer.class == answer.class
         });
         // An instance may be gone when its name is asked for, or when that question is
@@ -184,8 +191,8 @@ impl Checker<'_> {
             there.iter().all(|(one, _)| *one != id)
         };
         // A host that overslept may have begun its slot with a later plan.
-        let later = self.history.told_at(answer.at);
-        let is_certain = told.at == later.at || !self.history.clock.has_jumped(due, answer.at);
+        let later = history.told_at(answer.at);
+        let is_certain = told.at == later.at || !history.clock.has_jumped(due, answer.at);
         let plans = [told, later];
         let plans = if is_certain { &plans[..1] } else { &plans[..] };
         let of = Frame { found: &found, base: &base, before: before.as_ref(), is_quiet };
@@ -237,16 +244,23 @@ impl Checker<'_> {
 
     /// Slots before this one without a frame are those in which something happened,
     /// and after each all has ended.
-    fn gap(&self, host: u32, target: &str, known: &Host, slot: u64, place: &str) {
-        let (due, over) =
-            (|slot| self.history.due(target, slot), |slot| self.history.over(target, slot));
-        let told = self.history.told.partition_point(|told| told.at <= due(slot)) - 1;
-        let since = self.history.watched_since(host, told);
+    fn gap(
+        &self,
+        history: &History,
+        host: u32,
+        target: &str,
+        known: &Host,
+        slot: u64,
+        place: &str,
+    ) {
+        let (due, over) = (|slot| history.due(target, slot), |slot| history.over(target, slot));
+        let told = history.told.partition_point(|told| told.at <= due(slot)) - 1;
+        let since = history.watched_since(host, told);
         let from = known.latest.filter(|(_, at)| *at >= since);
         let (first, from) = match from {
             // What was done to the latest reply may show in the slots after it.
             Some((latest, _)) => (latest + 1, due(latest)),
-            None => (self.history.first_slot(target, since), since),
+            None => (history.first_slot(target, since), since),
         };
         assert!(
             first >= slot || known.live.is_empty(),
@@ -254,27 +268,27 @@ impl Checker<'_> {
             known.live
         );
         for missing in first..slot {
-            let is_quiet = self.history.is_quiet(host, from, over(missing))
-                && !self.history.was_told(from, over(missing))
-                && !self.history.clock.has_jumped(due(missing), over(missing));
+            let is_quiet = history.is_quiet(host, from, over(missing))
+                && !history.was_told(from, over(missing))
+                && !history.clock.has_jumped(due(missing), over(missing));
             assert!(!is_quiet, "{place}: nothing happened in slot {missing}, which is not there");
         }
     }
 
     /// After all lines: what is still there was there a short while ago.
-    pub fn finish(&self, names: impl Fn(u32) -> String) {
+    pub fn finish(&self, history: &History, names: impl Fn(u32) -> String) {
         for (host, known) in &self.hosts {
             let target = names(*host);
-            let is_target = self.history.told_at(self.history.end).hosts.contains(host);
+            let is_target = history.told_at(history.end).hosts.contains(host);
             let place = format!("host {host} at the end");
             if is_target {
-                let mut slot = self.history.first_slot(&target, self.history.end);
-                while self.history.over(&target, slot) > self.history.end && slot > 0 {
+                let mut slot = history.first_slot(&target, history.end);
+                while history.over(&target, slot) > history.end && slot > 0 {
                     slot -= 1;
                 }
                 // The last slot that is over counts as much as those before it.
-                self.gap(*host, &target, known, slot + 1, &place);
-            } else if self.history.told_at(self.history.end).at + DEADLINE < self.history.end {
+                self.gap(history, *host, &target, known, slot + 1, &place);
+            } else if history.told_at(history.end).at + DEADLINE < history.end {
                 assert!(known.live.is_empty(), "{place}: {:?} outlive it", known.live);
             }
         }

@@ -28,8 +28,7 @@ pub enum Of {
 type Labels = Vec<(String, String)>;
 
 /// Series, with the samples that they should have.
-pub struct Expected<'h> {
-    history: &'h History,
+pub struct Expected {
     of: Of,
     /// By the number of the host; the fleet has none.
     targets: FxHashMap<Option<u32>, Target>,
@@ -102,16 +101,16 @@ impl Of {
     }
 }
 
-impl<'h> Expected<'h> {
+impl Expected {
     /// Nothing yet.
-    pub fn new(history: &'h History, of: Of) -> Expected<'h> {
+    pub fn new(of: Of) -> Expected {
         let (targets, metrics, by_labels, series) = Default::default();
-        Expected { history, of, targets, metrics, by_labels, series }
+        Expected { of, targets, metrics, by_labels, series }
     }
 
     /// Takes note of a line, which has a number.
-    pub fn note(&mut self, number: u64, line: &Line<'_>) {
-        let Expected { history, of, .. } = *self;
+    pub fn note(&mut self, history: &History, number: u64, line: &Line<'_>) {
+        let of = self.of;
         let host = line.number();
         let mut target = self.targets.remove(&host).unwrap_or_default();
         let now = history.told_by(number);

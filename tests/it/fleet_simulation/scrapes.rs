@@ -54,50 +54,51 @@ fn series(line: &str) -> (SeriesLabels<'_>, (i64, f64)) {
 }
 
 /// What each target is shown as, line after line.
-pub struct Expected<'l> {
-    history: &'l History,
-    targets: FxHashMap<&'l str, Vec<State<'l>>>,
+#[derive(Default)]
+pub struct Expected {
+    targets: FxHashMap<String, Vec<State>>,
 }
 
 /// What a line did to what is shown of its target.
-struct State<'l> {
+struct State {
     at: Duration,
     /// When it is done at the latest: a frame has the time of the reply, or of the end
     /// of a slot, and is there a while later.
     until: Duration,
-    what: What<'l>,
+    what: What,
 }
 
 /// Lines are read again for those moments alone at which somebody looked.
-enum What<'l> {
-    Frame(&'l str),
-    Ended(&'l str),
+enum What {
+    Frame(Box<str>),
+    Ended(Box<str>),
     /// Nothing of it is there any more.
     Nothing,
 }
 
-impl<'l> Expected<'l> {
-    /// Nothing yet.
-    pub fn new(history: &'l History) -> Expected<'l> {
-        Expected { history, targets: FxHashMap::default() }
-    }
-
+impl Expected {
     /// Takes note of a line.
-    pub fn note(&mut self, text: &'l str, line: &Line<'l>) {
+    pub fn note(&mut self, history: &History, text: &str, line: &Line<'_>) {
         let what = match (&line.metrics, line.reason.as_deref()) {
-            (Some(_), _) => What::Frame(text),
-            (None, Some("without values" | "the definition has changed")) => What::Ended(text),
+            (Some(_), _) => What::Frame(text.into()),
+            (None, Some("without values" | "the definition has changed")) => {
+                What::Ended(text.into())
+            }
             _ => What::Nothing,
         };
-        let at = self.history.at(line);
-        let by_engine = self.history.clock.real(line.clock() + GRACE);
+        let at = history.at(line);
+        let by_engine = history.clock.real(line.clock() + GRACE);
         let patience = match line.number() {
             // The clock may be set, which is noticed within a second.
             None => Duration::from_millis(1002),
             Some(_) => Duration::from_millis(2),
         };
         let until = by_engine.max(at + DEADLINE) + patience;
-        self.targets.entry(line.target).or_default().push(State { at, until, what });
+        let state = State { at, until, what };
+        match self.targets.get_mut(line.target) {
+            Some(states) => states.push(state),
+            None => drop(self.targets.insert(line.target.to_owned(), vec![state])),
+        }
     }
 
     /// Compares with what was seen. Gives the number of series.
@@ -124,15 +125,15 @@ impl<'l> Expected<'l> {
 }
 
 /// What is shown after some lines.
-fn shown<'l>(states: &[State<'l>]) -> Shown<'l> {
+fn shown(states: &[State]) -> Shown<'_> {
     fn read(text: &str) -> Line<'_> {
         serde_json::from_str(text).expect("a line")
     }
     let mut shown = Shown::default();
-    let is_whole = |state: &State<'_>| !matches!(state.what, What::Ended(_));
+    let is_whole = |state: &State| !matches!(state.what, What::Ended(_));
     let first = states.iter().rposition(is_whole).unwrap_or(states.len());
     for state in &states[first..] {
-        match state.what {
+        match &state.what {
             What::Frame(text) => {
                 let line = read(text);
                 let metrics = line.metrics.as_ref().expect("a frame");

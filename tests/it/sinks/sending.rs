@@ -230,7 +230,7 @@ fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     options.longest_wait = Duration::ZERO;
     let numbers = Arc::new(Numbers::default());
     let one = frame(now());
-    let ring = Arc::new(Ring::new(10 * one.bytes_with_instances(), Arc::clone(&numbers)));
+    let ring = Arc::new(Ring::new(10 * one.bytes_with_parts(), Arc::clone(&numbers)));
     let running =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     ring.push(&one);

@@ -91,6 +91,30 @@ pub struct Answer {
     pub class: u32,
 }
 
+/// What hosts have answered so far. It is for whoever checks that, in any thread, also
+/// while the fleet lives.
+#[derive(Clone, Debug)]
+pub struct Answers(Arc<Network>);
+
+impl Answers {
+    /// What the fleet is like.
+    pub fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+
+    /// The latest answer of a host at a time since the fleet began, or before.
+    pub fn before(&self, host: u32, at: Duration) -> Option<Answer> {
+        let state = self.0.hosts.get(host as usize)?.state();
+        let later = state.answers.partition_point(|answer| answer.at <= at);
+        state.answers.get(later.checked_sub(1)?).copied()
+    }
+
+    /// What has happened, without so many entries at the beginning.
+    pub fn log_behind(&self, count: usize) -> Vec<Entry> {
+        self.0.log().0.get(count..).unwrap_or_default().to_vec()
+    }
+}
+
 /// What values a host had at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'f> {
@@ -211,11 +235,9 @@ impl Fleet {
         state.answers.iter().rev().find(|answer| answer.stamp == stamp).copied()
     }
 
-    /// The latest answer of a host at a time since the fleet began, or before.
-    pub fn answer_before(&self, host: u32, at: Duration) -> Option<Answer> {
-        let state = self.network.hosts.get(host as usize)?.state();
-        let later = state.answers.partition_point(|answer| answer.at <= at);
-        state.answers.get(later.checked_sub(1)?).copied()
+    /// What hosts have answered, and will have.
+    pub fn answers_so_far(&self) -> Answers {
+        Answers(Arc::clone(&self.network))
     }
 
     /// All answers of a host so far.

@@ -65,7 +65,7 @@ mod schedule;
 mod socket;
 
 pub use disk::Disk;
-pub use fleet::{Answer, Fleet, Truth};
+pub use fleet::{Answer, Answers, Fleet, Truth};
 pub use log::{Entry, Log, What};
 pub use receiver::{Mood, Receiver, Said, SeriesId};
 pub use schedule::{Happening, Script};
