@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
+use pmderive_runtime::program::DefinitionKey;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::diag::json::to_json;
@@ -259,7 +260,7 @@ fn not_understood(definitions: &Definitions, language: Language) -> Vec<Register
             name_span: Span::new(source, 0, end),
             is_named: false,
             expr: parsed.expr,
-            identity: 0,
+            key: DefinitionKey(0),
             pmid: None,
         }
     });

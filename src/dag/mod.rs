@@ -17,9 +17,9 @@ use pmderive_runtime::kernel::{Body, Kernel, KernelIr, KernelRef, Scalar};
 use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::program::{
-    Baseline, BaselineId, FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot,
-    NamedDomain, Node, NodeId, OnFailure, Op, PatternId, Window, WindowFunction, WindowId,
-    scalar_of,
+    Baseline, BaselineId, DefinitionKey, FetchedDomain, History, HistoryId, HistoryKey, Input,
+    InputSlot, NamedDomain, Node, NodeId, OnFailure, Op, PatternId, Window, WindowFunction,
+    WindowId, scalar_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -72,19 +72,19 @@ pub struct Graph {
     constant_index: FxHashMap<Box<[u8]>, u32>,
     pattern_index: FxHashMap<Box<str>, PatternId>,
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
-    baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
+    baseline_index: FxHashMap<(DefinitionKey, HistoryId), BaselineId>,
     window_index: FxHashMap<WindowOf, WindowId>,
     /// The first window of each kind, in any definition.
     like_index: FxHashMap<(NodeId, WindowFunction, u64), WindowId>,
     common: Common,
-    key_count: FxHashMap<u64, u32>,
+    key_count: FxHashMap<DefinitionKey, u32>,
     /// Nodes that a walk has met.
     met: Marks,
 }
 
 /// The parts that identify a window: definition, operand, function, and bits of
 /// the seconds.
-type WindowOf = (u64, NodeId, WindowFunction, u64);
+type WindowOf = (DefinitionKey, NodeId, WindowFunction, u64);
 
 /// Finds nodes that compute the same in different definitions.
 #[derive(Default)]
@@ -217,7 +217,7 @@ impl Graph {
     pub fn change(
         &mut self,
         operand: NodeId,
-        definition: u64,
+        definition: DefinitionKey,
         on_failure: OnFailure,
         own: &mut OwnKernel,
         value_type: ValueType,
@@ -242,7 +242,7 @@ impl Graph {
     }
 
     /// A definition's use of a history.
-    fn baseline(&mut self, definition: u64, history: HistoryId) -> BaselineId {
+    fn baseline(&mut self, definition: DefinitionKey, history: HistoryId) -> BaselineId {
         if let Some(known) = self.baseline_index.get(&(definition, history)) {
             return *known;
         }
@@ -254,7 +254,7 @@ impl Graph {
     }
 
     /// The next key of a definition.
-    fn new_key(&mut self, definition: u64) -> HistoryKey {
+    fn new_key(&mut self, definition: DefinitionKey) -> HistoryKey {
         let count = self.key_count.entry(definition).or_insert(0);
         let ordinal = *count;
         *count += 1;
@@ -265,7 +265,7 @@ impl Graph {
     pub fn window(
         &mut self,
         operand: NodeId,
-        definition: u64,
+        definition: DefinitionKey,
         function: WindowFunction,
         seconds: f64,
     ) -> NodeId {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::program::DefinitionKey;
 
 use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
@@ -33,7 +34,7 @@ pub struct Examination {
     pub expressions: Vec<Examined>,
     /// Identities under which previous samples are kept, parallel to the
     /// expressions.
-    identities: Vec<u64>,
+    keys: Vec<DefinitionKey>,
     /// Positions of the expressions, with operands first.
     order: Vec<DefinitionId>,
     /// Parallel to the expressions: true if its values are needed.
@@ -44,9 +45,9 @@ pub struct Examination {
 pub(crate) struct CheckedSelection {
     /// The selected metrics, in the order of the request.
     pub(crate) metrics: Vec<Metric>,
-    /// The definitions that can be used, each with the identity of its previous
+    /// The definitions that can be used, each with the key of its previous
     /// samples. [`Metric::output`] is a position here.
-    pub(crate) typed: Vec<(u64, TypedExpr)>,
+    pub(crate) typed: Vec<(DefinitionKey, TypedExpr)>,
 }
 
 /// The input of a check.
@@ -80,9 +81,9 @@ impl Checking<'_> {
         for (found, _) in mistakes.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
             diagnostics.extend(found);
         }
-        let identities = self.definitions.iter().map(|one| one.identity).collect();
+        let keys = self.definitions.iter().map(|one| one.key).collect();
         let (chosen, order) = (self.chosen, order.positions);
-        Examination { chosen, names, expressions, identities, order, wanted }
+        Examination { chosen, names, expressions, keys, order, wanted }
     }
 
     /// The meaning of the names before anything is checked.
@@ -153,7 +154,7 @@ impl Examination {
     pub(crate) fn arranged(&self) -> Arranged {
         nesting::arrange(
             self.chosen,
-            &self.identities,
+            &self.keys,
             &self.order,
             &self.wanted,
             self.expressions.clone(),
@@ -170,9 +171,9 @@ impl Examination {
         self,
         chosen: impl Iterator<Item = &'r Registered>,
     ) -> CheckedSelection {
-        let Examination { chosen: count, names, expressions, identities, order, wanted } = self;
+        let Examination { chosen: count, names, expressions, keys, order, wanted } = self;
         let Arranged { typed, outputs } =
-            nesting::arrange(count, &identities, &order, &wanted, expressions);
+            nesting::arrange(count, &keys, &order, &wanted, expressions);
         let metric = |(one, output): (&Registered, &Option<DefinitionId>)| {
             let output = output.map(DefinitionId::index);
             let desc = output.map(|output| typed[output].1.desc());

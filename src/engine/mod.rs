@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pmderive_runtime::eval::LayoutPool;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::program::{NodeId, Pool, Program};
+use pmderive_runtime::program::{DefinitionKey, NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Interner;
 
@@ -398,9 +398,9 @@ fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, M
     })
 }
 
-/// Identity of a definition, from its name and text.
-fn identity(name: &str, text: &str) -> u64 {
+/// The key of a definition, from its name and text.
+fn key_of(name: &str, text: &str) -> DefinitionKey {
     let mut hasher = DefaultHasher::new();
     (name, text.trim()).hash(&mut hasher);
-    hasher.finish()
+    DefinitionKey(hasher.finish())
 }

@@ -8,6 +8,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use pmderive_runtime::program::DefinitionKey;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Registered, Registry};
@@ -236,25 +237,25 @@ pub(super) fn with_values(
 
 /// The expressions to plan.
 pub(crate) struct Arranged {
-    /// Typed expressions with their identities. [`TypedKind::Derived`] is a
+    /// Typed expressions with their keys. [`TypedKind::Derived`] is a
     /// position here.
-    pub typed: Vec<(u64, TypedExpr)>,
+    pub typed: Vec<(DefinitionKey, TypedExpr)>,
     /// For each definition, its position in `typed`.
     pub outputs: Vec<Option<DefinitionId>>,
 }
 
 /// Arranges the wanted expressions without mistakes: the first `chosen` ones
 /// and those that they need. The operands of a definition that cannot be used
-/// are not evaluated for it. A definition's identity includes those of its
+/// are not evaluated for it. A definition's key includes those of its
 /// operands, because previous samples of another operand mean something else.
 pub(super) fn arrange(
     chosen: usize,
-    identities: &[u64],
+    keys: &[DefinitionKey],
     order: &[DefinitionId],
     wanted: &[bool],
     mut examined: Vec<Examined>,
 ) -> Arranged {
-    let mut typed: Vec<(u64, TypedExpr)> = Vec::new();
+    let mut typed: Vec<(DefinitionKey, TypedExpr)> = Vec::new();
     let mut outputs: Vec<Option<DefinitionId>> = vec![None; examined.len()];
     let mut used: Vec<bool> = (0..examined.len()).map(|position| position < chosen).collect();
     for id in order.iter().rev() {
@@ -286,10 +287,10 @@ pub(super) fn arrange(
                 is_nested = true;
             }
         }
-        let own = identities[position];
+        let own = keys[position];
         own.hash(&mut hasher);
         outputs[position] = Some(DefinitionId::at(typed.len()));
-        typed.push((if is_nested { hasher.finish() } else { own }, expr));
+        typed.push((if is_nested { DefinitionKey(hasher.finish()) } else { own }, expr));
     }
     Arranged { typed, outputs }
 }

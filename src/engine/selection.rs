@@ -66,7 +66,7 @@ impl Selection {
             domains: definitions.iter().flat_map(|one| literal_domains(one)).collect(),
         };
         let mut hasher = FxHasher::default();
-        definitions.iter().for_each(|one| (one.identity, one.pmid).hash(&mut hasher));
+        definitions.iter().for_each(|one| (one.key, one.pmid).hash(&mut hasher));
         chosen.len().hash(&mut hasher);
         Selection {
             registry: registry.clone(),
@@ -135,8 +135,8 @@ impl PartialEq for Selection {
     /// including diagnostics and their places.
     fn eq(&self, other: &Selection) -> bool {
         let same = |(a, b): (&Registered, &Registered)| {
-            let same = (&a.name, a.name_span, a.is_named, a.identity, a.pmid)
-                == (&b.name, b.name_span, b.is_named, b.identity, b.pmid);
+            let same = (&a.name, a.name_span, a.is_named, a.key, a.pmid)
+                == (&b.name, b.name_span, b.is_named, b.key, b.pmid);
             same && (Arc::ptr_eq(&a.expr, &b.expr) || a.expr == b.expr)
         };
         std::ptr::eq(self, other)

@@ -11,8 +11,8 @@ use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Body, Inst, KernelIr, KernelRef, Scalar, interp};
 use pmderive_runtime::model::{ValueType, write_exact_double, write_exact_float};
 use pmderive_runtime::program::{
-    Baseline, History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement,
-    PreviousLanes, Program, Step, StepOperand, scalar_of,
+    Baseline, DefinitionKey, History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op,
+    Placement, PreviousLanes, Program, Step, StepOperand, scalar_of,
 };
 
 use super::{ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Operation};
@@ -106,7 +106,7 @@ impl Words {
     }
 
     /// Describes a program in words. `names` has the names of its inputs,
-    /// `outputs` those of its outputs, and `identities` the identities of these
+    /// `outputs` those of its outputs, and `keys` the keys of these
     /// outputs' definitions.
     pub fn program(
         &self,
@@ -114,7 +114,7 @@ impl Words {
         binding: &Binding,
         names: Vec<Box<str>>,
         outputs: &[&str],
-        identities: &[u64],
+        keys: &[DefinitionKey],
     ) -> ExplainedProgram {
         let users = users(program, outputs);
         let fused = fused(program, &users);
@@ -135,7 +135,7 @@ impl Words {
             });
         }
         let inputs = inputs(program, binding, names, &used);
-        let kept = kept(program, &inputs, outputs, identities);
+        let kept = kept(program, &inputs, outputs, keys);
         let roots = program.outputs.iter().map(|output| output.root);
         let places = roots.map(|root| format!("{} ({})", name(root), place(program, root, false)));
         let mut kernels: Vec<u32> =
@@ -348,15 +348,15 @@ fn inputs(
 }
 
 /// The previous samples that are kept: the histories, then the windows.
-/// `identities` are those of the outputs' definitions.
+/// `keys` are those of the outputs' definitions.
 fn kept(
     program: &Program,
     inputs: &[ExplainedInput],
     outputs: &[&str],
-    identities: &[u64],
+    keys: &[DefinitionKey],
 ) -> Vec<(String, String)> {
     let owner = |key: &HistoryKey| {
-        let owner = identities.iter().position(|identity| *identity == key.definition);
+        let owner = keys.iter().position(|one| *one == key.definition);
         owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title)
     };
     let clock = |below: &[InputSlot]| {

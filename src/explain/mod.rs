@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use pmderive_runtime::kernel::KernelIr;
 use pmderive_runtime::model::{Pmid, ValueType};
-use pmderive_runtime::program::{NodeId, Program};
+use pmderive_runtime::program::{DefinitionKey, NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names, references};
@@ -268,8 +268,8 @@ pub fn explain(
                 }
             }
             let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-            let identities: Vec<u64> = typed.iter().map(|(identity, _)| *identity).collect();
-            Some(words.program(&program, &binding, names, &titles, &identities))
+            let keys: Vec<DefinitionKey> = typed.iter().map(|(key, _)| *key).collect();
+            Some(words.program(&program, &binding, names, &titles, &keys))
         }
     };
     Ok(Explanation { definitions, program })

@@ -2,7 +2,7 @@
 
 use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
-use pmderive_runtime::program::{NodeId, OnFailure, Op, WindowFunction};
+use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, WindowFunction};
 
 use super::Planned;
 use super::forms::{Form, Forms};
@@ -64,8 +64,8 @@ impl<'l> Lowering<'l> {
 /// One definition that is being added.
 struct OneLowering<'o> {
     expr: &'o TypedExpr,
-    /// The identity of its previous samples.
-    definition: u64,
+    /// Its previous samples are kept under this.
+    definition: DefinitionKey,
     /// Roots of the definitions before this one.
     earlier: &'o [NodeId],
     /// Graph nodes of the typed nodes so far.

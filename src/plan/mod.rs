@@ -14,8 +14,8 @@ use std::sync::Arc;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op, Output, Pool,
-    Program,
+    BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op,
+    Output, Pool, Program,
 };
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
@@ -27,7 +27,7 @@ use lower::Lowering;
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'p> {
     /// Identity under which previous samples are kept.
-    pub definition: u64,
+    pub definition: DefinitionKey,
     /// The expression that it computes.
     pub expr: &'p TypedExpr,
 }

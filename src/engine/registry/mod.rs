@@ -10,12 +10,13 @@ mod refusals;
 use std::sync::{Arc, OnceLock};
 
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
+use pmderive_runtime::program::DefinitionKey;
 
 use super::anonymous::{ANONYMOUS, Anonymous};
 use super::controls::{Controls, SetBy};
 use super::identifiers;
 #[cfg(feature = "fleet")]
-use super::identity;
+use super::key_of;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
@@ -39,8 +40,8 @@ pub struct Registered {
     pub is_named: bool,
     /// The expression.
     pub expr: Arc<Expr>,
-    /// Identity of name and text. Previous samples are kept under it.
-    pub identity: u64,
+    /// Of name and text. Previous samples are kept under it.
+    pub key: DefinitionKey,
     /// Identifier of the metric. An expression without a name has none.
     pub pmid: Option<Pmid>,
 }
@@ -50,9 +51,9 @@ impl Registered {
     /// An expression without a name that is a part of another one.
     pub(crate) fn unnamed(expr: Expr, span: Span) -> Registered {
         let text = print_expr(&expr);
-        let identity = identity("", &text);
+        let key = key_of("", &text);
         let (name, expr) = (text.into(), Arc::new(expr));
-        Registered { name, name_span: span, is_named: false, expr, identity, pmid: None }
+        Registered { name, name_span: span, is_named: false, expr, key, pmid: None }
     }
 }
 

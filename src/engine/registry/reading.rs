@@ -12,7 +12,7 @@ use crate::diag::pcp::FileLine;
 use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
 use crate::engine::controls::SetBy;
-use crate::engine::{identity, system};
+use crate::engine::{key_of, system};
 use crate::syntax::{
     DefinitionItem, DefinitionReader, Earlier, ParsedBefore, PcpError, Setting, bad_name,
     load_paths, load_readable_paths, name_mistake, parse_control, parse_expr,
@@ -163,13 +163,13 @@ impl Registry {
         for item in items {
             match item {
                 DefinitionItem::Definition(definition) if definition.expr.error.is_none() => {
-                    let identity = identity(&definition.name.value, &definition.text);
+                    let key = key_of(&definition.name.value, &definition.text);
                     let registered = Registered {
                         name: definition.name.value,
                         name_span: definition.name.span,
                         is_named: true,
                         expr: definition.expr.expr,
-                        identity,
+                        key,
                         pmid: None,
                     };
                     let (name, first) = (Arc::clone(&registered.name), late.len());
@@ -314,7 +314,7 @@ impl Registry {
             name_span: place,
             is_named: false,
             expr: parsed.expr,
-            identity: identity("", text),
+            key: key_of("", text),
             pmid: None,
         })
     }
@@ -338,8 +338,8 @@ impl Registry {
         let first = diagnostics.len();
         let parsed = self.parse_as(name, whole(source, sources), sources, diagnostics);
         diagnostics.name_metric(first, name);
-        let identity = identity(name, &sources.get(source).text);
-        Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })
+        let key = key_of(name, &sources.get(source).text);
+        Ok(Registered { name: name.into(), is_named: true, key, ..parsed? })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::program::DefinitionKey;
 use pmderive_runtime::source::{FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,9 +40,9 @@ pub(super) enum Outcome {
     Hidden(Vec<Diagnostic>),
 }
 
-/// Expressions that were bound together, each with the identity of its previous
+/// Expressions that were bound together, each with the key of its previous
 /// samples. Operands come before the expressions that use them.
-pub(super) type Typed = Vec<(u64, TypedExpr)>;
+pub(super) type Typed = Vec<(DefinitionKey, TypedExpr)>;
 
 impl<S: FetchSource> Session<S> {
     /// The mistakes in a derived metric in this session, if any, with the texts

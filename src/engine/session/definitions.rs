@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
+use pmderive_runtime::program::DefinitionKey;
 use pmderive_runtime::source::{FetchSource, SourceError};
 
 use super::binding::Outcome;
@@ -95,9 +96,9 @@ impl<S: FetchSource> Session<S> {
             Ok(room) => room,
             Err(error) => return Ok(Err(Refused { error: Some(error), diagnostics, sources })),
         };
-        // Differs from the identity of a global definition with the same text.
-        let identity = registered.identity.rotate_left(1) ^ 1;
-        let definition = Arc::new(Registered { pmid: Some(pmid), identity, ..registered });
+        // Differs from the key of a global definition with the same text.
+        let key = DefinitionKey(registered.key.0.rotate_left(1) ^ 1);
+        let definition = Arc::new(Registered { pmid: Some(pmid), key, ..registered });
         let mut scope = Snapshot { registry: registry.clone(), sources };
         scope.registry.enter(Arc::clone(&definition));
         let before = std::mem::replace(&mut self.scope, scope);
@@ -216,7 +217,7 @@ impl<S: FetchSource> Session<S> {
         Arc::make_mut(&mut self.bound).retain(|pmid, bound| {
             let stays = registry.holds(*pmid, &bound.definition);
             if !stays {
-                gone.insert(bound.definition.identity);
+                gone.insert(bound.definition.key);
             }
             stays && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
         });

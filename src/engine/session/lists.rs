@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_runtime::program::Program;
+use pmderive_runtime::program::{DefinitionKey, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -142,7 +142,7 @@ impl Plan {
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
-    expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
+    expressions: Vec<(DefinitionKey, Cow<'e, TypedExpr>)>,
     /// Position of each expression, by the group it was bound with and its
     /// position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
@@ -162,7 +162,7 @@ impl<'e> Gathered<'e> {
             }
         }
         for at in needed {
-            let (identity, expr) = &among.typed[at.index()];
+            let (definition, expr) = &among.typed[at.index()];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
@@ -172,14 +172,14 @@ impl<'e> Gathered<'e> {
                 }
             }
             self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
-            self.expressions.push((*identity, expr));
+            self.expressions.push((*definition, expr));
         }
         self.positions[&key(at)]
     }
 
     pub fn planned(&self) -> Vec<Planned<'_>> {
         let expressions = self.expressions.iter();
-        expressions.map(|(identity, expr)| Planned { definition: *identity, expr }).collect()
+        expressions.map(|(definition, expr)| Planned { definition: *definition, expr }).collect()
     }
 }
 

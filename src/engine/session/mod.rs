@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::Pmid;
-use pmderive_runtime::program::Binding;
+use pmderive_runtime::program::{Binding, DefinitionKey};
 use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
 use rustc_hash::FxHashSet;
 
@@ -119,7 +119,7 @@ pub struct Session<S> {
     /// first use.
     untold: Vec<Pmid>,
     /// Identities of definitions that were removed while they were bound.
-    gone: FxHashSet<u64>,
+    gone: FxHashSet<DefinitionKey>,
     /// Epoch of the source's metadata to which definitions were bound.
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
@@ -267,9 +267,9 @@ impl<S: FetchSource> Session<S> {
         if !self.gone.is_empty() {
             for bound in self.bound.values() {
                 // A definition that was replaced by the same text still exists.
-                self.gone.remove(&bound.definition.identity);
+                self.gone.remove(&bound.definition.key);
             }
-            let mut gone: Vec<u64> = self.gone.drain().collect();
+            let mut gone: Vec<DefinitionKey> = self.gone.drain().collect();
             gone.sort_unstable();
             evaluator.forget_definitions(&gone);
         }

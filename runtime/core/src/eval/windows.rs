@@ -36,7 +36,9 @@ use super::lanes::Finder;
 use crate::kernel::ops::{self, BinaryFn, LaneBits};
 use crate::kernel::{BinaryOp, Scalar};
 use crate::model::{InstId, Timestamp};
-use crate::program::{Binding, HistoryKey, Program, SampleKey, Window, WindowFunction, WindowId};
+use crate::program::{
+    Binding, DefinitionKey, HistoryKey, Program, SampleKey, Window, WindowFunction, WindowId,
+};
 
 /// Most buckets of a window.
 const BUCKETS: f64 = 4096.0;
@@ -140,7 +142,7 @@ impl WindowStore {
     }
 
     /// Drops the parked windows of definitions that are gone for good.
-    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+    pub fn forget_definitions(&mut self, definitions: &[DefinitionKey]) {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 

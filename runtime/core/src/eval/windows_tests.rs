@@ -2,10 +2,10 @@
 //! all samples.
 
 use super::*;
-use crate::program::{HistoryKey, InputSlot};
+use crate::program::{DefinitionKey, HistoryKey, InputSlot};
 
 fn window(function: WindowFunction, seconds: f64) -> Window {
-    let key = HistoryKey { definition: 1, ordinal: 0 };
+    let key = HistoryKey { definition: DefinitionKey(1), ordinal: 0 };
     let (like, inputs) = (WindowId(0), Box::default());
     Window { key, like, inputs, function, seconds, scalar: Scalar::F64 }
 }
@@ -161,7 +161,7 @@ fn windows_outlive_programs_that_lack_them() {
 /// The definitions with parked samples.
 fn kept(store: &WindowStore) -> Vec<u64> {
     let parked = store.parked.iter().filter(|(_, state)| state.is_some());
-    parked.map(|(key, _)| key.history.definition).collect()
+    parked.map(|(key, _)| key.history.definition.0).collect()
 }
 
 #[test]
@@ -169,18 +169,18 @@ fn what_is_out_of_every_window_is_not_kept() {
     let mut avg = One::new(WindowFunction::Avg, 10.0);
     let with = Program { windows: [avg.window.clone()].into(), ..Program::default() };
     let mut other = avg.window.clone();
-    other.key.definition = 2;
+    other.key.definition = DefinitionKey(2);
     let other = Program { windows: [other].into(), ..Program::default() };
     avg.single(0, 10.0);
     avg.change(&with, &other);
     avg.single(5, 1.0);
     assert_eq!(kept(&avg.store), [1]);
     avg.single(10, 1.0);
-    avg.store.forget_definitions(&[7]);
+    avg.store.forget_definitions(&[DefinitionKey(7)]);
     assert_eq!(kept(&avg.store), [1]);
     avg.change(&other, &Program::default());
     assert_eq!(kept(&avg.store), [2]);
-    avg.store.forget_definitions(&[1, 2]);
+    avg.store.forget_definitions(&[1, 2].map(DefinitionKey));
     assert!(avg.store.parked.is_empty());
 }
 
@@ -190,7 +190,7 @@ fn what_is_out_of_every_window_is_not_kept() {
 fn windows_that_have_seen_the_same_are_one() {
     let of = |definition: u64| {
         let mut window = window(WindowFunction::Avg, 10.0);
-        window.key.definition = definition;
+        window.key.definition = DefinitionKey(definition);
         window
     };
     let with = |definitions: &[u64]| Program {

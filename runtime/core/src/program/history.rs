@@ -49,13 +49,18 @@ pub struct Window {
     pub scalar: Scalar,
 }
 
+/// Which definition previous samples belong to: a fingerprint of its name and its text.
+/// They are found again while both are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DefinitionKey(pub u64);
+
 /// Identity of a baseline or a window across programs. The
 /// [`SampleKey`](super::SampleKey) of a context adds the metrics that the
 /// samples came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
-    /// Fingerprint of the definition: its name and its text.
-    pub definition: u64,
+    /// The definition.
+    pub definition: DefinitionKey,
     /// Position within the definition.
     pub ordinal: u32,
 }

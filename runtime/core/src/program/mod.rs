@@ -22,7 +22,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 pub use binding::{Binding, SampleKey};
-pub use history::{Baseline, History, HistoryKey, OnFailure, Window, WindowFunction};
+pub use history::{
+    Baseline, DefinitionKey, History, HistoryKey, OnFailure, Window, WindowFunction,
+};
 pub use op::{Node, Op};
 pub use outcome::{Reason, Status};
 pub use step::{Placement, PreviousLanes, Step, StepOperand};

@@ -24,7 +24,7 @@ use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
-use crate::program::{Binding, HistoryId, NodeId, OutputId, Program, Reason};
+use crate::program::{Binding, DefinitionKey, HistoryId, NodeId, OutputId, Program, Reason};
 use crate::result::ResultBatch;
 use crate::source::FetchList;
 use pending::Answers;
@@ -320,9 +320,9 @@ impl Evaluator {
     }
 
     /// Forgets the samples of definitions that are gone for good and not in the
-    /// program. `definitions` has their identities
-    /// ([`crate::program::HistoryKey::definition`]) in ascending order.
-    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+    /// program. `definitions` has their keys in
+    /// ascending order.
+    pub fn forget_definitions(&mut self, definitions: &[DefinitionKey]) {
         self.history.forget_definitions(definitions);
         self.windows.forget_definitions(definitions);
     }

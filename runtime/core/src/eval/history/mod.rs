@@ -20,7 +20,9 @@ use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, Section
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
-use crate::program::{BaselineId, HistoryId, OnFailure, Program, Reason, SampleKey, Status};
+use crate::program::{
+    BaselineId, DefinitionKey, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
+};
 
 /// All previous samples of a context.
 #[derive(Debug, Default)]
@@ -139,7 +141,7 @@ impl HistoryStore {
 
     /// Forgets the samples of definitions that no program will have again.
     /// `definitions` ascends.
-    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+    pub fn forget_definitions(&mut self, definitions: &[DefinitionKey]) {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
