@@ -3,6 +3,7 @@
 //! seconds later, so it is checked when another two parts are there.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 
 use pmderive_testkit::sim::{Answers, Entry};
@@ -10,7 +11,8 @@ use pmderive_testkit::sim::{Answers, Entry};
 use super::clock::Clock;
 use super::definitions::Definitions;
 use super::history::{History, Told};
-use super::{METRICS, Run, across, hosts, lines, name, samples, scrapes};
+use super::lines::Text;
+use super::{METRICS, Run, across, hosts, name, samples, scrapes};
 
 /// How much time of the run a part is about.
 pub const PART: Duration = Duration::from_secs(60);
@@ -88,19 +90,24 @@ impl Checking {
     /// Checks the lines that have waited longest.
     fn next(&mut self) {
         let Some(part) = self.waiting.pop_front() else { return };
-        self.begun.extend(part);
-        let all = std::mem::take(&mut self.begun);
-        let end = all.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let text = std::str::from_utf8(&all[..end]).expect("UTF-8");
-        text.lines().for_each(|line| self.line(line));
-        self.begun = all[end..].to_vec();
+        let mut lines = match self.begun.is_empty() {
+            true => part,
+            false => [std::mem::take(&mut self.begun), part].concat(),
+        };
+        let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.begun = lines.split_off(end);
+        let lines = Rc::new(String::from_utf8(lines).expect("UTF-8"));
+        let mut begin = 0;
+        for line in lines.split_inclusive('\n') {
+            self.line(&Text { lines: Rc::clone(&lines), place: begin..begin + line.len() });
+            begin += line.len();
+        }
     }
 
-    fn line(&mut self, text: &str) {
+    fn line(&mut self, text: &Text) {
         let (history, number) = (&self.history, self.count);
         self.count += 1;
-        let line: lines::Line<'_> =
-            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let line = text.read();
         match line.number() {
             Some(host) => {
                 if let Some(class) = self.hosts.line(history, host, &line) {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
 
 use pmderive_runtime::model::Timestamp;
@@ -30,6 +32,21 @@ pub struct Line<'l> {
     pub reason: Option<Cow<'l, str>>,
     #[serde(borrow)]
     pub stale: Option<Columns<'l>>,
+}
+
+/// The text of a line, among others that came with it.
+#[derive(Clone)]
+pub struct Text {
+    pub lines: Rc<String>,
+    pub place: Range<usize>,
+}
+
+impl Text {
+    /// Reads it.
+    pub fn read(&self) -> Line<'_> {
+        let text = &self.lines[self.place.clone()];
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
 }
 
 /// Columns by metric, in the order of their names.
@@ -152,7 +169,7 @@ impl<'de: 'l, 'l> Deserialize<'de> for Instance<'l> {
                 let missing =
                     || serde::de::Error::custom("an instance has an identifier and a name");
                 let id = list.next_element()?.ok_or_else(missing)?;
-                let Text(name) = list.next_element()?.ok_or_else(missing)?;
+                let Name(name) = list.next_element()?.ok_or_else(missing)?;
                 Ok((id, name, list.next_element()?.unwrap_or_default()))
             }
         }
@@ -162,7 +179,7 @@ impl<'de: 'l, 'l> Deserialize<'de> for Instance<'l> {
 
 /// Borrowed where nothing in it is escaped.
 #[derive(Deserialize)]
-struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
 
 impl Line<'_> {
     /// The engine's time, since the beginning of its clock.

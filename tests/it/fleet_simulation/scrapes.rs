@@ -11,7 +11,7 @@ use pmderive::internal::fleet::sinks::text::{Format, Writer};
 use rustc_hash::FxHashMap;
 
 use super::history::History;
-use super::lines::Line;
+use super::lines::{Line, Text};
 use super::samples::{SeriesLabels, groups, is_shown, labels_of};
 use super::{DEADLINE, GRACE};
 
@@ -70,19 +70,19 @@ struct State {
 
 /// Lines are read again for those moments alone at which somebody looked.
 enum What {
-    Frame(Box<str>),
-    Ended(Box<str>),
+    Frame(Text),
+    Ended(Text),
     /// Nothing of it is there any more.
     Nothing,
 }
 
 impl Expected {
     /// Takes note of a line.
-    pub fn note(&mut self, history: &History, text: &str, line: &Line<'_>) {
+    pub fn note(&mut self, history: &History, text: &Text, line: &Line<'_>) {
         let what = match (&line.metrics, line.reason.as_deref()) {
-            (Some(_), _) => What::Frame(text.into()),
+            (Some(_), _) => What::Frame(text.clone()),
             (None, Some("without values" | "the definition has changed")) => {
-                What::Ended(text.into())
+                What::Ended(text.clone())
             }
             _ => What::Nothing,
         };
@@ -126,16 +126,13 @@ impl Expected {
 
 /// What is shown after some lines.
 fn shown(states: &[State]) -> Shown<'_> {
-    fn read(text: &str) -> Line<'_> {
-        serde_json::from_str(text).expect("a line")
-    }
     let mut shown = Shown::default();
     let is_whole = |state: &State| !matches!(state.what, What::Ended(_));
     let first = states.iter().rposition(is_whole).unwrap_or(states.len());
     for state in &states[first..] {
         match &state.what {
             What::Frame(text) => {
-                let line = read(text);
+                let line = text.read();
                 let metrics = line.metrics.as_ref().expect("a frame");
                 for (metric, cells) in metrics.iter().filter(|(name, _)| is_shown(name)) {
                     for (id, name, value) in cells {
@@ -145,7 +142,7 @@ fn shown(states: &[State]) -> Shown<'_> {
                 }
             }
             What::Ended(text) => {
-                let line = read(text);
+                let line = text.read();
                 for (metric, cells) in line.stale.iter().flat_map(|stale| stale.iter()) {
                     for (id, name, _) in cells {
                         shown.remove(&labels_of(&line, metric, *id, name));
