@@ -185,7 +185,7 @@ fn messages_are_as_long_as_they_may_be() {
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let column = samples::column(&samples::named(&names), &[0; 7]);
     let mut encoder = encoder(5);
-    encoder.push(&samples::frame(&target, 1, &schema, &[column.clone()]));
+    encoder.push(&samples::frame(&target, 1, &schema, std::slice::from_ref(&column)));
     encoder.push(&samples::frame(&target, 2, &schema, &[column]));
     assert!(encoder.is_begun());
     let messages = messages(&mut encoder);
