@@ -3,14 +3,18 @@
 //! are the values, of which each frame has its own: three pieces of memory, however many
 //! metrics there are.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::Status;
+use pmderive_runtime::weak_table::Interner;
 use rustc_hash::FxHashMap;
 
 use super::frame::Instances;
+
+/// Patterns in use.
+static IN_USE: LazyLock<Interner<Pattern>> = LazyLock::new(Interner::default);
 
 /// Statuses and instances of metrics, in little memory: metrics of one domain mostly have
 /// the same instances, and hosts that are alike have them alike.
@@ -24,22 +28,18 @@ pub struct Heads {
 }
 
 /// Which of the sets each metric has, and its status. Hosts that are alike share it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// Parallel to the metrics.
     heads: Box<[Head]>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Head {
     status: Status,
     /// Position in the sets.
     set: u32,
 }
-
-/// The patterns of the hosts of a thread.
-#[derive(Debug, Default)]
-pub struct Patterns(Vec<Weak<Pattern>>);
 
 /// Values of metrics, one metric behind the other, each parallel to its instances.
 #[derive(Clone, Debug, Default)]
@@ -74,23 +74,29 @@ pub struct Column<'c> {
 
 impl Heads {
     /// Those of metrics, which are parallel.
-    pub fn new<'i>(
-        all: impl Iterator<Item = (Status, &'i Arc<Instances>)>,
-        patterns: &mut Patterns,
-    ) -> Heads {
+    pub fn new(all: impl IntoIterator<Item = (Status, Arc<Instances>)>) -> Arc<Heads> {
+        Heads::among(&IN_USE, all)
+    }
+
+    /// The same, which share one of these patterns if they can.
+    pub(super) fn among(
+        patterns: &Interner<Pattern>,
+        all: impl IntoIterator<Item = (Status, Arc<Instances>)>,
+    ) -> Arc<Heads> {
         let mut sets: Vec<Arc<Instances>> = Vec::new();
         let mut known: FxHashMap<usize, u32> = FxHashMap::default();
         let mut series = 0;
-        let head = |(status, instances): (Status, &Arc<Instances>)| {
+        let head = |(status, instances): (Status, Arc<Instances>)| {
             series += instances.ids.len();
-            let set = *known.entry(Arc::as_ptr(instances).addr()).or_insert_with(|| {
-                sets.push(Arc::clone(instances));
+            let set = *known.entry(Arc::as_ptr(&instances).addr()).or_insert_with(|| {
+                sets.push(instances);
                 sets.len() as u32 - 1
             });
             Head { status, set }
         };
-        let pattern = patterns.share(Pattern { heads: all.map(head).collect() });
-        Heads { sets: sets.into(), pattern, series }
+        let heads = all.into_iter().map(head).collect();
+        let pattern = patterns.intern(Pattern { heads });
+        Arc::new(Heads { sets: sets.into(), pattern, series })
     }
 
     /// Status and instances of a metric.
@@ -132,19 +138,6 @@ impl Pattern {
     }
 }
 
-impl Patterns {
-    fn share(&mut self, pattern: Pattern) -> Arc<Pattern> {
-        let mut alive = self.0.iter().filter_map(Weak::upgrade);
-        if let Some(known) = alive.find(|known| **known == pattern) {
-            return known;
-        }
-        let pattern = Arc::new(pattern);
-        self.0.retain(|known| known.strong_count() > 0);
-        self.0.push(Arc::downgrade(&pattern));
-        pattern
-    }
-}
-
 impl Lanes {
     /// Nothing yet, with room for so many metrics and values.
     pub fn with_room(metrics: usize, values: usize) -> Lanes {
@@ -178,8 +171,7 @@ impl Lanes {
 
     /// Adds a metric with these texts or other bytes. What is beyond 4 GiB is empty.
     pub fn push_texts<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
-        let Lanes { texts: all, .. } = self;
-        let mut bytes = std::mem::take(all);
+        let mut bytes = std::mem::take(&mut self.texts);
         self.push(texts.map(|text| {
             let begin = bytes.len();
             bytes.extend_from_slice(text);
@@ -264,11 +256,11 @@ mod tests {
 
     #[test]
     fn hosts_that_are_alike_share_what_metrics_have() {
-        let mut patterns = Patterns::default();
-        let mut heads = |names: &[&str]| {
+        let patterns = Interner::default();
+        let heads = |names: &[&str]| {
             let (one, disks) = (single(), named(names));
             let all = [&one, &disks, &disks].map(|set| (Status::Values, set));
-            let heads = Heads::new(all.into_iter(), &mut patterns);
+            let heads = Heads::among(&patterns, all.map(|(status, set)| (status, Arc::clone(set))));
             assert!(heads.iter().zip(all).all(|((_, a), (_, b))| Arc::ptr_eq(a, b)));
             assert_eq!((heads.sets().len(), heads.series()), (2, 1 + 2 * names.len()));
             assert!(heads.get(3).is_none());
@@ -277,23 +269,22 @@ mod tests {
         let (one, other) = (heads(&["a"]), heads(&["a", "b"]));
         assert!(Arc::ptr_eq(one.pattern(), other.pattern()));
         drop((one, other));
-        let failed = (Status::Failed(pmderive_runtime::model::PmStatus::AGAIN), &single());
-        let heads = Heads::new(std::iter::once(failed), &mut patterns);
-        assert_eq!(heads.get(0).map(|(status, _)| status), Some(failed.0));
-        assert_eq!(patterns.0.len(), 1, "what nobody has is forgotten");
+        let failed = Status::Failed(pmderive_runtime::model::PmStatus::AGAIN);
+        let heads = Heads::among(&patterns, [(failed, single())]);
+        assert_eq!(heads.get(0).map(|(status, _)| status), Some(failed));
+        assert_eq!(patterns.count(), 1, "what nobody has is forgotten");
     }
 
     #[test]
     fn each_metric_has_its_own_values() {
         let (two, one) = (named(&["a", "b"]), single());
-        let all = [&two, &one, &two, &one].map(|set| (Status::Values, set));
+        let all = [&two, &one, &two, &one].map(|set| (Status::Values, Arc::clone(set)));
         let mut lanes = Lanes::with_room(4, 5);
         lanes.push([1, u64::from(2.5f32.to_bits())].into_iter());
         lanes.push(std::iter::empty());
         lanes.push_texts([&b"one"[..], b""].into_iter());
         lanes.push_texts(std::iter::once(&b"other"[..]));
-        let heads = Heads::new(all.into_iter(), &mut Patterns::default());
-        let columns = Columns::new(Arc::new(heads), lanes);
+        let columns = Columns::new(Heads::new(all), lanes);
         let bits: Vec<usize> = columns.iter().map(|column| column.bits.len()).collect();
         assert_eq!(bits, [2, 0, 2, 1]);
         let value = |metric, value_type, lane| {

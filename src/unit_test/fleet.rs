@@ -18,7 +18,7 @@ use super::series::{self, SeriesSource};
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
-use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
+use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
@@ -251,8 +251,6 @@ impl Running<'_> {
             lanes.push_values(&values, values.len());
             heads.push((values.status, Arc::new(instances)));
         }
-        let heads = heads.iter().map(|(status, instances)| (*status, instances));
-        let heads = Arc::new(Heads::new(heads, &mut Patterns::default()));
         let stamp: Timestamp = sample.values.timestamp();
         aggregates.frame(&Frame {
             target: Arc::clone(target),
@@ -261,7 +259,7 @@ impl Running<'_> {
             at,
             stamp,
             schema: Arc::clone(schema),
-            columns: Columns::new(heads, lanes),
+            columns: Columns::new(Heads::new(heads), lanes),
         });
     }
 }

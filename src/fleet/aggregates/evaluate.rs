@@ -17,7 +17,7 @@ use super::partial::{Hosts, Total};
 use super::source::{self, FleetSource, Identifiers};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
-use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
+use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::ended::Ended;
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
@@ -353,8 +353,6 @@ impl Evaluation {
                 },
             });
         }
-        let heads = heads.iter().map(|(status, instances)| (*status, instances));
-        let heads = Arc::new(Heads::new(heads, &mut Patterns::default()));
         let frame = Frame {
             target: Arc::clone(&self.target),
             host_labels: Labels::default(),
@@ -362,7 +360,7 @@ impl Evaluation {
             at,
             stamp,
             schema: Arc::clone(&self.schema),
-            columns: Columns::new(heads, lanes),
+            columns: Columns::new(Heads::new(heads), lanes),
         };
         let mut events: Vec<Event> =
             self.last.iter().flat_map(|last| ended(last, &frame)).collect();

@@ -32,7 +32,7 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
 use tokio::sync::Notify;
 
-use super::columns::{Columns, Heads, Patterns};
+use super::columns::{Columns, Heads};
 use super::condition::Condition;
 use super::config::Limits;
 use super::frame::{Frame, StaleReason};
@@ -65,8 +65,6 @@ pub struct Shared {
     pub outlets: RefCell<Outlets>,
     turns: Turns,
     views: RefCell<Views>,
-    /// What hosts that are alike have in common.
-    patterns: RefCell<Patterns>,
     /// For lines about single hosts.
     log: Limiter,
     batches: RefCell<Vec<ResultBatch>>,
@@ -88,7 +86,6 @@ impl Shared {
             outlets: RefCell::new(outlets),
             turns: Turns::new(limits.connects),
             views: RefCell::default(),
-            patterns: RefCell::default(),
             log: Limiter::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
@@ -383,8 +380,7 @@ impl<W: World> Host<W> {
                 if !unnamed.is_empty() {
                     Box::pin(names::name(&mut heads, unnamed, context)).await?;
                 }
-                let heads = heads.iter().map(|(status, instances)| (*status, instances));
-                Arc::new(Heads::new(heads, &mut shared.patterns.borrow_mut()))
+                Heads::new(heads)
             }
         };
         let ours = at.0 as f64 / 1e9;

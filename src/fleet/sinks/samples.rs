@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::Status;
+use pmderive_runtime::weak_table::Interner;
 
-use crate::fleet::columns::{Columns, Heads, Lanes, Patterns};
+use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
@@ -76,8 +77,9 @@ pub fn columns(given: &[Given]) -> Columns {
             false => lanes.push_texts(texts.iter().map(|text| &**text)),
         }
     }
-    let heads = given.iter().map(|one| (one.status, &one.instances));
-    Columns::new(Arc::new(Heads::new(heads, &mut Patterns::default())), lanes)
+    let heads = given.iter().map(|one| (one.status, Arc::clone(&one.instances)));
+    // These frames share nothing with each other.
+    Columns::new(Heads::among(&Interner::default(), heads), lanes)
 }
 
 /// A frame of a host: slot `at` of an interval of one second.

@@ -320,8 +320,7 @@ impl Evaluator {
     }
 
     /// Forgets the samples of definitions that are gone for good and not in the
-    /// program. `definitions` has their keys in
-    /// ascending order.
+    /// program. `definitions` has their keys in ascending order.
     pub fn forget_definitions(&mut self, definitions: &[DefinitionKey]) {
         self.history.forget_definitions(definitions);
         self.windows.forget_definitions(definitions);
