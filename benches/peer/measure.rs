@@ -179,12 +179,13 @@ fn bind(work: &Work) -> Result<Found, String> {
     let begin = Instant::now();
     let registry = register(&text);
     let parsed = nanoseconds(begin);
-    let (opening, busy) = (Instant::now(), processor());
+    let opening = Instant::now();
     let mut source = work.open()?;
     let opened = nanoseconds(opening);
+    let (binding, busy) = (Instant::now(), processor());
     let engine = Engine::new(LANGUAGE, Backend::Interp);
     let compiled = compiled(&registry, &engine, &mut source)?;
-    let (bound, busy) = (nanoseconds(opening), processor() - busy);
+    let (bound, busy) = (nanoseconds(binding), processor() - busy);
     let mut evaluator = compiled.evaluator();
     evaluator.fetch(&mut source, &mut Workspace::default()).map_err(|error| error.to_string())?;
     let count = f64::from(work.count);

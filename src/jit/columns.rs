@@ -13,6 +13,7 @@ use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
 
 use super::emit::{Emitter, Map, Segment};
 use super::group::{Group, GroupEmitter, splats};
+use super::kept::Kept;
 use super::quick::{Form, Quick};
 
 /// About as many vectors as a round of the first loop computes; what is more
@@ -81,6 +82,8 @@ impl Emitter<'_, '_> {
         }
 
         self.builder.switch_to_block(exactly);
+        // Registers are for the quick form.
+        self.kept = Kept::default();
         let after = self.exact(map, segment, flags, Often::Seldom);
         self.jump(done, &[after]);
 
@@ -156,7 +159,9 @@ impl Emitter<'_, '_> {
         let output = self.address(segment.output, offset(self.types[map.result]));
         let mut kept = kept.to_vec();
         for at in 0..groups {
-            let mut group = GroupEmitter::new(self.builder, &self.types, uniform.to_vec(), *quick);
+            let mut group =
+                GroupEmitter::new(self.builder, &self.types, uniform.to_vec(), *quick, &self.kept);
+            group.has_blend = self.target.has_blend;
             group.compute(map.insts, &addresses, at, there);
             group.store(map.result, output, at);
             let watched = usize::from(!map.flags.is_empty());

@@ -5,10 +5,11 @@
 //! [groups of them](super::columns) where vectors can do it.
 //!
 //! ```text
-//! entry ─► segment ─► prepare ─► lanes ─┐
-//!             ▲  │                ▲  │  │
-//!             │  └─► exit         └──┼──┘
-//!             └───────── next ◄──────┘
+//! entry ─► segment ─► lanes ─┐
+//!   │         ▲          ▲ │  │
+//!   │         │          └─┼──┘
+//!   │         └─── next ◄──┘
+//!   └─► exit ◄──────┘
 //! ```
 //!
 //! Loads and stores follow the layout of [`pmderive_runtime::kernel::rows`].
@@ -20,11 +21,14 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, Scalar, UnaryOp};
+use pmderive_runtime::kernel::{
+    Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Reg, Scalar, UnaryOp,
+};
 
 use super::columns::Often;
 use super::divide::Divisor;
 use super::group::suitable;
+use super::kept::{self, Kept};
 use super::library::Calls;
 use super::quick::Quick;
 
@@ -52,6 +56,8 @@ pub struct Target {
     pub frontend: TargetFrontendConfig,
     /// The processor multiplies and adds in one step, in vectors.
     pub has_fma: bool,
+    /// It chooses between lanes of two vectors by the signs of a third.
+    pub has_blend: bool,
 }
 
 /// Builds the function of a verified kernel; `calls` are those it needs.
@@ -83,6 +89,8 @@ pub struct Emitter<'e, 'f> {
     pub(super) values: Vec<Option<Value>>,
     /// Divisors of quotients, by position, that are computed as products.
     divisors: Vec<Option<Divisor>>,
+    /// Constants that loops over groups use.
+    pub(super) kept: Kept,
 }
 
 /// What is computed in each lane; registers by their positions.
@@ -102,6 +110,12 @@ pub struct Segment {
     pub(super) lanes: Value,
 }
 
+/// What a kernel does with each segment.
+enum Task<'m> {
+    Reduce(ReduceOp),
+    Map(Map<'m>, Option<Quick>),
+}
+
 /// Most operands whose addresses are kept during a loop. Of more, each round
 /// reads them from the row: registers would not do, and to find out where each
 /// is kept would take most of the time of the compilation.
@@ -117,7 +131,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let types = ir.register_types().expect("kernels are verified when they are made");
         let values = vec![None; types.len()];
         let pointer = target.frontend.pointer_type();
-        Emitter { builder, ir, calls, target, pointer, types, values, divisors: Vec::new() }
+        let (divisors, kept) = (Vec::new(), Kept::default());
+        Emitter { builder, ir, calls, target, pointer, types, values, divisors, kept }
     }
 
     pub(super) fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
@@ -146,9 +161,11 @@ impl<'e, 'f> Emitter<'e, 'f> {
     fn emit(mut self) {
         let (entry, _) = self.block(&[]);
         self.builder.append_block_params_for_function_params(entry);
-        let (segment, segment_args) = self.block(&[self.pointer, types::I64, types::I64]);
-        let (prepare, _) = self.block(&[]);
-        let (exit, exit_args) = self.block(&[types::I64]);
+        // Flags are kept only by kernels that have some.
+        let has_flags = matches!(&self.ir.body, Body::Map { flags, .. } if !flags.is_empty());
+        let flags = vec![types::I64; usize::from(has_flags)];
+        let (segment, segment_args) = self.block(&[&[self.pointer], flags.as_slice()].concat());
+        let (exit, exit_args) = self.block(&flags);
 
         self.builder.switch_to_block(entry);
         let frame = self.builder.block_params(entry)[0];
@@ -156,55 +173,73 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let bases = self.builder.ins().load(self.pointer, memory(), frame, 0);
         let rows = self.builder.ins().load(self.pointer, memory(), frame, bytes);
         let count = self.builder.ins().load(types::I64, memory(), frame, 2 * bytes);
-        let [work, history, constants] =
-            [0, 1, 2].map(|at| self.builder.ins().load(self.pointer, memory(), bases, at * bytes));
-        let zero = self.builder.ins().iconst(types::I64, 0);
-        self.jump(segment, &[rows, count, zero]);
+        let has_previous = self.ir.operands.iter().any(|operand| operand.previous);
+        let wanted = [true, has_previous, !self.ir.constants.is_empty()];
+        let [work, history, constants] = [0, 1, 2].map(|at| match wanted[at] {
+            true => self.builder.ins().load(self.pointer, memory(), bases, at as i32 * bytes),
+            false => bases,
+        });
+        let step = i64::try_from(self.ir.row_words() * 4).expect("rows have a few words");
+        let size = self.builder.ins().imul_imm_s(count, step);
+        let end = self.address(rows, size);
+        let zero: Vec<Value> =
+            flags.iter().map(|kind| self.builder.ins().iconst(*kind, 0)).collect();
+        let body = self.ir.body.clone();
+        let (task, kept) = self.task(&body);
+        if !kept.is_empty() && HAS_VECTORS {
+            // The count of rows has no sign.
+            let nothing = self.builder.ins().ushr_imm_u(count, 63);
+            self.kept = Kept::new(self.builder, nothing, kept);
+        }
+        self.branch(count, (segment, &[&[rows], zero.as_slice()].concat()), (exit, &zero));
 
         self.builder.switch_to_block(segment);
-        let [row, left, flags] = segment_args[..] else { unreachable!("three parameters") };
-        self.branch(left, (prepare, &[]), (exit, &[flags]));
-
-        self.builder.switch_to_block(prepare);
+        let row = segment_args[0];
+        let flags = segment_args.get(1).copied();
+        let flags = flags.unwrap_or_else(|| self.builder.ins().iconst(types::I64, 0));
         let lanes = self.word(row, 0);
         let operands: Vec<Value> = (0..self.ir.operands.len())
             .map(|at| self.operand_address(row, [work, history], at))
             .collect();
         let output = self.word(row, operands.len() + 1);
         let output = self.address(work, output);
-        let at = self.word(row, operands.len() + 2);
-        let constants = self.address(constants, at);
-        let flags = match self.ir.body.clone() {
-            Body::Reduce(op) => {
+        let constants = match self.ir.constants.is_empty() {
+            true => constants,
+            false => {
+                let at = self.word(row, operands.len() + 2);
+                self.address(constants, at)
+            }
+        };
+        let flags = match task {
+            Task::Reduce(op) => {
                 let value = self.reduce(op, operands[0], lanes);
                 self.builder.ins().store(memory(), value, output, 0);
                 flags
             }
-            Body::Map { insts, result, flags: set } => {
-                let set = set.iter().map(|flag| usize::from(flag.0)).collect();
-                let map = Map { insts: &insts, result: usize::from(result.0), flags: set };
-                self.uniform(&insts, &operands, constants);
+            Task::Map(map, quick) => {
+                self.uniform(map.insts, &operands, constants);
                 let bases = [work, history];
                 let segment = Segment { operands, row, bases, output, lanes };
                 if self.ir.is_single() {
                     let value = self.value(map.result);
                     self.builder.ins().store(memory(), value, output, 0);
                     self.flags(flags, &map.flags)
-                } else if let Some(quick) = Quick::of(&map, &self.types, &self.values, self.target)
-                {
+                } else if let Some(quick) = quick {
                     self.quick_or_exact(&map, &segment, &quick, flags)
                 } else {
                     self.exact(&map, &segment, flags, Often::Mostly)
                 }
             }
         };
-        let step = i64::try_from(self.ir.row_words() * 4).expect("rows have a few words");
         let row = self.builder.ins().iadd_imm_s(row, step);
-        let left = self.builder.ins().iadd_imm_s(left, -1);
-        self.jump(segment, &[row, left, flags]);
+        let left = self.builder.ins().icmp(IntCC::UnsignedLessThan, row, end);
+        let flags = &[flags][..exit_args.len()];
+        self.branch(left, (segment, &[&[row], flags].concat()), (exit, flags));
 
         self.builder.switch_to_block(exit);
-        self.builder.ins().return_(&exit_args);
+        let flags = exit_args.first().copied();
+        let flags = flags.unwrap_or_else(|| self.builder.ins().iconst(types::I64, 0));
+        self.builder.ins().return_(&[flags]);
     }
 
     /// A word of a row.
@@ -240,6 +275,42 @@ impl<'e, 'f> Emitter<'e, 'f> {
 
     fn value(&self, register: usize) -> Value {
         self.values[register].expect("registers are assigned in order")
+    }
+
+    /// What is to be done with each segment, and the constants that its loops use.
+    fn task<'m>(&self, body: &'m Body) -> (Task<'m>, Vec<u64>) {
+        let (insts, result, flags) = match body {
+            Body::Reduce(op) => {
+                let constants = kept::of_reduction(*op, self.ir.operands[0].scalar);
+                return (Task::Reduce(*op), constants);
+            }
+            Body::Map { insts, result, flags } => (insts, result, flags),
+        };
+        let flags = flags.iter().map(|flag| usize::from(flag.0)).collect();
+        let map = Map { insts, result: usize::from(result.0), flags };
+        if self.ir.is_single() {
+            return (Task::Map(map, None), Vec::new());
+        }
+        let is_uniform = self.uniform_registers(insts);
+        let quick = Quick::of(&map, &self.types, &is_uniform, self.target);
+        let constants = kept::of_map(&map, &self.types, &is_uniform, quick.as_ref());
+        (Task::Map(map, quick), constants)
+    }
+
+    /// Which registers are the same in every lane.
+    fn uniform_registers(&self, insts: &[Inst]) -> Vec<bool> {
+        let mut uniform: Vec<bool> = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let is = |reg: &Reg| uniform[usize::from(reg.0)];
+            uniform.push(match inst {
+                Inst::Operand(at) => self.ir.operands[usize::from(*at)].access != Access::Column,
+                Inst::Constant(_) => true,
+                Inst::Unary(_, a) => is(a),
+                Inst::Binary(_, a, b) => is(a) && is(b),
+                Inst::Select(a, b, c) => is(a) && is(b) && is(c),
+            });
+        }
+        uniform
     }
 
     /// Computes the registers that are the same in every lane.

@@ -12,10 +12,14 @@ use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
 
 use super::emit::{extreme_condition, float_condition, integer_condition, memory};
+use super::kept::{self, Kept, OfInteger};
 use super::quick::{Form, Quick};
 
 /// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
 const _: () = assert!(LANE_GROUP == 4);
+
+/// Comparing 64-bit numbers without sign takes turned signs.
+pub(super) const TURNS_SIGNS: bool = cfg!(target_arch = "x86_64");
 
 /// True when every operation of a map can be done in vectors.
 pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
@@ -61,6 +65,9 @@ pub struct GroupEmitter<'e, 'f> {
     registers: Vec<Option<Group>>,
     /// The quick form, and what it has prepared.
     quick: Option<(&'e Quick, &'e [Option<Value>])>,
+    kept: &'e Kept,
+    /// The processor chooses between lanes by the signs of a mask.
+    pub has_blend: bool,
     /// Differences that are watched, and registers whose sign is.
     watched: [Vec<Value>; 2],
 }
@@ -89,6 +96,30 @@ pub(super) fn vector_of(scalar: Scalar) -> Type {
     }
 }
 
+/// The same bits as another type of vector, lane 0 at the lowest address.
+fn cast(builder: &mut FunctionBuilder<'_>, to: Type, value: Value) -> Value {
+    let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+    builder.ins().bitcast(to, flags, value)
+}
+
+/// The lanes of one vector where a mask has all bits, of the other where it has none.
+pub(super) fn choose(
+    builder: &mut FunctionBuilder<'_>,
+    has_blend: bool,
+    mask: Value,
+    [yes, no]: [Value; 2],
+) -> Value {
+    let kind = builder.func.dfg.value_type(yes);
+    if has_blend && kind == types::I64X2 {
+        // Cranelift makes one instruction of a choice between others by itself.
+        let [mask, yes, no] = [mask, yes, no].map(|value| cast(builder, types::I8X16, value));
+        let chosen = builder.ins().blendv(mask, yes, no);
+        return cast(builder, kind, chosen);
+    }
+    let mask = cast(builder, kind, mask);
+    builder.ins().bitselect(mask, yes, no)
+}
+
 /// Where the `at`th group begins.
 fn offset_of(scalar: Scalar, at: usize) -> i32 {
     i32::try_from(at * LANE_GROUP * scalar.bytes()).expect("a few groups")
@@ -109,8 +140,10 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         types: &'e [Scalar],
         registers: Vec<Option<Group>>,
         quick: Option<(&'e Quick, &'e [Option<Value>])>,
+        kept: &'e Kept,
     ) -> GroupEmitter<'e, 'f> {
-        GroupEmitter { builder, types, registers, quick, watched: Default::default() }
+        let (watched, has_blend) = (Default::default(), false);
+        GroupEmitter { builder, types, registers, quick, kept, has_blend, watched }
     }
 
     /// Computes all registers of the `at`th group after `addresses`, which lie
@@ -174,11 +207,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             }
             (Inst::Unary(_, a), Form::OfSmall) => {
                 // The bits of 2^52 and of a number below it are those of their sum.
-                let base = (1u64 << 52) as f64;
-                let bits = self.builder.ins().iconst(types::I64, base.to_bits() as i64);
-                let bits = self.builder.ins().splat(types::I64X2, bits);
-                let base = self.builder.ins().f64const(base);
-                let base = self.builder.ins().splat(types::F64X2, base);
+                let bits = self.constant(kept::TWO_TO_52);
+                let base = self.cast(types::F64X2, bits);
                 let Group::Wide(a) = self.number(usize::from(a.0)) else {
                     unreachable!("64-bit numbers")
                 };
@@ -291,14 +321,17 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         a.map(|a| op(self, a))
     }
 
+    /// A constant in both halves of a vector of 64-bit integers.
+    fn constant(&mut self, bits: u64) -> Value {
+        self.kept.vector(self.builder, bits)
+    }
+
     fn bytes(&mut self, value: Value) -> Value {
         self.cast(types::I8X16, value)
     }
 
-    /// The same bits as another type of vector, lane 0 at the lowest address.
     fn cast(&mut self, to: Type, value: Value) -> Value {
-        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
-        self.builder.ins().bitcast(to, flags, value)
+        cast(self.builder, to, value)
     }
 
     fn shuffle(&mut self, to: Type, [a, b]: [Value; 2], pick: &[u8; 16]) -> Value {
@@ -312,8 +345,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     fn number(&mut self, register: usize) -> Group {
         match self.group(register) {
             group @ (Group::WideMask(_) | Group::NarrowMask(_) | Group::NarrowNot(_)) => {
-                let one = self.builder.ins().iconst(types::I32, 1);
-                let one = self.builder.ins().splat(types::I32X4, one);
+                let ones = self.constant(kept::ONES);
+                let one = self.cast(types::I32X4, ones);
                 if let Group::NarrowNot(mask) = group {
                     // All bits are -1.
                     return Group::Narrow(self.builder.ins().iadd(mask, one));
@@ -326,15 +359,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     }
 
     fn zero(&mut self, scalar: Scalar) -> Value {
-        let zero = match scalar {
-            Scalar::F32 => self.builder.ins().f32const(0.0),
-            Scalar::F64 => self.builder.ins().f64const(0.0),
-            integer => {
-                let kind = if integer.bytes() == 8 { types::I64 } else { types::I32 };
-                self.builder.ins().iconst(kind, 0)
-            }
-        };
-        self.builder.ins().splat(vector_of(scalar), zero)
+        let zero = self.constant(kept::ZERO);
+        self.cast(vector_of(scalar), zero)
     }
 
     /// Mask of the lanes of a register that are not zero, or of those that are.
@@ -393,9 +419,27 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             };
             self.builder.ins().fcmp(float_condition(op), a, b)
         } else {
-            let condition = integer_condition(op, scalar.is_signed_integer());
+            let signed = scalar.is_signed_integer();
+            let (condition, [a, b]) = self.order(integer_condition(op, signed), scalar, [a, b]);
             self.builder.ins().icmp(condition, a, b)
         }
+    }
+
+    /// A comparison of integers and what it compares, as processors have it: of 64-bit
+    /// numbers x86-64 compares only those with a sign, which is turned for it.
+    fn order(&mut self, condition: IntCC, scalar: Scalar, of: [Value; 2]) -> (IntCC, [Value; 2]) {
+        let signed = match condition {
+            IntCC::UnsignedLessThan => IntCC::SignedLessThan,
+            IntCC::UnsignedLessThanOrEqual => IntCC::SignedLessThanOrEqual,
+            IntCC::UnsignedGreaterThan => IntCC::SignedGreaterThan,
+            IntCC::UnsignedGreaterThanOrEqual => IntCC::SignedGreaterThanOrEqual,
+            _ => return (condition, of),
+        };
+        if scalar.bytes() != 8 || !TURNS_SIGNS {
+            return (condition, of);
+        }
+        let sign = self.constant(kept::SIGN);
+        (signed, of.map(|value| self.builder.ins().bxor(value, sign)))
     }
 
     fn unary(&mut self, op: UnaryOp, a: Reg) -> Group {
@@ -405,13 +449,13 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             if !scalar.is_float() {
                 return this.builder.ins().ineg(a);
             }
-            // The sign as a constant, which stays in a register.
-            let bits = match scalar.bytes() {
-                8 => this.builder.ins().iconst(types::I64, i64::MIN),
-                _ => this.builder.ins().iconst(types::I32, i64::from(i32::MIN as u32)),
+            let (kind, bits) = match scalar.bytes() {
+                8 => (types::I64X2, this.constant(kept::SIGN)),
+                _ => {
+                    let sign = this.builder.ins().iconst(types::I32, i64::from(i32::MIN as u32));
+                    (types::I32X4, this.builder.ins().splat(types::I32X4, sign))
+                }
             };
-            let kind = if scalar.bytes() == 8 { types::I64X2 } else { types::I32X4 };
-            let bits = this.builder.ins().splat(kind, bits);
             let a = this.cast(kind, a);
             let negative = this.builder.ins().bxor(a, bits);
             this.cast(vector_of(scalar), negative)
@@ -482,10 +526,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 Group::Narrow(self.shuffle(types::I32X4, a, &LOW_HALVES))
             }
             (Group::Wide(a), false, Scalar::F64) => {
-                Group::Wide(self.both(a, |this, a| match signed {
-                    true => this.double_of_signed(a),
-                    false => this.float_of(types::F64X2, false, a),
-                }))
+                Group::Wide(self.both(a, |this, a| this.double_of(from, a)))
             }
             (Group::Narrow(a), false, Scalar::I64 | Scalar::U64) => {
                 Group::Wide(self.widen(signed, a))
@@ -526,22 +567,12 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         }
     }
 
-    /// Doubles of 64-bit signed integers, in vectors: the halves of a number,
-    /// as the low bits of 2^52 and, with its sign turned, of 2^84, whose sum less
-    /// what was added is rounded once.
-    fn double_of_signed(&mut self, a: Value) -> Value {
-        let mut constant = |bits: u64| {
-            let bits = self.builder.ins().iconst(types::I64, bits as i64);
-            self.builder.ins().splat(types::I64X2, bits)
-        };
-        let [lower, of_low, of_high, added] = [
-            0xffff_ffff,
-            0x4330_0000_0000_0000,
-            0x4530_0000_8000_0000,
-            // 2^84 + 2^63 + 2^52
-            0x4530_0000_8010_0000,
-        ]
-        .map(&mut constant);
+    /// Doubles of 64-bit integers, in vectors: the halves of a number, as the low bits
+    /// of 2^52 and of 2^84, whose sum less what was added is rounded once.
+    fn double_of(&mut self, scalar: Scalar, a: Value) -> Value {
+        let OfInteger { lower, of_low, of_high, added } = OfInteger::of(scalar);
+        let [lower, of_low, of_high, added] =
+            [lower, of_low, of_high, added].map(|bits| self.constant(bits));
         let low = self.builder.ins().band(a, lower);
         let low = self.builder.ins().bor(low, of_low);
         let bits = self.builder.ins().iconst(types::I32, 32);
@@ -624,8 +655,9 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             (BinaryOp::Max, true) => ins.fmax(a, b),
             (BinaryOp::Min | BinaryOp::Max, false) => {
                 let condition = extreme_condition(op, scalar.is_signed_integer());
-                let first = ins.icmp(condition, a, b);
-                self.choose(vector_of(scalar), first, a, b)
+                let (condition, turned) = self.order(condition, scalar, [a, b]);
+                let first = self.builder.ins().icmp(condition, turned[0], turned[1]);
+                self.choose(first, a, b)
             }
             _ => {
                 let quotient = ins.fdiv(a, b);
@@ -639,22 +671,20 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         }
     }
 
-    fn choose(&mut self, kind: Type, mask: Value, yes: Value, no: Value) -> Value {
-        let mask = self.cast(kind, mask);
-        self.builder.ins().bitselect(mask, yes, no)
+    fn choose(&mut self, mask: Value, yes: Value, no: Value) -> Value {
+        choose(self.builder, self.has_blend, mask, [yes, no])
     }
 
     fn select(&mut self, guard: Reg, yes: Reg, no: Reg) -> Group {
         let [guard, yes, no] = [guard, yes, no].map(|reg| usize::from(reg.0));
-        let kind = vector_of(self.types[yes]);
         match (self.number(yes), self.number(no)) {
             (Group::Wide([a, c]), Group::Wide([b, d])) => {
                 let [low, high] = self.wide_mask(guard);
-                Group::Wide([self.choose(kind, low, a, b), self.choose(kind, high, c, d)])
+                Group::Wide([self.choose(low, a, b), self.choose(high, c, d)])
             }
             (Group::Narrow(a), Group::Narrow(b)) => {
                 let mask = self.narrow_mask(guard);
-                Group::Narrow(self.choose(kind, mask, a, b))
+                Group::Narrow(self.choose(mask, a, b))
             }
             _ => unreachable!("both branches are of one type"),
         }

@@ -97,12 +97,12 @@ pub struct Prepared {
 const DIVISORS: [f64; 2] = [f64::from_bits((1023 - 200) << 52), f64::from_bits((1023 + 200) << 52)];
 
 impl Quick {
-    /// The quick form of a map whose uniform registers have `values`; `None` if
-    /// it would be no quicker.
+    /// The quick form of a map; `None` if it would be no quicker. `types` and `is_uniform`
+    /// are parallel to its instructions.
     pub fn of(
         map: &Map<'_>,
         types: &[Scalar],
-        values: &[Option<Value>],
+        is_uniform: &[bool],
         target: Target,
     ) -> Option<Quick> {
         if !HAS_VECTORS {
@@ -110,7 +110,7 @@ impl Quick {
         }
         let mut forms = vec![Form::Plain; map.insts.len()];
         let scalar = |reg: Reg| types[usize::from(reg.0)];
-        let is_uniform = |reg: Reg| values[usize::from(reg.0)].is_some();
+        let uniform = |reg: Reg| is_uniform[usize::from(reg.0)];
         for flag in &map.flags {
             let Inst::Binary(BinaryOp::Lt, a, b) = map.insts[*flag] else { continue };
             let difference = Inst::Binary(BinaryOp::Sub, a, b);
@@ -121,7 +121,7 @@ impl Quick {
                 _ => continue,
             };
             if let Some(at) = found
-                && values[at].is_none()
+                && !is_uniform[at]
                 && !is_operand(map, *flag)
             {
                 (forms[*flag], forms[at]) = (Form::False, Form::Watched(sign));
@@ -142,7 +142,7 @@ impl Quick {
                     // A difference of equal numbers is +0, as the proof needs it.
                     whole[at] = [a, b].iter().all(|reg| is_converted(map, types, *reg));
                 }
-                Inst::Binary(BinaryOp::Div, a, b) if is_uniform(b) && !is_uniform(a) => {
+                Inst::Binary(BinaryOp::Div, a, b) if uniform(b) && !uniform(a) => {
                     if types[at] == Scalar::F64 && whole[usize::from(a.0)] && target.has_fma {
                         forms[at] = Form::ByReciprocal;
                     } else if is_64 {
@@ -151,7 +151,7 @@ impl Quick {
                     }
                 }
                 Inst::Binary(BinaryOp::Mul, a, b) if is_64 => {
-                    match [a, b].map(is_uniform) {
+                    match [a, b].map(uniform) {
                         [true, false] => forms[at] = Form::ShiftedLeft(b),
                         [false, true] => forms[at] = Form::ShiftedLeft(a),
                         _ => {}
@@ -167,7 +167,7 @@ impl Quick {
             }
         }
         let quicker = forms.iter().any(|form| *form != Form::Plain);
-        let can_be_done = |at: usize| forms[at] == Form::ShiftedRight || values[at].is_some();
+        let can_be_done = |at: usize| forms[at] == Form::ShiftedRight || is_uniform[at];
         let suitable = suitable_if(map.insts, types, can_be_done);
         (quicker && suitable).then_some(Quick { forms })
     }

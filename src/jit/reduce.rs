@@ -5,11 +5,12 @@
 //! so vectors compute them in parts.
 
 use cranelift_codegen::ir::condcodes::FloatCC;
-use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{BinaryOp, LANE_GROUP, ReduceOp, Scalar};
 
 use super::emit::{Emitter, HAS_VECTORS, extreme_condition, float_condition, memory, type_of};
-use super::group::{Group, GroupEmitter, vector_of};
+use super::group::{Group, GroupEmitter, TURNS_SIGNS, choose, vector_of};
+use super::kept;
 
 /// Vectors in which parts of a reduction are kept, so that loads are all that
 /// takes time.
@@ -41,12 +42,14 @@ impl Emitter<'_, '_> {
     }
 
     /// Loops over a column that keep parts in vectors, as far as it has whole
-    /// vectors; gives the parts in one, and the lane behind.
+    /// vectors; gives the parts in one, and the lane behind. `read` is what is done
+    /// with the lanes of a vector before they are joined.
     fn in_parts(
         &mut self,
         scalar: Scalar,
         (column, lanes): (Value, Value),
         first: Value,
+        read: impl Fn(&mut Self, Value) -> Value,
         add: impl Fn(&mut Self, Value, Value) -> Value,
     ) -> (Value, Value) {
         let kind = vector_of(scalar);
@@ -57,6 +60,7 @@ impl Emitter<'_, '_> {
             let address = emitter.lane_address(scalar, column, lane);
             let part = |(part, offset): (&Value, i32)| {
                 let lanes = emitter.builder.ins().load(kind, memory(), address, offset);
+                let lanes = read(emitter, lanes);
                 add(emitter, *part, lanes)
             };
             parts.iter().zip((0..).step_by(16)).map(part).collect()
@@ -80,7 +84,7 @@ impl Emitter<'_, '_> {
         let zero = self.zero(scalar);
         let first = self.builder.ins().splat(vector_of(scalar), zero);
         let add = |emitter: &mut Self, a, b| emitter.builder.ins().iadd(a, b);
-        let (sum, end) = self.in_parts(scalar, (column, lanes), first, add);
+        let (sum, end) = self.in_parts(scalar, (column, lanes), first, |_, lanes| lanes, add);
         let sum = self
             .lanes_of(scalar, sum)
             .into_iter()
@@ -129,12 +133,7 @@ impl Emitter<'_, '_> {
         if !kind.is_vector() {
             return self.builder.ins().select(condition, yes, no);
         }
-        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
-        let mask = match self.builder.func.dfg.value_type(condition) == kind {
-            true => condition,
-            false => self.builder.ins().bitcast(kind, flags, condition),
-        };
-        self.builder.ins().bitselect(mask, yes, no)
+        choose(self.builder, self.target.has_blend, condition, [yes, no])
     }
 
     /// The first lane, then each that is further.
@@ -150,10 +149,22 @@ impl Emitter<'_, '_> {
         let (mut best, mut end) = (first, zero);
         if HAS_VECTORS {
             let splat = self.builder.ins().splat(vector_of(scalar), first);
+            // Parts have their signs turned where only numbers with a sign are compared.
+            let is_turned = scalar == Scalar::U64 && TURNS_SIGNS;
+            let turned = |emitter: &mut Self, lanes| match is_turned {
+                true => {
+                    let sign = emitter.kept.vector(emitter.builder, kept::SIGN);
+                    emitter.builder.ins().bxor(lanes, sign)
+                }
+                false => lanes,
+            };
+            let compared = if is_turned { Scalar::I64 } else { scalar };
+            let splat = turned(self, splat);
             let (part, behind) =
-                self.in_parts(scalar, (column, lanes), splat, |emitter, best, lanes| {
-                    emitter.further(op, scalar, best, lanes)
+                self.in_parts(scalar, (column, lanes), splat, turned, |emitter, best, lanes| {
+                    emitter.further(op, compared, best, lanes)
                 });
+            let part = turned(self, part);
             for lane in self.lanes_of(scalar, part) {
                 best = self.further(op, scalar, best, lane);
             }
@@ -250,7 +261,7 @@ impl Emitter<'_, '_> {
             return (0..LANE_GROUP).map(value).collect();
         }
         let types = [scalar];
-        let mut group = GroupEmitter::new(self.builder, &types, vec![None], None);
+        let mut group = GroupEmitter::new(self.builder, &types, vec![None], None, &self.kept);
         let loaded = group.load(scalar, address, 0);
         match group.convert(scalar, total, loaded) {
             Group::Wide(lanes) | Group::WideMask(lanes) => {
