@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use similar::TextDiff;
 
 use crate::dialect::{Dialect, Language};
 use crate::escape;
@@ -21,6 +20,7 @@ use crate::syntax::{
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::messages::Messages;
+use super::patch;
 use super::rewrite::replace;
 use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
@@ -202,9 +202,8 @@ fn format(
             report.findings.push(Finding { start, end: start, ..finding });
             return Ok(outcome.max(Outcome::Failed));
         }
-        let diff = TextDiff::from_lines(text, &formatted.text);
         let name = escape::line(name.as_bytes());
-        print(&diff.unified_diff().header(&name, &name).to_string(), messages)?;
+        print(&patch::unified(&name, text, &formatted.text), messages)?;
         return Ok(outcome.max(Outcome::Failed));
     }
     match input {

@@ -39,6 +39,7 @@ mod man;
 mod messages;
 mod missing;
 mod options;
+mod patch;
 mod pcp;
 mod positional;
 mod progress;

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use similar::TextDiff;
-
 use crate::cli::messages::{Messages, counted};
+use crate::cli::patch;
 use crate::cli::rewrite::replace;
 use crate::cli::terminal::Purpose;
 use crate::cli::{Outcome, Stop};
@@ -92,9 +91,8 @@ impl Fixing {
     pub fn show(&self, messages: &Messages) -> Result<Outcome, Stop> {
         let changes = self.changes();
         for (name, before, after) in &changes {
-            let diff = TextDiff::from_lines(&***before, &***after);
             let name = escape::line(name.as_bytes());
-            let patch = diff.unified_diff().header(&name, &name).to_string();
+            let patch = patch::unified(&name, before, after);
             messages.output(Purpose::Exact).print(stray::encoded(&patch))?;
         }
         Ok(if changes.is_empty() { Outcome::Good } else { Outcome::Failed })
