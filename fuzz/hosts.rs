@@ -19,6 +19,7 @@ use pmderive::runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive::runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive::runtime::model::{InDom, InstId, Pmid, Semantics, Units, ValueType};
 use pmderive::runtime::pdu::PduType;
+use pmderive::runtime::program::OutputId;
 use pmderive::runtime::result::{FetchResult, ResultBatch};
 use pmderive::runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 use pmderive::runtime::transport::ready;
@@ -338,18 +339,18 @@ impl Clients {
         match (&expected, &got, &awaited) {
             (Ok(expected), Ok(got), Ok(awaited)) => {
                 for (one, how) in [(got, "blocking"), (awaited, "futures")] {
-                    let what = |output| format!("{}, output {output}, {how}", what());
-                    assert_eq!(one.1, expected.1, "{}", what(0));
-                    assert_eq!(one.0.timestamp(), expected.0.timestamp(), "{}", what(0));
+                    let what = |output: OutputId| format!("{}, output {}, {how}", what(), output.0);
+                    assert_eq!(one.1, expected.1, "{}", what(OutputId(0)));
+                    assert_eq!(one.0.timestamp(), expected.0.timestamp(), "{}", what(OutputId(0)));
                     compare(&one.0, &expected.0, what);
                 }
                 seen.gaps += usize::from(got.1.gap);
-                for output in 0..got.0.len() {
-                    let values = got.0.get(output).len();
+                for (output, values) in got.0.outputs() {
+                    let values = values.len();
                     seen.values += values;
                     seen.without += usize::from(values == 0);
                     let statuses = [&got.0, &awaited.0].map(|one| one.get(output).status);
-                    assert_eq!(statuses[0], statuses[1], "{}, output {output}", what());
+                    assert_eq!(statuses[0], statuses[1], "{}, output {}", what(), output.0);
                 }
             }
             (Err(_), Err(_), Err(_)) => seen.failures += 1,

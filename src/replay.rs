@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{Timestamp, native_events};
-use pmderive_runtime::program::Program;
+use pmderive_runtime::program::{OutputId, Program};
 use pmderive_runtime::source::{FetchSource as _, Mode as FetchMode, SourceError};
 use serde::Deserialize;
 
@@ -204,7 +204,7 @@ impl Replayer<'_> {
                     break;
                 }
             };
-            let values = sample.values.get(0);
+            let values = sample.values.get(OutputId(0));
             let _ = write!(self.out, "{{\"t\":\"{}\",", sample.values.timestamp());
             let names = match desc.indom {
                 None => None,

@@ -187,7 +187,7 @@ fn steady_futures_of_a_host_allocate_nothing() {
         for _ in 0..times {
             let fetched = host.evaluate(&mut evaluator, &mut workspace).await;
             let (values, _) = fetched.expect("values");
-            least = least.min((0..values.len()).map(|output| values.get(output).len()).sum());
+            least = least.min(values.outputs().map(|(_, values)| values.len()).sum());
         }
         least
     };
@@ -267,8 +267,8 @@ fn what_a_further_host_takes_does_not_grow_with_definitions() {
             }
             let fetched = evaluator.fetch(&mut host, &mut workspace);
             let (values, _) = fetched.expect("values");
-            let last = values.get(count - 1).len();
-            assert_eq!(last, INSTANCES);
+            let (_, last) = values.outputs().last().expect("there are metrics");
+            assert_eq!((values.len(), last.len()), (count, INSTANCES));
             (host, evaluator)
         };
         let first: Vec<_> = (0..2).map(&mut open).collect();
@@ -288,6 +288,7 @@ mod native_code {
     use pmderive::dialect::Dialect;
     use pmderive::engine::{Backend, Engine};
     use pmderive_runtime::eval::{Evaluator, Workspace};
+    use pmderive_runtime::program::OutputId;
 
     use super::code;
     use super::counting::held_bytes;
@@ -359,7 +360,7 @@ mod native_code {
             for _ in 0..3 {
                 let (values, _) =
                     evaluator.fetch(&mut source, &mut workspace).expect("memory does not fail");
-                assert_eq!(values.get(0).len(), 10);
+                assert_eq!(values.get(OutputId(0)).len(), 10);
             }
             (held_bytes(), executable_bytes())
         };

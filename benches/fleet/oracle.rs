@@ -30,8 +30,7 @@ pub fn copy(batch: &ResultBatch) -> ResultBatch {
 /// to an oracle that saw nothing before.
 pub fn print(evaluation: &Evaluation<'_>) -> u64 {
     let mut hasher = FxHasher::default();
-    for output in 0..evaluation.len() {
-        let values = evaluation.get(output);
+    for (_, values) in evaluation.outputs() {
         match values.status {
             Status::Values => 0.hash(&mut hasher),
             Status::Empty(Reason::Gap | Reason::FirstSample) => 1.hash(&mut hasher),
@@ -67,8 +66,7 @@ fn bits(value: Value<'_>) -> u64 {
 /// Reads all values; gives their number and something that depends on each.
 pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
     let (mut count, mut sum) = (0, 0u64);
-    for output in 0..evaluation.len() {
-        let values = evaluation.get(output);
+    for (_, values) in evaluation.outputs() {
         count += values.len();
         if let Some(numbers) = values.numbers() {
             sum = numbers.fold(sum, |sum, (_, bits)| sum.wrapping_add(bits));

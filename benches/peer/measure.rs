@@ -253,11 +253,10 @@ fn values(work: &Work) -> Result<(), String> {
     for fetch in 0..work.fetches {
         let fetched = evaluator.fetch(&mut source, &mut workspace);
         let (evaluation, _) = fetched.map_err(|error| error.to_string())?;
-        for metric in 0..evaluation.len() {
-            let values = evaluation.get(metric);
+        for (metric, values) in evaluation.outputs() {
             let numbers = values.numbers().ok_or("values that are no numbers")?;
             for (instance, bits) in numbers {
-                _ = writeln!(out, "{fetch} {metric} {instance} {bits:x}");
+                _ = writeln!(out, "{fetch} {} {instance} {bits:x}", metric.0);
             }
         }
     }

@@ -23,6 +23,11 @@ impl DefinitionId {
         self.0 as usize
     }
 
+    /// The output of the program that is planned for the list.
+    pub const fn output(self) -> OutputId {
+        OutputId(self.0)
+    }
+
     /// The position with an index. No list is long enough to exceed it.
     pub fn at(index: usize) -> DefinitionId {
         DefinitionId(u32::try_from(index).unwrap_or(u32::MAX))
@@ -110,7 +115,7 @@ pub enum Decrease {
     Negative,
 }
 
-pub use pmderive_runtime::program::WindowFunction;
+pub use pmderive_runtime::program::{OutputId, WindowFunction};
 
 /// What a node does; operands are earlier nodes.
 #[derive(Clone, Debug)]

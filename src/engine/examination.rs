@@ -46,7 +46,7 @@ pub(crate) struct CheckedSelection {
     /// The selected metrics, in the order of the request.
     pub(crate) metrics: Vec<Metric>,
     /// The definitions that can be used, each with the key of its previous
-    /// samples. [`Metric::output`] is a position here.
+    /// samples. [`Metric::output`] is the output of the one at that position.
     pub(crate) typed: Vec<(DefinitionKey, TypedExpr)>,
 }
 
@@ -175,9 +175,9 @@ impl Examination {
         let Arranged { typed, outputs } =
             nesting::arrange(count, &keys, &order, &wanted, expressions);
         let metric = |(one, output): (&Registered, &Option<DefinitionId>)| {
-            let output = output.map(DefinitionId::index);
-            let desc = output.map(|output| typed[output].1.desc());
+            let desc = output.map(|output| typed[output.index()].1.desc());
             let desc = desc.ok_or(PmStatus::BADDERIVE);
+            let output = output.map(DefinitionId::output);
             let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
             Metric { name: one.name.clone(), desc, output, is_hidden }
         };

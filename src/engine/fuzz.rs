@@ -12,7 +12,7 @@ use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
     ValueType,
 };
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 
@@ -586,10 +586,9 @@ fn source_of(choices: &Choices, content: Content) -> MemorySource<Samples> {
 ///
 /// # Panics
 /// They have not; `what` says of which metric.
-pub fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
+pub fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(OutputId) -> String) {
     assert_eq!(a.len(), b.len());
-    for output in 0..a.len() {
-        let (a, b) = (a.get(output), b.get(output));
+    for ((output, a), (_, b)) in a.outputs().zip(b.outputs()) {
         assert_eq!(
             std::mem::discriminant(&a.status),
             std::mem::discriminant(&b.status),

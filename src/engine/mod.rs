@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pmderive_runtime::eval::LayoutPool;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::program::{DefinitionKey, NodeId, Pool, Program};
+use pmderive_runtime::program::{DefinitionKey, NodeId, OutputId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Interner;
 
@@ -119,8 +119,8 @@ pub struct Metric {
     /// Metadata of the values, or a status: `PM_ERR_BADDERIVE` for a definition
     /// that cannot be used in this context.
     pub desc: Result<Desc, PmStatus>,
-    /// Position among the program's outputs, if it has an output.
-    pub output: Option<usize>,
+    /// The program's output that has its values, if there is one.
+    pub output: Option<OutputId>,
     /// True if the source has a metric with this name. Then the source's metric
     /// takes precedence.
     pub is_hidden: bool,

@@ -10,7 +10,7 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp, ValueType,
 };
-use pmderive_runtime::program::{Binding, Status};
+use pmderive_runtime::program::{Binding, OutputId, Status};
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
@@ -193,7 +193,7 @@ impl Sheet {
             if let Ok(desc) = &mut metric.desc {
                 desc.indom = desc.indom.map(|_| InDom::new(DOMAIN, serial));
                 descs.push(desc.of_metric(Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff)));
-                metric.output = Some(values.len());
+                metric.output = Some(OutputId(serial));
                 domain = desc.indom.map(|_| Arc::new(InstanceDomain::new(shape.names)));
                 values.push((desc.value_type, shape.values));
             }

@@ -13,7 +13,7 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use pmderive_testkit::mix;
@@ -159,7 +159,7 @@ fn compile(backend: Backend, source: &mut MemorySource<Changing>) -> Arc<Compile
 }
 
 /// Status and values, with each bit.
-fn words(values: &Evaluation<'_>, output: usize) -> String {
+fn words(values: &Evaluation<'_>, output: OutputId) -> String {
     let values = values.get(output);
     let lanes: Vec<(InstId, u64)> = values.numbers().into_iter().flatten().collect();
     format!("{:?} {lanes:x?}", values.status)
@@ -183,7 +183,7 @@ fn columns_that_change_places_keep_their_values() {
             evaluator.poison();
             let (got, _) = evaluator.fetch(&mut source, &mut workspace).expect("memory");
             let (expected, _) = general.fetch(&mut other, &mut room).expect("memory");
-            for (output, text) in TEXTS.iter().enumerate() {
+            for (output, text) in (0..).map(OutputId).zip(TEXTS) {
                 let (have, want) = (words(&got, output), words(&expected, output));
                 assert_eq!(have, want, "seed {seed}, fetch {fetch}, {backend:?}: {text}");
                 with_values += usize::from(expected.get(output).status == Status::Values);

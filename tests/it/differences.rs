@@ -23,7 +23,7 @@ use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
 use pmderive::syntax::ast::{Aggregate, Expr, Node, NodeKind, Temporal, UnaryOp};
 use pmderive::syntax::parse_expr;
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::program::{OutputId, Reason, Status};
 use serde_json::Value;
 
 use crate::answers;
@@ -167,7 +167,7 @@ fn has_gap(case: &Answer, part: &Part<'_>, archives: &Path) -> bool {
         .expect("a readable archive");
     let mut space = Space::default();
     while let Ok(sample) = session.sample(&mut space) {
-        if sample.values.get(0).status == Status::Empty(Reason::Gap) {
+        if sample.values.get(OutputId(0)).status == Status::Empty(Reason::Gap) {
             return true;
         }
     }

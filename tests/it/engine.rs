@@ -104,8 +104,7 @@ fn contexts_work_in_parallel() {
         let mut space = Space::default();
         let mut seen = Vec::new();
         while let Ok(sample) = session.sample(&mut space) {
-            for metric in 0..sample.values.len() {
-                let values = sample.values.get(metric);
+            for (_, values) in sample.values.outputs() {
                 seen.push(format!("{:?} {:?}", values.status, values.iter().collect::<Vec<_>>()));
             }
         }

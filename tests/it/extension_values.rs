@@ -12,7 +12,7 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
@@ -185,7 +185,7 @@ fn evaluate(
         .map(|_| {
             let (values, _) =
                 evaluator.fetch(&mut source, &mut workspace).expect("memory does not fail");
-            describe(&values.get(0))
+            describe(&values.get(OutputId(0)))
         })
         .collect()
 }

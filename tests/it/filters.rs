@@ -83,8 +83,7 @@ fn walk(base: &Path, dialect: Dialect, start: f64, expressions: &[&str]) -> Vec<
     let count = (f64::from(RECORDS - 1) - start) * 2.0;
     let samples = (0..count as usize).map(|_| {
         let sample = session.sample(&mut space).expect("a sample");
-        let ids = |metric: usize| sample.values.get(metric).instances.to_vec();
-        (0..expressions.len()).map(ids).collect()
+        sample.values.outputs().map(|(_, values)| values.instances.to_vec()).collect()
     });
     samples.collect()
 }

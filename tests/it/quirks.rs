@@ -21,7 +21,7 @@ use pmderive::engine::{Backend, Engine, Metric, Registered, Registry, Space};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::eval::{Evaluation, Value};
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::source::FetchSource;
 use pmderive_testkit::real_pmcd;
 
@@ -155,7 +155,7 @@ fn described(metric: &Metric, diagnostics: &Diagnostics) -> String {
     }
 }
 
-fn write_values(out: &mut String, evaluation: &Evaluation<'_>, output: usize) {
+fn write_values(out: &mut String, evaluation: &Evaluation<'_>, output: OutputId) {
     let values = evaluation.get(output);
     match values.status {
         Status::Failed(status) => {

@@ -11,7 +11,7 @@ use pmderive_runtime::model::{
     InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
 };
 use pmderive_runtime::pdu::PduType;
-use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::program::{OutputId, Reason, Status};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_runtime::transport::{Socket, ready};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
@@ -230,7 +230,7 @@ fn a_choice_is_made_again_when_it_is_stale() {
     let mut space = Space::default();
     let statuses = |session: &mut Session<HostContext>, space: &mut Space| {
         let sample = session.sample(space).expect("values");
-        [0, 1].map(|output| sample.values.get(output).status)
+        [0, 1].map(|output| sample.values.get(OutputId(output)).status)
     };
     let none = |reason| Status::Empty(reason);
     let first = statuses(&mut session, &mut space);

@@ -18,6 +18,7 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
+use pmderive_runtime::program::OutputId;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use pmderive_testkit::mix;
@@ -226,7 +227,7 @@ fn run(seed: u64, dialect: Dialect) -> (usize, usize) {
             }
             let (expected, _) = one.evaluator.fetch(&mut own, &mut one.workspace).expect("memory");
             let text = all[(at + texts[*at]) % all.len()];
-            let (got, expected) = (words(&values, output), words(&expected, 0));
+            let (got, expected) = (words(&values, output), words(&expected, OutputId(0)));
             assert_eq!(got, expected, "seed {seed}, step {step}, {dialect:?}: {text}");
             compared += 1;
             with_values += usize::from(got.starts_with("Values"));
@@ -264,7 +265,7 @@ fn compile(
 }
 
 /// Status and values in words, with each bit.
-fn words(values: &Evaluation<'_>, output: usize) -> String {
+fn words(values: &Evaluation<'_>, output: OutputId) -> String {
     let values = values.get(output);
     let lanes: Vec<(InstId, u64)> = values.numbers().into_iter().flatten().collect();
     format!("{:?} {lanes:x?}", values.status)

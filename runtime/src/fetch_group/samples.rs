@@ -2,15 +2,14 @@
 //! metric's values in them.
 
 use pmderive_core::model::{InstId, PmStatus, RawValueRef, Timestamp};
-use pmderive_core::result::{ResultBatch, ValueSet};
+use pmderive_core::result::{ResultBatch, SetPlace, ValueSet};
 
 /// A result with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) batch: ResultBatch,
-    /// For each metric, by position: the part of the batch and the value set in
-    /// it.
-    places: Vec<(usize, usize)>,
+    /// The place of each metric's value set, by position.
+    places: Vec<SetPlace>,
 }
 
 /// The values of one metric in a result.
@@ -27,23 +26,13 @@ impl Fetched {
     /// Finds the place of each value set in the batch.
     pub(super) fn index(&mut self) {
         self.places.clear();
-        for (position, part) in self.batch.parts().iter().enumerate() {
-            let mut sets = part.sets();
-            loop {
-                let place = sets.place();
-                if sets.next().is_none() {
-                    break;
-                }
-                self.places.push((position, place));
-            }
-        }
+        self.places.extend(self.batch.placed_sets().map(|(place, _)| place));
     }
 
     /// The values of the metric at a position. `None` if the metric was not
     /// among those that were fetched.
     pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
-        let (part, place) = *self.places.get(position)?;
-        Some(MetricResult { set: self.batch.parts()[part].set_at(place)? })
+        Some(MetricResult { set: self.batch.set_at(*self.places.get(position)?)? })
     }
 }
 

@@ -152,7 +152,7 @@ impl Together {
             let outcome = match (metric.is_hidden, metric.desc, metric.output) {
                 (true, ..) => Outcome::Hidden(found()),
                 (false, Ok(desc), Some(output)) => {
-                    let at = DefinitionId::at(output);
+                    let at = DefinitionId(output.0);
                     Outcome::Usable { desc, among: Arc::clone(self), at }
                 }
                 _ => Outcome::Unusable(found()),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_runtime::program::{DefinitionKey, Program};
+use pmderive_runtime::program::{DefinitionKey, OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -98,8 +98,8 @@ enum Meaning {
 pub(super) enum Entry {
     /// The source, at a slot of the fetch.
     Fetched(usize),
-    /// The program, at an output.
-    Computed(usize),
+    /// The program's output.
+    Computed(OutputId),
     /// The metric never has values.
     Empty,
     /// The metric cannot be used.
@@ -253,13 +253,13 @@ impl<S: FetchSource> Session<S> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
         let mut program = Gathered::default();
-        let mut outputs: FxHashMap<Pmid, usize> = FxHashMap::default();
+        let mut outputs: FxHashMap<Pmid, OutputId> = FxHashMap::default();
         let mut together: Vec<Arc<Together>> = Vec::new();
         for pmid in pmids {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
                 && !outputs.contains_key(pmid)
             {
-                outputs.insert(*pmid, program.add(among, *at).index());
+                outputs.insert(*pmid, program.add(among, *at).output());
                 if !together.last().is_some_and(|last| Arc::ptr_eq(last, among)) {
                     together.push(Arc::clone(among));
                 }

@@ -32,6 +32,7 @@ use std::sync::atomic::Ordering;
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::Pmid;
 use pmderive_runtime::program::{Binding, DefinitionKey};
+use pmderive_runtime::result::SetPlace;
 use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
 use rustc_hash::FxHashSet;
 
@@ -157,8 +158,8 @@ enum InForce {
 #[derive(Debug, Default)]
 pub struct Space {
     workspace: Workspace,
-    /// Part and place of each fetched value set, by slot.
-    places: Vec<(usize, usize)>,
+    /// Place of each fetched value set, by slot.
+    places: Vec<SetPlace>,
 }
 
 /// First text identifier for definitions of sessions.

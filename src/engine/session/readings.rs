@@ -5,7 +5,7 @@
 use pmderive_runtime::eval::{Evaluation, Value, Values};
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Status;
-use pmderive_runtime::result::{ResultBatch, ResultWriter, ValueSet};
+use pmderive_runtime::result::{ResultBatch, ResultWriter, SetPlace, ValueSet};
 use pmderive_runtime::source::FetchEvents;
 
 use super::lists::{Entry, Needs};
@@ -17,9 +17,9 @@ pub struct Readings<'s> {
     /// `None` if nothing had to be computed.
     values: Option<Evaluation<'s>>,
     fetched: &'s ResultBatch,
-    /// Part and place of each fetched value set, by slot. Empty if no delivered
-    /// value is part of the result.
-    places: &'s [(usize, usize)],
+    /// Place of each fetched value set, by slot. Empty if no delivered value is part of
+    /// the result.
+    places: &'s [SetPlace],
     /// Events since the previous fetch.
     pub events: FetchEvents,
 }
@@ -44,13 +44,13 @@ impl<'s> Readings<'s> {
     pub(super) fn computed(
         needs: &'s Needs,
         values: Evaluation<'s>,
-        places: &'s mut Vec<(usize, usize)>,
+        places: &'s mut Vec<SetPlace>,
         events: FetchEvents,
     ) -> Readings<'s> {
         let fetched = values.fetched();
         places.clear();
         if !needs.is_computed {
-            locate(fetched, places);
+            places.extend(fetched.placed_sets().map(|(place, _)| place));
         }
         Readings { needs, values: Some(values), fetched, places, events }
     }
@@ -59,11 +59,11 @@ impl<'s> Readings<'s> {
     pub(super) fn delivered(
         needs: &'s Needs,
         fetched: &'s ResultBatch,
-        places: &'s mut Vec<(usize, usize)>,
+        places: &'s mut Vec<SetPlace>,
         events: FetchEvents,
     ) -> Readings<'s> {
         places.clear();
-        locate(fetched, places);
+        places.extend(fetched.placed_sets().map(|(place, _)| place));
         Readings { needs, values: None, fetched, places, events }
     }
 
@@ -97,7 +97,7 @@ impl<'s> Readings<'s> {
             (Entry::Unusable(status) | Entry::Unknown(status), _) => Reading::Failed(status),
             (Entry::Fetched(slot), _) => {
                 let place = self.places.get(slot);
-                let set = place.and_then(|(part, at)| self.fetched.parts().get(*part)?.set_at(*at));
+                let set = place.and_then(|place| self.fetched.set_at(*place));
                 // The source may have delivered fewer sets than the list has
                 // metrics.
                 set.map_or(Reading::Failed(PmStatus::PMID), Reading::Delivered)
@@ -123,18 +123,6 @@ impl<'s> Readings<'s> {
                 Reading::Empty => writer.set(pmid),
                 Reading::Failed(status) => writer.status(pmid, status),
             }
-        }
-    }
-}
-
-/// Finds the place of each value set in all parts.
-fn locate(fetched: &ResultBatch, places: &mut Vec<(usize, usize)>) {
-    for (index, part) in fetched.parts().iter().enumerate() {
-        let mut sets = part.sets();
-        let mut place = sets.place();
-        while sets.next().is_some() {
-            places.push((index, place));
-            place = sets.place();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
-use pmderive_runtime::program::{Binding, Status};
+use pmderive_runtime::program::{Binding, OutputId, Status};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::carry::{Carried, carry};
@@ -110,7 +110,7 @@ struct Export {
 enum Origin {
     /// The output of a program; the grouping that its instances are of, and whether they
     /// are those of hosts.
-    Output(usize, Option<(usize, bool)>),
+    Output(OutputId, Option<(usize, bool)>),
     /// A number of hosts.
     Hosts(Number),
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use pmderive_runtime::model::InDom;
+use pmderive_runtime::program::OutputId;
 
 use crate::engine::Compiled;
 use crate::fleet::frame::{Exported, Schema};
@@ -29,8 +30,8 @@ pub struct View {
 /// Where the values of an exported metric are.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// Position among the program's outputs.
-    pub at: usize,
+    /// The program's output.
+    pub at: OutputId,
     /// The instance domain, as the host calls it.
     pub indom: Option<InDom>,
 }

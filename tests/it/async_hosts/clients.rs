@@ -7,9 +7,11 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, Session, Space};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
-use pmderive_runtime::eval::{Asked, Buffers, Evaluation, Evaluator, Step, Value, Workspace};
+use pmderive_runtime::eval::{
+    Asked, Buffers, Evaluation, Evaluator, Step, Value, Values, Workspace,
+};
 use pmderive_runtime::model::{InstId, Timestamp};
-use pmderive_runtime::program::Status;
+use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Freshness, Question, SourceError};
 
@@ -124,12 +126,11 @@ impl Sampled {
             Value::F64(value) => Bits::Number(value.to_bits()),
             Value::Text(bytes) | Value::Bytes(bytes) => Bits::Bytes(bytes.to_vec()),
         };
-        let metric = |output| {
-            let values = values.get(output);
+        let metric = |(_, values): (OutputId, Values<'_>)| {
             let (status, instances) = (values.status, values.instances.to_vec());
             Metric { status, instances, values: values.iter().map(|(_, v)| bits(v)).collect() }
         };
-        let metrics = (0..values.len()).map(metric).collect();
+        let metrics = values.outputs().map(metric).collect();
         Sampled { events, timestamp: values.timestamp(), metrics }
     }
 }

@@ -10,6 +10,7 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
 };
+use pmderive_runtime::program::OutputId;
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{
     Answer, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Question, SourceError,
@@ -155,7 +156,8 @@ fn what_does_not_fit_together_is_an_error_of_the_source() {
 
             source.wrong = Wrong::Nothing;
             let (values, _) = evaluator.fetch(&mut source, &mut workspace).expect("values");
-            let list = |output| values.get(output).iter().collect::<Vec<(InstId, Value<'_>)>>();
+            let list =
+                |output| values.get(OutputId(output)).iter().collect::<Vec<(InstId, Value<'_>)>>();
             // The sample that was lost is in the difference of the next.
             let difference: &[_] = match good {
                 0 => &[],

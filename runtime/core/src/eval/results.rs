@@ -7,7 +7,7 @@ use super::layout::{Frame, Layout, OutputPlan};
 use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
-use crate::program::{NodeId, Output, Status, scalar_of};
+use crate::program::{NodeId, Output, OutputId, Status, scalar_of};
 use crate::result::ResultBatch;
 
 /// The instance of a single value.
@@ -93,8 +93,15 @@ impl<'w> Evaluation<'w> {
         self.program.is_empty()
     }
 
-    /// Values of the metric at a position below [`Evaluation::len`].
-    pub fn get(&self, output: usize) -> Values<'w> {
+    /// The metrics, with their values.
+    pub fn outputs(&self) -> impl ExactSizeIterator<Item = (OutputId, Values<'w>)> + '_ {
+        let count = u32::try_from(self.len()).expect("identifiers have 32 bits");
+        (0..count).map(OutputId).map(|output| (output, self.get(output)))
+    }
+
+    /// Values of one of the program's outputs.
+    pub fn get(&self, output: OutputId) -> Values<'w> {
+        let output = output.index();
         let value_type = self.program[output].value_type;
         let with = |status, instances, lanes| Values {
             status,

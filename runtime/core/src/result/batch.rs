@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::model::{InDom, InstId, InstanceDomain, InstanceProfile, PmStatus, Pmid, Timestamp};
 use crate::result::known::KnownResults;
-use crate::result::{Columns, Encoded, LayoutId, ValueSet, ValueSets, Wire};
+use crate::result::{Columns, Encoded, LayoutId, SetPlace, ValueSet, ValueSets, Wire};
 
 /// The answer to one fetch: one part, or several if the request was split. Its
 /// buffers are reused from fetch to fetch.
@@ -112,6 +112,18 @@ impl ResultBatch {
         self.parts().iter().flat_map(ResultPart::sets)
     }
 
+    /// The value sets with their places.
+    pub fn placed_sets(&self) -> impl Iterator<Item = (SetPlace, ValueSet<'_>)> {
+        let parts = self.parts().iter().enumerate();
+        parts.flat_map(|(position, part)| part.sets().placed(position))
+    }
+
+    /// The value set at a place that [`ResultBatch::placed_sets`] gave, if the batch still
+    /// has the same sets.
+    pub fn set_at(&self, place: SetPlace) -> Option<ValueSet<'_>> {
+        ValueSets::at(self.parts().get(place.part)?, place.at).next()
+    }
+
     /// Time stamp of the fetch: that of its first part.
     pub fn timestamp(&self) -> Timestamp {
         self.parts().first().map_or(Timestamp::default(), |part| part.timestamp)
@@ -190,11 +202,6 @@ impl ResultPart {
     /// Iterates over the value sets.
     pub fn sets(&self) -> ValueSets<'_> {
         ValueSets::of(self)
-    }
-
-    /// The value set at a place that [`ValueSets::place`] gave.
-    pub fn set_at(&self, place: usize) -> Option<ValueSet<'_>> {
-        ValueSets::at(self, place).next()
     }
 
     /// Encodes the value sets, if they are in columns.

@@ -45,7 +45,7 @@ pub(crate) use columns::Form;
 pub use columns::{Columns, LayoutId};
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub(crate) use sets::Content;
-pub use sets::{ValueSet, ValueSets};
+pub use sets::{SetPlace, ValueSet, ValueSets};
 pub use skeleton::Encoded;
 pub use wire::{Lane, Wire, WireValues};
 pub use writer::{BlockValue, ResultWriter};

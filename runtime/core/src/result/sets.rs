@@ -17,6 +17,17 @@ pub struct ValueSets<'a> {
     left: usize,
 }
 
+/// Where a value set stands in a batch, for [`ResultBatch::set_at`].
+///
+/// [`ResultBatch::set_at`]: crate::result::ResultBatch::set_at
+#[derive(Clone, Copy, Debug)]
+pub struct SetPlace {
+    /// Position of the part.
+    pub(super) part: usize,
+    /// Offset of the set, or its position among columns.
+    pub(super) at: usize,
+}
+
 /// One metric's values in a result.
 #[derive(Clone, Copy)]
 pub struct ValueSet<'a> {
@@ -52,9 +63,15 @@ impl<'a> ValueSets<'a> {
         ValueSets { part, place, left: 1 }
     }
 
-    /// Place of the next value set in the part, for [`ResultPart::set_at`].
-    pub fn place(&self) -> usize {
-        self.place
+    /// The sets that are left, with their places; `part` is the position of theirs.
+    pub(super) fn placed(
+        mut self,
+        part: usize,
+    ) -> impl Iterator<Item = (SetPlace, ValueSet<'a>)> + use<'a> {
+        std::iter::from_fn(move || {
+            let at = self.place;
+            self.next().map(|set| (SetPlace { part, at }, set))
+        })
     }
 }
 

@@ -25,11 +25,10 @@ use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
 use crate::program::{Binding, DefinitionKey, HistoryId, NodeId, OutputId, Program, Reason};
-use crate::result::ResultBatch;
+use crate::result::{ResultBatch, SetPlace};
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
-use settle::SetPlace;
 
 /// Evaluates a program for one context. It owns the previous samples and knows
 /// the layout in force.

@@ -110,7 +110,7 @@ impl Evaluator {
         let mut surveys = Surveys::default();
         let mut latest: Option<Arc<[InstId]>> = None;
         for slot in buffers.dirty_inputs(layout) {
-            let Some(set) = buffers.sets[slot.index()].find(batch) else { continue };
+            let Some(set) = batch.set_at(buffers.sets[slot.index()]) else { continue };
             // Metrics of one domain usually follow each other.
             let known = latest.iter().chain(layout.list(slot));
             let mut survey = survey(&set, self.program.inputs[slot.index()].value_type, known);
@@ -258,19 +258,6 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// Place of a value set in a batch.
-#[derive(Clone, Copy, Debug)]
-pub struct SetPlace {
-    part: usize,
-    place: usize,
-}
-
-impl SetPlace {
-    fn find(self, batch: &ResultBatch) -> Option<ValueSet<'_>> {
-        batch.parts().get(self.part)?.set_at(self.place)
-    }
-}
-
 /// Decodes the sections of a batch that are not known to be dirty, and records
 /// the places of the value sets. A section that turns out not to be as expected
 /// becomes dirty. Returns false if value sets are missing.
@@ -284,23 +271,18 @@ fn decode_expected(
     sets.clear();
     let Some(frame) = frames.last_mut() else { return false };
     let mut expected = frame.inputs.iter().zip(&program.inputs);
-    for (at, part) in batch.parts().iter().enumerate() {
-        let mut walk = part.sets();
-        loop {
-            let place = walk.place();
-            let Some(set) = walk.next() else { break };
-            // Value sets after the program's inputs are not the program's.
-            let Some((input, spec)) = expected.next() else { return true };
-            sets.push(SetPlace { part: at, place });
-            let section = input.section.index();
-            if is_dirty[section] {
-                continue;
-            }
-            let to = (&mut frame.arena[..], &mut *blobs);
-            if !decode_input(layout, input, spec.value_type, &set, to) {
-                is_dirty[section] = true;
-                dirty.push(input.section);
-            }
+    for (place, set) in batch.placed_sets() {
+        // Value sets after the program's inputs are not the program's.
+        let Some((input, spec)) = expected.next() else { return true };
+        sets.push(place);
+        let section = input.section.index();
+        if is_dirty[section] {
+            continue;
+        }
+        let to = (&mut frame.arena[..], &mut *blobs);
+        if !decode_input(layout, input, spec.value_type, &set, to) {
+            is_dirty[section] = true;
+            dirty.push(input.section);
         }
     }
     expected.next().is_none()
@@ -312,7 +294,7 @@ fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers
     let Buffers { frames, blobs, sets, .. } = buffers;
     let Some(frame) = frames.last_mut() else { return };
     for slot in slots {
-        let Some(set) = sets[slot.index()].find(batch) else { continue };
+        let Some(set) = batch.set_at(sets[slot.index()]) else { continue };
         let (input, spec) = (&frame.inputs[slot.index()], &program.inputs[slot.index()]);
         let to = (&mut frame.arena[..], &mut *blobs);
         decode_input(layout, input, spec.value_type, &set, to);
