@@ -353,7 +353,7 @@ mod native_code {
             ));
             let compiled = compile_in(&engine, &registry, &mut source);
             match &mut evaluator {
-                Some(evaluator) => _ = compiled.put_into(evaluator),
+                Some(evaluator) => compiled.put_into(evaluator),
                 None => evaluator = Some(compiled.evaluator()),
             }
             let evaluator = evaluator.as_mut().expect("it was just made");

@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
 
 use super::emit::{Emitter, Map, Segment};
-use super::group::{Group, GroupEmitter, splats};
+use super::group::{Group, GroupEmitter, is_wide, splats};
 use super::kept::Kept;
 use super::quick::{Form, Quick};
 
@@ -158,10 +158,14 @@ impl Emitter<'_, '_> {
             .collect();
         let output = self.address(segment.output, offset(self.types[map.result]));
         let mut kept = kept.to_vec();
-        for at in 0..groups {
+        // Loads, operations and stores of one vector follow each other where they can, as
+        // processors like best.
+        let in_halves = groups > 1 && is_wide(map, &self.types, |at| self.values[at].is_some());
+        let halves = if in_halves { &[Some(0), Some(1)][..] } else { &[None] };
+        for (at, half) in (0..groups).flat_map(|at| halves.iter().map(move |half| (at, *half))) {
             let mut group =
                 GroupEmitter::new(self.builder, &self.types, uniform.to_vec(), *quick, &self.kept);
-            group.has_blend = self.target.has_blend;
+            (group.has_blend, group.half) = (self.target.has_blend, half);
             group.compute(map.insts, &addresses, at, there);
             group.store(map.result, output, at);
             let watched = usize::from(!map.flags.is_empty());

@@ -371,9 +371,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
 
     /// The greatest multiple of `step`, a power of two, that is not above `lanes`.
     pub(super) fn whole(&mut self, lanes: Value, step: usize) -> Value {
-        // Without the rest, since a mask would be applied in each round anew.
-        let rest = self.builder.ins().band_imm_u(lanes, step as i64 - 1);
-        self.builder.ins().isub(lanes, rest)
+        self.builder.ins().band_imm_s(lanes, -(step as i64))
     }
 
     /// Offsets of a lane in columns of eight and of four bytes a lane.

@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, 
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
 
-use super::emit::{extreme_condition, float_condition, integer_condition, memory};
+use super::emit::{Map, extreme_condition, float_condition, integer_condition, memory};
 use super::kept::{self, Kept, OfInteger};
 use super::quick::{Form, Quick};
 
@@ -43,7 +43,32 @@ pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> boo
     })
 }
 
-/// The lanes of a group in one register.
+/// True if every lane of a map has 8 bytes, but for masks that only choose or flag:
+/// then half a group is computed without the other. `is_uniform` is parallel to the
+/// instructions.
+pub fn is_wide(map: &Map<'_>, types: &[Scalar], is_uniform: impl Fn(usize) -> bool) -> bool {
+    let is_mask = |at: usize| {
+        let only_chooses = |inst: &Inst| match inst {
+            Inst::Operand(_) | Inst::Constant(_) => true,
+            Inst::Unary(_, a) => usize::from(a.0) != at,
+            Inst::Binary(_, a, b) => [a, b].iter().all(|reg| usize::from(reg.0) != at),
+            Inst::Select(_, yes, no) => [yes, no].iter().all(|reg| usize::from(reg.0) != at),
+        };
+        matches!(map.insts[at], Inst::Binary(op, a, _)
+            if op.is_comparison() && types[usize::from(a.0)].bytes() == 8)
+            && map.insts.iter().all(only_chooses)
+    };
+    types[map.result].bytes() == 8
+        && (0..map.insts.len()).all(|at| is_uniform(at) || types[at].bytes() == 8 || is_mask(at))
+}
+
+/// One of two values that are the same, or both.
+fn distinct(values: &[Value; 2]) -> &[Value] {
+    if values[0] == values[1] { &values[..1] } else { values }
+}
+
+/// The lanes of a group in one register. If only half of a group is computed, both
+/// vectors of 8-byte lanes are the same one.
 #[derive(Clone, Copy)]
 pub enum Group {
     /// Numbers of 8 bytes: two lanes each.
@@ -68,6 +93,8 @@ pub struct GroupEmitter<'e, 'f> {
     kept: &'e Kept,
     /// The processor chooses between lanes by the signs of a mask.
     pub has_blend: bool,
+    /// The half of the group that is computed, if it is not all.
+    pub half: Option<usize>,
     /// Differences that are watched, and registers whose sign is.
     watched: [Vec<Value>; 2],
 }
@@ -142,8 +169,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         quick: Option<(&'e Quick, &'e [Option<Value>])>,
         kept: &'e Kept,
     ) -> GroupEmitter<'e, 'f> {
-        let (watched, has_blend) = (Default::default(), false);
-        GroupEmitter { builder, types, registers, quick, kept, has_blend, watched }
+        let (watched, has_blend, half) = (Default::default(), false, None);
+        GroupEmitter { builder, types, registers, quick, kept, has_blend, half, watched }
     }
 
     /// Computes all registers of the `at`th group after `addresses`, which lie
@@ -201,7 +228,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                             self.builder.ins().band(lanes[1], high),
                         ];
                     }
-                    self.watched[to].extend(lanes);
+                    self.watched[to].extend(distinct(&lanes));
                 }
                 difference
             }
@@ -276,7 +303,11 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         let first = offset_of(scalar, at);
         let mut load =
             |offset| self.builder.ins().load(vector_of(scalar), memory(), address, first + offset);
-        if scalar.bytes() == 8 { Group::Wide([load(0), load(16)]) } else { Group::Narrow(load(0)) }
+        match (scalar.bytes(), self.half) {
+            (8, None) => Group::Wide([load(0), load(16)]),
+            (8, Some(half)) => Group::Wide([load(16 * half as i32); 2]),
+            _ => Group::Narrow(load(0)),
+        }
     }
 
     /// Stores a register's lanes in the `at`th group after an address.
@@ -288,7 +319,11 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             }
         };
         let first = offset_of(self.types[register], at);
-        for (vector, offset) in vectors[..count].iter().zip([0, 16]) {
+        let (vectors, first) = match self.half {
+            None => (&vectors[..count], first),
+            Some(half) => (&vectors[..1], first + 16 * half as i32),
+        };
+        for (vector, offset) in vectors.iter().zip([0, 16]) {
             self.builder.ins().store(memory(), *vector, address, first + offset);
         }
     }
@@ -300,7 +335,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             let mask = match (self.truth(*register, true), there) {
                 // Which lane it was does not matter.
                 (Group::WideMask([low, high]), None) => {
-                    let any = self.builder.ins().bor(low, high);
+                    let any = if low == high { low } else { self.builder.ins().bor(low, high) };
                     self.cast(types::I32X4, any)
                 }
                 (mask, None) => self.narrow(mask),
@@ -318,7 +353,21 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     }
 
     fn both(&mut self, a: [Value; 2], op: impl Fn(&mut Self, Value) -> Value) -> [Value; 2] {
-        a.map(|a| op(self, a))
+        self.each_pair(a, a, |this, a, _| op(this, a))
+    }
+
+    /// The same with two operands.
+    fn each_pair(
+        &mut self,
+        [a, c]: [Value; 2],
+        [b, d]: [Value; 2],
+        op: impl Fn(&mut Self, Value, Value) -> Value,
+    ) -> [Value; 2] {
+        let first = op(self, a, b);
+        if (a, b) == (c, d) {
+            return [first; 2];
+        }
+        [first, op(self, c, d)]
     }
 
     /// A constant in both halves of a vector of 64-bit integers.
@@ -608,8 +657,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 _ => this.builder.ins().bor(a, b),
             };
             return match (a, b) {
-                (Group::WideMask([a, c]), Group::WideMask([b, d])) => {
-                    Group::WideMask([join(self, a, b), join(self, c, d)])
+                (Group::WideMask(a), Group::WideMask(b)) => {
+                    Group::WideMask(self.each_pair(a, b, join))
                 }
                 (a, b) => {
                     let (a, b) = (self.narrow(a), self.narrow(b));
@@ -622,8 +671,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             false => this.compare(op, scalar, a, b),
         };
         match (self.number(a), self.number(b)) {
-            (Group::Wide([a, c]), Group::Wide([b, d])) => {
-                let lanes = [apply(self, a, b), apply(self, c, d)];
+            (Group::Wide(a), Group::Wide(b)) => {
+                let lanes = self.each_pair(a, b, apply);
                 if is_number { Group::Wide(lanes) } else { Group::WideMask(lanes) }
             }
             // Processors compare numbers without sign only for one order or the other.
@@ -680,7 +729,11 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         match (self.number(yes), self.number(no)) {
             (Group::Wide([a, c]), Group::Wide([b, d])) => {
                 let [low, high] = self.wide_mask(guard);
-                Group::Wide([self.choose(low, a, b), self.choose(high, c, d)])
+                let first = self.choose(low, a, b);
+                if (low, a, b) == (high, c, d) {
+                    return Group::Wide([first; 2]);
+                }
+                Group::Wide([first, self.choose(high, c, d)])
             }
             (Group::Narrow(a), Group::Narrow(b)) => {
                 let mask = self.narrow_mask(guard);

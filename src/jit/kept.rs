@@ -148,10 +148,9 @@ fn of_conversion(from: Scalar) -> Vec<u64> {
 
 /// True if an instruction gives 1 or 0.
 fn is_truth(inst: &Inst) -> bool {
-    use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
     match inst {
         Inst::Unary(op, _) => matches!(op, UnaryOp::Truth | UnaryOp::Not),
-        Inst::Binary(op, ..) => matches!(op, Lt | Le | Eq | Ge | Gt | Ne | And | Or),
+        Inst::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
         _ => false,
     }
 }

@@ -195,6 +195,12 @@ impl BinaryOp {
         BinaryOp::Pow,
     ];
 
+    /// True for comparisons of two numbers.
+    pub const fn is_comparison(self) -> bool {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        matches!(self, Lt | Le | Eq | Ge | Gt | Ne)
+    }
+
     /// Type of the result for operands of type `scalar`; `None` if there is
     /// no such operation.
     pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
