@@ -7,6 +7,7 @@
 //! values -s source -N n [-k kind] [-M m] [-r fetches] [-i]
 //! memory -N n [-k kind] [-M m] [-I instances] [-c churn] [-r fetches]
 //! codegen -N nodes                    native code of one shape
+//! shapes -N n [-k number] [-M m]      registration to native code, of so many shapes
 //! definitions -N n [-k kind] [-M m]   the definitions, as a file
 //! ```
 //!
@@ -64,6 +65,7 @@ pub fn run(mode: &str, options: &[&str]) -> Result<(), String> {
         }
         "memory" => memory(&work),
         "codegen" => codegen(&work)?,
+        "shapes" => shapes(&work)?,
         _ => return Err(format!("no such mode: {mode}")),
     };
     print!("lib=pmderive cmd={mode} kind={} N={}", work.kind, work.count);
@@ -297,4 +299,29 @@ fn codegen(work: &Work) -> Result<Found, String> {
         times.push(nanoseconds(begin));
     }
     Ok(vec![("codegen_ns", median(times))])
+}
+
+/// Definitions of some shapes, in turn, from their text to native code.
+fn shapes(work: &Work) -> Result<Found, String> {
+    let shapes: u32 = work.kind.parse().map_err(|_| format!("no number: {}", work.kind))?;
+    let line = |index: u32| {
+        let metric = |at: u32| format!("synth.gd.m{}", (index + at) % work.metrics);
+        let operator = |at: u32| ["+", "-", "*", "/"][((index % shapes) >> (2 * at)) as usize % 4];
+        let rest = (0..3).map(|at| format!(" {} {}", operator(at), metric(at + 1)));
+        format!("shape.m{index} = {}{}\n", metric(0), rest.collect::<String>())
+    };
+    let text: String = (0..work.count).map(line).collect();
+    let mut times = Vec::new();
+    for _ in 0..work.fetches {
+        let mut source = Synth::new(work.metrics, 10);
+        let begin = Instant::now();
+        let registry = register(&text);
+        let compiled = compile(&registry, &mut source, Backend::Jit);
+        times.push(nanoseconds(begin));
+        let mut steps = compiled.program.steps.iter();
+        if steps.any(|step| step.kernel.native().is_none()) {
+            return Err("a kernel without native code".into());
+        }
+    }
+    Ok(vec![("all_ns", median(times))])
 }

@@ -352,6 +352,15 @@ fn compilation(port: &str) -> Vec<Row> {
     };
     let mut rows: Vec<Row> = [100, 1_000, 10_000, 100_000].map(bind).into();
     rows.extend([3, 9, 21, 51, 101].map(code));
+    rows.push(Row {
+        name: "P9 10,000 of 50 shapes, from text to code".into(),
+        unit: "ms",
+        peer: None,
+        floor: None,
+        ours: ours("shapes -N 10000 -k 50 -M 334 -r 5".into(), &["all_ns"], 1e6),
+        aim: 60.0,
+        is_long: false,
+    });
     rows.extend([(1_000, 4.0), (10_000, 40.0)].map(live));
     rows.push(all(("to the first fetch", "s", &["first_fetch_ns"], 1e9, 0.45)));
     rows.push(all(("memory", "MB", &["peak_kb"], 1024.0, 150.0)));

@@ -44,8 +44,8 @@ pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> boo
 }
 
 /// True if every lane of a map has 8 bytes, but for masks that only choose or flag:
-/// then half a group is computed without the other. `is_uniform` is parallel to the
-/// instructions.
+/// then half a group is computed without the other. `is_uniform` says of the register at a
+/// position whether it is the same in every lane.
 pub fn is_wide(map: &Map<'_>, types: &[Scalar], is_uniform: impl Fn(usize) -> bool) -> bool {
     let is_mask = |at: usize| {
         let only_chooses = |inst: &Inst| match inst {

@@ -17,7 +17,9 @@ pub struct Sample {
     others: Vec<Stored>,
     /// The bytes of blocks.
     bytes: Vec<u8>,
-    /// Positions in the order of instances, while they are sorted.
+    /// The instances that were sorted last, as they were delivered.
+    delivered: Vec<InstId>,
+    /// Their positions in the order of instances.
     order: Vec<usize>,
     /// Instances, bits and others as they lay before.
     former: (Vec<InstId>, Vec<u64>, Vec<Stored>),
@@ -104,6 +106,7 @@ impl Sample {
             bits: Vec::new(),
             others: Vec::new(),
             bytes: Vec::new(),
+            delivered: Vec::new(),
             order: Vec::new(),
             former: Default::default(),
         }
@@ -164,10 +167,13 @@ impl Sample {
         if self.instances.is_sorted() {
             return;
         }
-        let Sample { instances, bits, others, order, former, .. } = self;
-        order.clear();
-        order.extend(0..instances.len());
-        order.sort_by_key(|at| instances[*at]);
+        let Sample { instances, bits, others, delivered, order, former, .. } = self;
+        if instances != delivered {
+            order.clear();
+            order.extend(0..instances.len());
+            order.sort_by_key(|at| instances[*at]);
+            delivered.clone_from(instances);
+        }
         rearrange(instances, &mut former.0, order);
         rearrange(bits, &mut former.1, order);
         rearrange(others, &mut former.2, order);
