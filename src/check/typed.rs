@@ -115,7 +115,8 @@ pub enum Decrease {
     Negative,
 }
 
-pub use pmderive_runtime::program::{OutputId, WindowFunction};
+use pmderive_runtime::program::OutputId;
+pub use pmderive_runtime::program::WindowFunction;
 
 /// What a node does; operands are earlier nodes.
 #[derive(Clone, Debug)]

@@ -85,6 +85,8 @@ pub struct Emitter<'e, 'f> {
     pub(super) target: Target,
     pointer: Type,
     pub(super) types: Vec<Scalar>,
+    /// Which registers of a map are the same in every lane.
+    is_uniform: Vec<bool>,
     /// Value of each register, where it is computed already.
     pub(super) values: Vec<Option<Value>>,
     /// Divisors of quotients, by position, that are computed as products.
@@ -131,8 +133,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let types = ir.register_types().expect("kernels are verified when they are made");
         let values = vec![None; types.len()];
         let pointer = target.frontend.pointer_type();
-        let (divisors, kept) = (Vec::new(), Kept::default());
-        Emitter { builder, ir, calls, target, pointer, types, values, divisors, kept }
+        let (is_uniform, divisors, kept) = (uniform_registers(ir), Vec::new(), Kept::default());
+        Emitter { builder, ir, calls, target, pointer, types, is_uniform, values, divisors, kept }
     }
 
     pub(super) fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
@@ -291,49 +293,27 @@ impl<'e, 'f> Emitter<'e, 'f> {
         if self.ir.is_single() {
             return (Task::Map(map, None), Vec::new());
         }
-        let is_uniform = self.uniform_registers(insts);
-        let quick = Quick::of(&map, &self.types, &is_uniform, self.target);
-        let constants = kept::of_map(&map, &self.types, &is_uniform, quick.as_ref());
+        let quick = Quick::of(&map, &self.types, &self.is_uniform, self.target);
+        let constants = kept::of_map(&map, &self.types, &self.is_uniform, quick.as_ref());
         (Task::Map(map, quick), constants)
-    }
-
-    /// Which registers are the same in every lane.
-    fn uniform_registers(&self, insts: &[Inst]) -> Vec<bool> {
-        let mut uniform: Vec<bool> = Vec::with_capacity(insts.len());
-        for inst in insts {
-            let is = |reg: &Reg| uniform[usize::from(reg.0)];
-            uniform.push(match inst {
-                Inst::Operand(at) => self.ir.operands[usize::from(*at)].access != Access::Column,
-                Inst::Constant(_) => true,
-                Inst::Unary(_, a) => is(a),
-                Inst::Binary(_, a, b) => is(a) && is(b),
-                Inst::Select(a, b, c) => is(a) && is(b) && is(c),
-            });
-        }
-        uniform
     }
 
     /// Computes the registers that are the same in every lane.
     fn uniform(&mut self, insts: &[Inst], operands: &[Value], constants: Value) {
         for (at, inst) in insts.iter().enumerate() {
-            let known =
-                |reg: &pmderive_runtime::kernel::Reg| self.values[usize::from(reg.0)].is_some();
+            if !self.is_uniform[at] {
+                continue;
+            }
             let scalar = self.types[at];
             let value = match inst {
                 Inst::Operand(index) => {
-                    let index = usize::from(*index);
-                    if self.ir.operands[index].access == Access::Column {
-                        continue;
-                    }
-                    self.builder.ins().load(type_of(scalar), memory(), operands[index], 0)
+                    let address = operands[usize::from(*index)];
+                    self.builder.ins().load(type_of(scalar), memory(), address, 0)
                 }
                 Inst::Constant(index) => {
                     let offset = i32::from(*index) * 8;
                     self.builder.ins().load(type_of(scalar), memory(), constants, offset)
                 }
-                Inst::Unary(_, a) if !known(a) => continue,
-                Inst::Binary(_, a, b) if !known(a) || !known(b) => continue,
-                Inst::Select(a, b, c) if !known(a) || !known(b) || !known(c) => continue,
                 inst => self.operation(inst),
             };
             self.values[at] = Some(value);
@@ -654,6 +634,23 @@ impl<'e, 'f> Emitter<'e, 'f> {
             }
         }
     }
+}
+
+/// Which registers of a map are the same in every lane; none of a reduction.
+fn uniform_registers(ir: &KernelIr) -> Vec<bool> {
+    let Body::Map { insts, .. } = &ir.body else { return Vec::new() };
+    let mut uniform: Vec<bool> = Vec::with_capacity(insts.len());
+    for inst in insts {
+        let is = |reg: &Reg| uniform[usize::from(reg.0)];
+        uniform.push(match inst {
+            Inst::Operand(at) => ir.operands[usize::from(*at)].access != Access::Column,
+            Inst::Constant(_) => true,
+            Inst::Unary(_, a) => is(a),
+            Inst::Binary(_, a, b) => is(a) && is(b),
+            Inst::Select(a, b, c) => is(a) && is(b) && is(c),
+        });
+    }
+    uniform
 }
 
 fn block_args(values: &[Value]) -> Vec<BlockArg> {
