@@ -92,7 +92,7 @@ pub fn examine(
         diagnostics,
         guards,
         typed: TypedExpr::default(),
-        done: PerNode::all(expr, None),
+        done: PerNode::all(expr.len(), None),
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
     };

@@ -66,7 +66,7 @@ pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Gu
 /// values. Version 6 knows none beforehand.
 pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Option<bool>> {
     if !dialect.is_version_7() {
-        return PerNode::all(expr, None);
+        return PerNode::all(expr.len(), None);
     }
     let guards = guards(expr, |name| match names.get(name) {
         // Whether a definition can be used is not known before it is checked.
@@ -87,7 +87,7 @@ pub(super) fn is_usable(name: Name) -> bool {
 
 /// Which nodes are left when branches that are never chosen are taken away.
 pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool> {
-    let mut live = PerNode::all(expr, false);
+    let mut live = PerNode::all(expr.len(), false);
     if !expr.is_empty() {
         live[expr.root()] = true;
     }

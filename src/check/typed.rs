@@ -2,35 +2,26 @@
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
+use pmderive_runtime::positions;
+use pmderive_runtime::program::OutputId;
 
 use crate::functions::LaneRule;
 use crate::syntax::ast::{Aggregate, BinaryOp};
 use crate::text::Span;
 
-/// Position of a node in a [`TypedExpr`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypedId(pub u32);
-
-/// Position of a definition in a list with operands before their users: among
-/// those that are checked together, and after that among those that are planned
-/// together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DefinitionId(pub u32);
+positions! {
+    /// Position of a node in a [`TypedExpr`].
+    pub TypedId;
+    /// Position of a definition in a list with operands before their users: among
+    /// those that are checked together, and after that among those that are planned
+    /// together.
+    pub DefinitionId;
+}
 
 impl DefinitionId {
-    /// The position as an index into the list.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// The output of the program that is planned for the list.
     pub const fn output(self) -> OutputId {
         OutputId(self.0)
-    }
-
-    /// The position with an index. No list is long enough to exceed it.
-    pub fn at(index: usize) -> DefinitionId {
-        DefinitionId(u32::try_from(index).unwrap_or(u32::MAX))
     }
 }
 
@@ -114,8 +105,6 @@ pub enum Decrease {
     /// The negative difference.
     Negative,
 }
-
-use pmderive_runtime::program::OutputId;
 pub use pmderive_runtime::program::WindowFunction;
 
 /// What a node does; operands are earlier nodes.
@@ -280,7 +269,7 @@ impl TypedExpr {
 
     /// The node of an identifier.
     pub fn node(&self, id: TypedId) -> &TypedNode {
-        &self.nodes[id.0 as usize]
+        &self.nodes[id.index()]
     }
 
     /// Metadata of the whole expression.

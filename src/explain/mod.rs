@@ -237,7 +237,7 @@ pub fn explain(
             nodes.get(typed.0 as usize).copied()
         };
         // A hidden definition, or one in a cycle, has no results for its nodes.
-        let explained = match examined.nodes.is_of(&one.expr) {
+        let explained = match examined.nodes.len() == one.expr.len() {
             false => Vec::new(),
             true => {
                 words.read(&one.expr, of_node);

@@ -18,7 +18,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 
 /// Reports where a part without values comes from.
 fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
-    let mut never = PerNode::all(subject.expr, false);
+    let mut never = PerNode::all(subject.expr.len(), false);
     for (id, node) in subject.nodes() {
         let of = |id: &ExprId| never[*id];
         let report = |message: &str| {
@@ -172,7 +172,7 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 
 /// A place that certainly needs a metric, given what is known of the guards.
 fn needed(subject: &Subject<'_>, guards: &PerNode<Guard>, name: &str) -> Option<Span> {
-    let mut certain = PerNode::all(subject.expr, false);
+    let mut certain = PerNode::all(subject.expr.len(), false);
     certain[subject.expr.root()] = true;
     let mut found = None;
     for (id, node) in subject.expr.nodes().rev() {

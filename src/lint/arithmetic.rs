@@ -84,7 +84,7 @@ fn compared(
 
 /// Which nodes are counters taken as they are.
 fn growing(subject: &Subject<'_>) -> PerNode<bool> {
-    let mut grows = PerNode::all(subject.expr, false);
+    let mut grows = PerNode::all(subject.expr.len(), false);
     let is_counter =
         |id: ExprId| subject.desc(id).is_some_and(|desc| desc.semantics == Semantics::Counter);
     let is_constant = |id: &ExprId| subject.constant(*id).is_some();

@@ -4,10 +4,11 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
-use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
+use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
 
 use crate::functions::Function;
 use crate::text::Span;
@@ -15,65 +16,14 @@ use crate::text::Span;
 /// Most labels that one `by` may name.
 pub const MAX_LABELS: usize = 32;
 
-/// Position of a node in an [`Expr`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExprId(pub u32);
+positions! {
+    /// Position of a node in an [`Expr`].
+    pub ExprId;
+}
 
 /// A value for each node of an [`Expr`], in their order; empty for an
 /// expression that was not looked at.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PerNode<T>(Vec<T>);
-
-impl<T> Default for PerNode<T> {
-    fn default() -> Self {
-        PerNode(Vec::new())
-    }
-}
-
-impl<T> PerNode<T> {
-    /// The same value for each node of an expression.
-    pub fn all(expr: &Expr, value: T) -> PerNode<T>
-    where
-        T: Clone,
-    {
-        PerNode(vec![value; expr.len()])
-    }
-
-    /// Adds the value of the next node.
-    pub fn push(&mut self, value: T) {
-        self.0.push(value);
-    }
-
-    /// The value of a node, if its expression was looked at.
-    pub fn get(&self, id: ExprId) -> Option<&T> {
-        self.0.get(id.0 as usize)
-    }
-
-    /// True if there is a value for each node of an expression.
-    pub fn is_of(&self, expr: &Expr) -> bool {
-        self.0.len() == expr.len()
-    }
-}
-
-impl<T> Index<ExprId> for PerNode<T> {
-    type Output = T;
-
-    fn index(&self, id: ExprId) -> &T {
-        &self.0[id.0 as usize]
-    }
-}
-
-impl<T> IndexMut<ExprId> for PerNode<T> {
-    fn index_mut(&mut self, id: ExprId) -> &mut T {
-        &mut self.0[id.0 as usize]
-    }
-}
-
-impl<T> FromIterator<T> for PerNode<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        PerNode(values.into_iter().collect())
-    }
-}
+pub type PerNode<T> = Per<ExprId, T>;
 
 /// A parsed expression. May contain [`NodeKind::Error`] where the text was
 /// wrong; then the parser has reported at least one diagnostic.
@@ -400,12 +350,12 @@ impl Expr {
 
     /// The node of an identifier.
     pub fn node(&self, id: ExprId) -> &Node {
-        &self.nodes[id.0 as usize]
+        &self.nodes[id.index()]
     }
 
     /// All nodes in post-order, with their identifiers.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (ExprId, &Node)> + ExactSizeIterator {
-        self.nodes.iter().enumerate().map(|(index, node)| (ExprId(index as u32), node))
+        self.nodes.iter().enumerate().map(|(index, node)| (ExprId::at(index), node))
     }
 
     /// Number of nodes.
@@ -463,7 +413,7 @@ impl Expr {
 
     /// Removes nodes that the root does not lead to, as error recovery leaves them behind.
     pub(super) fn drop_unreachable(&mut self) {
-        let mut reached = PerNode::all(self, false);
+        let mut reached = PerNode::all(self.len(), false);
         if !self.is_empty() {
             reached[self.root()] = true;
         }
@@ -479,8 +429,8 @@ impl Expr {
             kept += u32::from(*reached);
             id
         };
-        let moved: PerNode<ExprId> = reached.0.iter().map(place).collect();
-        let mut is_reached = reached.0.into_iter();
+        let moved: PerNode<ExprId> = reached.iter().map(place).collect();
+        let mut is_reached = reached.into_iter();
         self.nodes.retain_mut(|node| {
             let keep = is_reached.next().unwrap_or(false);
             if keep {
@@ -494,7 +444,7 @@ impl Expr {
 
     /// The node pushed last: the whole expression.
     pub fn root(&self) -> ExprId {
-        ExprId(self.nodes.len().saturating_sub(1) as u32)
+        ExprId::at(self.nodes.len().saturating_sub(1))
     }
 }
 

@@ -23,6 +23,7 @@ pub mod kernel;
 pub mod memory;
 pub mod model;
 pub mod pattern;
+pub mod position;
 pub mod program;
 pub mod result;
 mod sampling;

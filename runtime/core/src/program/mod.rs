@@ -34,45 +34,28 @@ use crate::kernel::{Kernel, Scalar};
 use crate::model::ValueType;
 use crate::pattern::Pattern;
 
-macro_rules! index {
-    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
-        $($(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The position as an index into its table.
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        })*
-    };
-}
-
-pub(crate) use index;
-
-index! {
+crate::positions! {
     /// Position in [`Program::inputs`] and in the list of metrics of a fetch.
-    InputSlot;
+    pub InputSlot;
     /// Position in [`Program::nodes`].
-    NodeId;
+    pub NodeId;
     /// Position in [`Program::histories`].
-    HistoryId;
+    pub HistoryId;
     /// Position in [`Program::baselines`].
-    BaselineId;
+    pub BaselineId;
     /// Position in [`Program::windows`].
-    WindowId;
+    pub WindowId;
     /// Position in [`Program::outputs`].
-    OutputId;
+    pub OutputId;
     /// Position in [`Program::steps`].
-    StepId;
+    pub StepId;
     /// Position in [`Program::patterns`].
-    PatternId;
+    pub PatternId;
     /// Position among the domains that are delivered with every fetch
     /// ([`crate::source::FetchList::domains`]).
-    FetchedDomain;
+    pub FetchedDomain;
     /// Position among the domains whose instance names filters read.
-    NamedDomain;
+    pub NamedDomain;
 }
 
 /// The computation of a selection of derived metrics. Its tables refer to each

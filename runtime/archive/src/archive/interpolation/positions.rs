@@ -1,23 +1,23 @@
 //! Positions of metrics, domains, lanes and shapes in the lists of an interpolator.
 
-use crate::archive::positions::position;
+use pmderive_core::positions;
 
-position! {
+positions! {
     /// Position of a metric in [`Metrics::tracks`].
     ///
     /// [`Metrics::tracks`]: crate::archive::interpolation::metrics::Metrics::tracks
-    TrackId;
+    pub(in crate::archive) TrackId;
     /// Position of an instance domain in [`Metrics::domains`].
     ///
     /// [`Metrics::domains`]: crate::archive::interpolation::metrics::Metrics::domains
-    DomainId;
+    pub(in crate::archive) DomainId;
     /// Position of an instance in [`Candidates::lanes`], and in the lanes of each track
     /// of that domain.
     ///
     /// [`Candidates::lanes`]: crate::archive::interpolation::candidates::Candidates::lanes
-    LaneId;
+    pub(in crate::archive) LaneId;
     /// Position of a list of instances among the shapes of a domain.
-    ShapeId;
+    pub(in crate::archive) ShapeId;
 }
 
 impl LaneId {

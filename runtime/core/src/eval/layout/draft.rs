@@ -8,9 +8,9 @@ use super::{Plan, SectionId, State, Taken};
 use crate::eval::lanes::{are_same, has_repeats};
 use crate::model::InstId;
 
-crate::program::index! {
+crate::positions! {
     /// Position in [`Analysis::drafts`](super::Analysis::drafts).
-    DraftId;
+    pub DraftId;
 }
 
 /// A section's shape with the instances of its sets.

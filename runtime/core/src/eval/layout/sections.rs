@@ -18,9 +18,9 @@ use crate::program::{
     StepOperand,
 };
 
-crate::program::index! {
+crate::positions! {
     /// Position in [`Sections::all`].
-    SectionId;
+    pub SectionId;
 }
 
 impl SectionId {

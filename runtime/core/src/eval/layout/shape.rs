@@ -7,9 +7,9 @@
 use crate::model::InstId;
 use crate::program::Status;
 
-crate::program::index! {
+crate::positions! {
     /// A set of instances in a section, numbered in order of appearance.
-    SetId;
+    pub SetId;
 }
 
 impl SetId {
