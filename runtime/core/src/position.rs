@@ -1,0 +1,175 @@
+//! Positions in lists, each kind of list with a type of its own, so that a position in
+//! one is not taken for one in another; and lists that take no other positions.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use std::slice;
+
+/// A position in lists of one kind. [`positions!`](crate::positions) makes such types.
+pub trait Position: Copy {
+    /// The position as an index.
+    fn index(self) -> usize;
+
+    /// The position with an index. No list is long enough to exceed it.
+    fn at(index: usize) -> Self;
+}
+
+/// Makes types of positions, each with its visibility, and what it is a position in.
+///
+/// ```
+/// pmderive_core::positions! {
+///     /// Position of a disk.
+///     pub DiskId;
+/// }
+/// assert_eq!(DiskId::at(3).index(), 3);
+/// ```
+#[macro_export]
+macro_rules! positions {
+    ($($(#[doc = $doc:literal])* $visible:vis $name:ident;)*) => {
+        $($(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $visible struct $name($visible u32);
+
+        impl $name {
+            /// The position as an index into its list.
+            #[allow(dead_code)]
+            $visible const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The position with an index. No list is long enough to exceed it.
+            #[allow(dead_code)]
+            $visible const fn at(index: usize) -> $name {
+                $name(if index > u32::MAX as usize { u32::MAX } else { index as u32 })
+            }
+        }
+
+        impl $crate::position::Position for $name {
+            fn index(self) -> usize {
+                $name::index(self)
+            }
+
+            fn at(index: usize) -> $name {
+                $name::at(index)
+            }
+        })*
+    };
+}
+
+/// A value for each position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Per<P, T> {
+    values: Vec<T>,
+    of: PhantomData<fn(P)>,
+}
+
+impl<P: Position, T> Per<P, T> {
+    /// The same value at as many positions.
+    pub fn all(count: usize, value: T) -> Per<P, T>
+    where
+        T: Clone,
+    {
+        Per::from(vec![value; count])
+    }
+
+    /// Adds a value; gives its position.
+    pub fn push(&mut self, value: T) -> P {
+        self.values.push(value);
+        P::at(self.values.len() - 1)
+    }
+
+    /// The value at a position. `None` if there are not as many.
+    pub fn get(&self, at: P) -> Option<&T> {
+        self.values.get(at.index())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The values, in their order.
+    pub fn iter(&self) -> slice::Iter<'_, T> {
+        self.values.iter()
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> slice::IterMut<'_, T> {
+        self.values.iter_mut()
+    }
+
+    /// The values with their positions.
+    pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (P, &T)> + ExactSizeIterator + Clone {
+        self.iter().enumerate().map(|(at, value)| (P::at(at), value))
+    }
+
+    /// The positions.
+    pub fn positions(&self) -> impl DoubleEndedIterator<Item = P> + ExactSizeIterator + use<P, T> {
+        (0..self.len()).map(P::at)
+    }
+
+    /// The position of the first value for which that is true.
+    pub fn position(&self, is_it: impl FnMut(&T) -> bool) -> Option<P> {
+        self.iter().position(is_it).map(P::at)
+    }
+
+    /// Makes as many of them: leaves some out at the end, or adds what `make` gives.
+    pub fn resize_with(&mut self, count: usize, make: impl FnMut() -> T) {
+        self.values.resize_with(count, make);
+    }
+}
+
+impl<P, T> Default for Per<P, T> {
+    fn default() -> Per<P, T> {
+        Per { values: Vec::new(), of: PhantomData }
+    }
+}
+
+impl<P, T> From<Vec<T>> for Per<P, T> {
+    fn from(values: Vec<T>) -> Per<P, T> {
+        Per { values, of: PhantomData }
+    }
+}
+
+impl<P: Position, T> Index<P> for Per<P, T> {
+    type Output = T;
+
+    fn index(&self, at: P) -> &T {
+        &self.values[at.index()]
+    }
+}
+
+impl<P: Position, T> IndexMut<P> for Per<P, T> {
+    fn index_mut(&mut self, at: P) -> &mut T {
+        &mut self.values[at.index()]
+    }
+}
+
+impl<P, T> FromIterator<T> for Per<P, T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Per<P, T> {
+        Per::from(Vec::from_iter(values))
+    }
+}
+
+impl<P, T> IntoIterator for Per<P, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.values.into_iter()
+    }
+}
+
+impl<'p, P, T> IntoIterator for &'p Per<P, T> {
+    type Item = &'p T;
+    type IntoIter = slice::Iter<'p, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.values.iter()
+    }
+}
