@@ -58,14 +58,27 @@ pub struct Recording<S> {
     pub is_archive: bool,
     /// Times at which labels of an archive change, in order.
     pub label_times: Vec<Timestamp>,
-    /// For an archive that is read record by record: tells whether the last
-    /// fetched record has a metric, even without values. Metrics that a record
-    /// lacks are not recorded.
-    pub holds: Option<Holds<S>>,
+    /// For an archive that is read record by record: what its records say.
+    pub records: Option<Records<S>>,
 }
 
-/// Tells whether the record that a source fetched last has a metric.
-pub type Holds<S> = fn(&mut S, Pmid) -> bool;
+/// What the records of a source that is an archive say.
+#[derive(Debug)]
+pub struct Records<S> {
+    /// Tells whether the record that was fetched last has a metric, even without values.
+    /// Metrics that a record lacks are not recorded.
+    pub holds: fn(&mut S, Pmid) -> bool,
+    /// The time of the last mark.
+    pub last_mark: fn(&mut S) -> Option<Timestamp>,
+}
+
+impl<S> Clone for Records<S> {
+    fn clone(&self) -> Records<S> {
+        *self
+    }
+}
+
+impl<S> Copy for Records<S> {}
 
 /// The reason why a recording stopped.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +130,8 @@ pub struct Recorder<S> {
     is_lost: bool,
     /// True if there was a gap since the last record that is not marked yet.
     gap: bool,
+    /// The mark at the source's end that is the last record.
+    marked: Option<Timestamp>,
     writer: Option<ArchiveWriter>,
     described: Described,
     domains: Domains,
@@ -151,6 +166,7 @@ impl<S: FetchSource> Recorder<S> {
             batch: ResultBatch::default(),
             is_lost: false,
             gap: false,
+            marked: None,
             writer: None,
             described: Described::default(),
             domains: Domains::default(),
@@ -221,7 +237,10 @@ impl<S: FetchSource> Recorder<S> {
             return Ok(Sampled::NoMetrics);
         }
         let events = match self.context.fetch(&self.list, &mut self.batch) {
-            Err(error) if error.is_end_of_archive() => return Ok(Sampled::End),
+            Err(error) if error.is_end_of_archive() => {
+                self.mark_end()?;
+                return Ok(Sampled::End);
+            }
             events => events?,
         };
         let time = self.batch.timestamp();
@@ -241,6 +260,25 @@ impl<S: FetchSource> Recorder<S> {
         }
         self.write(&fetched, result, events)?;
         Ok(Sampled::Recorded(time))
+    }
+
+    /// Marks the end, as the source does.
+    fn mark_end(&mut self) -> Result<(), WriteError> {
+        let mark = self.mark_of_source();
+        if let (Some(writer), Some(mark)) = (&mut self.writer, mark)
+            && self.latest.is_some_and(|last| last <= mark)
+            && self.marked != Some(mark)
+        {
+            writer.mark(mark)?;
+            self.marked = Some(mark);
+        }
+        Ok(())
+    }
+
+    /// The last mark of a source that is an archive.
+    fn mark_of_source(&mut self) -> Option<Timestamp> {
+        let Records { last_mark, .. } = self.recording.records?;
+        last_mark(self.context.source())
     }
 
     /// Looks up the selection again.
@@ -286,6 +324,7 @@ impl<S: FetchSource> Recorder<S> {
             return Ok(());
         }
         let is_first = self.writer.is_none();
+        let of_source = self.mark_of_source();
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(create(&self.recording, time)?),
@@ -293,7 +332,11 @@ impl<S: FetchSource> Recorder<S> {
         if std::mem::take(&mut self.gap)
             && let Some(last) = self.latest
         {
-            writer.mark(behind(last, time))?;
+            let of_source = of_source.filter(|mark| (last..=time).contains(mark));
+            // What follows an archive's end may already have marked it.
+            if of_source.is_none() || of_source != self.marked {
+                writer.mark(of_source.unwrap_or_else(|| behind(last, time)))?;
+            }
         }
         self.latest = Some(time);
         let metrics = &self.selection.metrics;
@@ -318,17 +361,15 @@ impl<S: FetchSource> Recorder<S> {
             let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
             let Some(instance) = tidy(metric, domain, set) else { continue };
-            // An instance may well disappear between the fetch and the question
+            // An instance of a host may well disappear between the fetch and the question
             // for its name.
-            match self.nameless.insert(set.pmid, Some(instance)) {
-                Some(Some(before)) if before == instance => {
-                    self.nameless.insert(set.pmid, None);
+            let before = self.nameless.insert(set.pmid, Some(instance));
+            let (is_told, is_again) = (before == Some(None), before == Some(Some(instance)));
+            if is_told || is_again || is_archive {
+                self.nameless.insert(set.pmid, None);
+                if !is_told {
                     self.notices.push(Notice::Nameless(metric.name.clone(), instance));
                 }
-                Some(None) => {
-                    self.nameless.insert(set.pmid, None);
-                }
-                Some(Some(_)) | None => {}
             }
         }
         writer.record(&FetchResult { timestamp: time, changes: result.changes, sets })?;
@@ -359,7 +400,7 @@ impl<S: FetchSource> Recorder<S> {
 
     /// False if an archive's record lacks a metric.
     fn is_in_record(&mut self, metric: &Metric) -> bool {
-        let Some(holds) = self.recording.holds else { return true };
+        let Some(Records { holds, .. }) = self.recording.records else { return true };
         let source = self.context.source();
         match metric.operands.as_deref() {
             None => holds(source, metric.desc.pmid),

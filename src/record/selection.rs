@@ -249,7 +249,7 @@ fn describe<S: FetchSource>(
     recording: &Recording<S>,
     left_out: &mut BTreeMap<Box<str>, LeftOut>,
 ) -> Result<Vec<Found>, SourceError> {
-    let needs_operands = recording.with_operands || recording.holds.is_some();
+    let needs_operands = recording.with_operands || recording.records.is_some();
     let questions: Vec<&str> = names.iter().map(|name| &**name).collect();
     let mut pmids = Vec::with_capacity(names.len());
     let mut found = Vec::with_capacity(names.len());

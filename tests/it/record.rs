@@ -413,7 +413,7 @@ impl Rig {
             end: None,
             is_archive: false,
             label_times: Vec::new(),
-            holds: None,
+            records: None,
         };
         let recorder = Recorder::new(context, recording).expect("a pmcd");
         Rig { pmcd, recorder, folder }

@@ -31,7 +31,7 @@ use super::{Outcome, Stop};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
 use crate::escape;
-use crate::record::{Origin, Recorder, Recording};
+use crate::record::{Origin, Recorder, Recording, Records};
 
 /// Runs the command.
 pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
@@ -159,15 +159,21 @@ fn recording(
         end: course.last(),
         is_archive: false,
         label_times: Vec::new(),
-        holds: None,
+        records: None,
     };
     if let Context::Archive(archive) = source {
         recording.is_archive = true;
         recording.label_times = archive.label_times();
         if course.interval.is_none() {
-            recording.holds = Some(|source, pmid| match source {
-                Context::Archive(archive) => archive.record_holds(pmid),
-                Context::Host(_) | Context::Local(_) => true,
+            recording.records = Some(Records {
+                holds: |source, pmid| match source {
+                    Context::Archive(archive) => archive.record_holds(pmid),
+                    Context::Host(_) | Context::Local(_) => true,
+                },
+                last_mark: |source| match source {
+                    Context::Archive(archive) => archive.last_mark(),
+                    Context::Host(_) | Context::Local(_) => None,
+                },
             });
         }
         if course.is_part() {

@@ -105,6 +105,8 @@ pub struct ArchiveContext {
     pub(super) is_leaving_out: bool,
     /// A mark was passed since the last delivered record.
     pub(super) gap: bool,
+    /// The time of the last mark among the records that were read.
+    pub(super) last_mark: Option<Timestamp>,
     /// Records before this place were written before the metadata was read.
     pub(super) described: Place,
     /// Present while the archive is followed as it grows.
@@ -209,6 +211,7 @@ impl ArchiveContext {
             seeking: true,
             is_leaving_out: false,
             gap: false,
+            last_mark: None,
             described: Place::default(),
             following: None,
             epoch: 0,
@@ -300,6 +303,7 @@ impl ArchiveContext {
             seeking: self.seeking,
             is_leaving_out: self.is_leaving_out,
             gap: self.gap,
+            last_mark: self.last_mark,
             described: self.described,
             following: None,
             epoch: self.epoch,

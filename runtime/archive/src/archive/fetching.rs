@@ -37,12 +37,18 @@ impl ArchiveContext {
         self.selection.holds(pmid)
     }
 
+    /// The time of the last mark that was passed since the mode was set; of records that
+    /// are fetched forward or backward.
+    pub fn last_mark(&self) -> Option<Timestamp> {
+        self.last_mark
+    }
+
     fn position(&mut self, mode: Mode, when: Timestamp) -> Result<(), SourceError> {
         self.mode = mode;
         self.origin = when;
         self.next_sample = when;
         (self.seeking, self.is_leaving_out) = (true, false);
-        self.gap = false;
+        (self.gap, self.last_mark) = (false, None);
         if let Some(interpolator) = &mut self.interpolator {
             interpolator.restart(travel(mode));
         }
@@ -157,7 +163,7 @@ impl ArchiveContext {
         self.selection.prepare(list);
         while let Some(record) = self.step()? {
             if record.is_mark() {
-                self.gap = true;
+                (self.gap, self.last_mark) = (true, Some(record.stamp));
                 continue;
             }
             if self.add_as_before(&record, list, batch)? {
