@@ -492,7 +492,11 @@ impl Checker<'_> {
         let checked = self.operand(operand)?;
         let Operand { typed, desc, .. } = checked;
         self.numeric(&checked, "`rescale()`")?;
-        match Conversion::between(desc.units, units) {
+        let conversion = match self.dialect {
+            Dialect::Fixed => Conversion::between(desc.units, units),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Conversion::of_libpcp(desc.units, units),
+        };
+        match conversion {
             Ok(conversion) => {
                 let kind = TypedKind::Rescale { operand: typed, conversion };
                 Ok(self.push(kind, Desc { units, ..desc }, span))

@@ -285,17 +285,25 @@ impl LaneBuilder {
             _ => {
                 let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
                 let wide_value = self.convert(value, wide);
-                // Both are at least one, so their bits are the same in either type.
                 let mut number = wide_value;
+                // Of libpcp's divisors some have wrapped. Quotients of kernels have positive
+                // ones; of numbers with a sign that of the magnitude is the same but for it.
+                let is_turned = div < 0 && wide == Scalar::I64;
+                let half = div / 2;
+                let div = if is_turned { div.wrapping_neg() } else { div };
                 if mult != 1 {
                     let mult = self.constant(wide, mult as u64);
                     number = self.binary(BinaryOp::Mul, number, mult);
                 }
                 if div != 1 {
-                    let half = self.constant(wide, (div / 2) as u64);
+                    let half = self.constant(wide, half as u64);
                     let div = self.constant(wide, div as u64);
                     number = self.binary(BinaryOp::Add, number, half);
                     number = self.binary(BinaryOp::Div, number, div);
+                }
+                if is_turned {
+                    let zero = self.constant(wide, 0);
+                    number = self.binary(BinaryOp::Sub, zero, number);
                 }
                 self.convert(number, scalar)
             }

@@ -15,9 +15,9 @@ use super::{PmStatus, Units};
 /// converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conversion {
-    /// Multiplier, at least 1.
+    /// Multiplier; at least 1, but for [`Conversion::of_libpcp`].
     pub mult: i64,
-    /// Divisor, at least 1.
+    /// Divisor; at least 1, but for [`Conversion::of_libpcp`], where it is not 0.
     pub div: i64,
     /// The conversion of the extra unit if the units differ: `(a, b, c, d)` of
     /// `a + b * (value + c) / d`, evaluated in double precision and in this
@@ -40,6 +40,29 @@ impl Conversion {
     /// the factor needs more than 64 bits. [`PmStatus::UNIT`] if a scale is
     /// beyond exabytes or hours, or if an extra unit is unknown.
     pub fn between(from: Units, to: Units) -> Result<Conversion, PmStatus> {
+        Conversion::with_factor(from, to, |factor| factor.reduced())
+    }
+
+    /// The conversion with the factor that libpcp has: it is not reduced, so that products
+    /// overflow early, and wraps if it needs more than 64 bits.
+    ///
+    /// # Errors
+    /// As [`Conversion::between`]; [`PmStatus::CONV`] as well where libpcp divides by 0.
+    pub fn of_libpcp(from: Units, to: Units) -> Result<Conversion, PmStatus> {
+        Conversion::with_factor(from, to, |factor| {
+            let (mult, div) = (factor.mult as i64, factor.div as i64);
+            match mult.checked_rem(div)? {
+                0 => Some((mult.wrapping_div(div), 1)),
+                _ => Some((mult, div)),
+            }
+        })
+    }
+
+    fn with_factor(
+        from: Units,
+        to: Units,
+        in_64_bits: impl FnOnce(Factor) -> Option<(i64, i64)>,
+    ) -> Result<Conversion, PmStatus> {
         let from = with_dimension(from);
         let to = with_dimension(to);
         let dimensions = |units: &Units| {
@@ -48,15 +71,15 @@ impl Conversion {
         if dimensions(&from) != dimensions(&to) {
             return Err(PmStatus::CONV);
         }
-        let mut factor = Factor { mult: 1, div: 1 };
+        let mut factor = Factor { mult: 1, div: 1, overflows: false };
         if from.dim_space != 0 {
-            factor.scale_by(space(from.scale_space)?, space(to.scale_space)?, from.dim_space)?;
+            factor.scale_by(space(from.scale_space)?, space(to.scale_space)?, from.dim_space);
         }
         if from.dim_time != 0 {
-            factor.scale_by(time(from.scale_time)?, time(to.scale_time)?, from.dim_time)?;
+            factor.scale_by(time(from.scale_time)?, time(to.scale_time)?, from.dim_time);
         }
-        factor.scale_by(count(from.scale_count), count(to.scale_count), from.dim_count)?;
-        let (mult, div) = factor.reduced().ok_or(PmStatus::CONV)?;
+        factor.scale_by(count(from.scale_count), count(to.scale_count), from.dim_count);
+        let (mult, div) = in_64_bits(factor).ok_or(PmStatus::CONV)?;
         Ok(Conversion { mult, div, extra: extra(from, to)? })
     }
 
@@ -101,9 +124,8 @@ impl Conversion {
 
     /// Converts a value of type U64: like [`Conversion::apply_i64`], unsigned.
     pub fn apply_u64(&self, value: u64) -> u64 {
-        // Both are at least 1.
-        let (mult, div) = (self.mult as u64, self.div as u64);
-        let scaled = value.wrapping_mul(mult).wrapping_add(div / 2) / div;
+        let (mult, half, div) = (self.mult as u64, (self.div / 2) as u64, self.div as u64);
+        let scaled = value.wrapping_mul(mult).wrapping_add(half) / div;
         match self.extra {
             Some(extra) => affine(scaled as f64, extra) as u64,
             None => scaled,
@@ -132,7 +154,7 @@ impl Conversion {
 }
 
 fn scale_i64(value: i64, mult: i64, div: i64) -> i64 {
-    value.wrapping_mul(mult).wrapping_add(div / 2) / div
+    value.wrapping_mul(mult).wrapping_add(div / 2).wrapping_div(div)
 }
 
 fn affine(value: f64, (a, b, c, d): (f64, f64, f64, f64)) -> f64 {
@@ -148,20 +170,24 @@ fn with_dimension(units: Units) -> Units {
 struct Factor {
     mult: i128,
     div: i128,
+    /// Either has overflown and is right in its low 64 bits only.
+    overflows: bool,
 }
 
 impl Factor {
     /// Multiplies the fraction by `from / to`, raised to `dimension`: the
     /// factor of one axis.
-    fn scale_by(&mut self, from: Factor, to: Factor, dimension: i8) -> Result<(), PmStatus> {
+    fn scale_by(&mut self, from: Scale, to: Scale, dimension: i8) {
         let mult = from.mult * to.div;
         let div = from.div * to.mult;
         let (mult, div) = if dimension < 0 { (div, mult) } else { (mult, div) };
         for _ in 0..dimension.unsigned_abs() {
-            self.mult = self.mult.checked_mul(mult).ok_or(PmStatus::CONV)?;
-            self.div = self.div.checked_mul(div).ok_or(PmStatus::CONV)?;
+            for (number, factor) in [(&mut self.mult, mult), (&mut self.div, div)] {
+                let (product, overflows) = number.overflowing_mul(factor);
+                *number = product;
+                self.overflows |= overflows;
+            }
         }
-        Ok(())
     }
 
     /// The fraction in the least reduced form that fits into 64 bits: with a
@@ -173,6 +199,9 @@ impl Factor {
     /// because quotients in floating point stay the same. Half the divisor must
     /// stay exact, so an even divisor must stay even.
     fn reduced(self) -> Option<(i64, i64)> {
+        if self.overflows {
+            return None;
+        }
         if self.mult % self.div == 0 {
             return Some((i64::try_from(self.mult / self.div).ok()?, 1));
         }
@@ -196,28 +225,35 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     a
 }
 
+/// A unit of some scale as a fraction of the unit that stands for the axis.
+#[derive(Clone, Copy)]
+struct Scale {
+    mult: i128,
+    div: i128,
+}
+
 /// The unit of a space scale, in megabytes.
-fn space(scale: u8) -> Result<Factor, PmStatus> {
+fn space(scale: u8) -> Result<Scale, PmStatus> {
     match i32::from(scale) - 2 {
-        power @ ..0 => Ok(Factor { mult: 1, div: 1 << (10 * -power) }),
-        power @ 0..=4 => Ok(Factor { mult: 1 << (10 * power), div: 1 }),
+        power @ ..0 => Ok(Scale { mult: 1, div: 1 << (10 * -power) }),
+        power @ 0..=4 => Ok(Scale { mult: 1 << (10 * power), div: 1 }),
         _ => Err(PmStatus::UNIT),
     }
 }
 
 /// The unit of a time scale, in seconds.
-fn time(scale: u8) -> Result<Factor, PmStatus> {
+fn time(scale: u8) -> Result<Scale, PmStatus> {
     const SCALES: [(i128, i128); 6] =
         [(1, 1_000_000_000), (1, 1_000_000), (1, 1000), (1, 1), (60, 1), (3600, 1)];
     let (mult, div) = *SCALES.get(usize::from(scale)).ok_or(PmStatus::UNIT)?;
-    Ok(Factor { mult, div })
+    Ok(Scale { mult, div })
 }
 
 /// The unit of a count scale, in ones.
-fn count(scale: i8) -> Factor {
+fn count(scale: i8) -> Scale {
     // A scale has four bits on the wire, so 8 is the largest magnitude.
     let power = 10i128.pow(u32::from(scale.unsigned_abs().min(8)));
-    if scale < 0 { Factor { mult: 1, div: power } } else { Factor { mult: power, div: 1 } }
+    if scale < 0 { Scale { mult: 1, div: power } } else { Scale { mult: power, div: 1 } }
 }
 
 /// The conversion between two units of one extra quantity. `None` if the unit
@@ -300,6 +336,17 @@ mod tests {
         assert_eq!(between("byte^7", "Ebyte^7"), Err(PmStatus::CONV));
         assert_eq!(between("Zbyte", "byte"), Err(PmStatus::UNIT));
         assert!(between("sec", "sec").unwrap().is_identity());
+    }
+
+    #[test]
+    fn factors_of_libpcp_are_not_reduced_and_wrap() {
+        let of_libpcp =
+            |from, to| Conversion::of_libpcp(units(from), units(to)).map(|one| (one.mult, one.div));
+        assert_eq!(of_libpcp("byte", "Kbyte"), Ok((1 << 10, 1 << 20)));
+        assert_eq!(of_libpcp("nanosec", "microsec"), Ok((1_000_000, 1_000_000_000)));
+        assert_eq!(of_libpcp("Kbyte", "byte"), Ok((1024, 1)));
+        assert_eq!(of_libpcp("Ebyte^2", "byte^2"), Err(PmStatus::CONV));
+        assert_eq!(of_libpcp("byte", "sec"), Err(PmStatus::CONV));
     }
 
     #[test]
