@@ -346,15 +346,15 @@ fields! {
     source: "source", String => String, "", Some;
     name: "name", String => String, "a metric's name has components with dots between them",
         |name| name.split('.').all(|component| !component.is_empty()).then_some(name);
-    pmid: "pmid", Cow<'de, str> => Pmid, PMID, |text| read_pmid(&text);
-    pmid_given: "pmid", Cow<'de, str> => Option<Pmid>, PMID, |text| read_pmid(&text).map(Some);
+    pmid: "pmid", Cow<'de, str> => Pmid, PMID, |text| text.parse().ok();
+    pmid_given: "pmid", Cow<'de, str> => Option<Pmid>, PMID, |text| text.parse().ok().map(Some);
     value_type: "type", Cow<'de, str> => ValueType,
         "must be a type such as 32, U32, 64, U64, FLOAT, DOUBLE or STRING",
         |text| read_type(&text);
-    indom: "indom", Cow<'de, str> => InDom, INDOM, |text| read_indom(&text);
+    indom: "indom", Cow<'de, str> => InDom, INDOM, |text| text.parse().ok();
     indom_or_null: "indom", Option<Cow<'de, str>> => Option<InDom>, INDOM,
         |text| match text {
-            Some(text) => read_indom(&text).map(Some),
+            Some(text) => text.parse().ok().map(Some),
             None => Some(None),
         };
     semantics: "sem", Cow<'de, str> => Semantics, "must be counter, instant or discrete",
@@ -371,28 +371,6 @@ fields! {
 
 const PMID: &str = "must be a metric identifier, DOMAIN.CLUSTER.ITEM, within 511.4095.1023";
 const INDOM: &str = "must be null or an instance domain, DOMAIN.SERIAL, within 511.4194303";
-
-/// The numbers of a dotted text. `None` unless there are as many as limits, and
-/// all are within them.
-fn numbers<const N: usize>(text: &str, limits: [u32; N]) -> Option<[u32; N]> {
-    let mut numbers = [0; N];
-    let mut parts = text.split('.');
-    for (number, limit) in numbers.iter_mut().zip(limits) {
-        let part = parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?;
-        *number = part.parse().ok().filter(|value| *value <= limit)?;
-    }
-    parts.next().is_none().then_some(numbers)
-}
-
-fn read_pmid(text: &str) -> Option<Pmid> {
-    let [domain, cluster, item] = numbers(text, [511, 4095, 1023])?;
-    Some(Pmid::new(domain, cluster, item))
-}
-
-fn read_indom(text: &str) -> Option<InDom> {
-    let [domain, serial] = numbers(text, [511, 0x3f_ffff])?;
-    Some(InDom::new(domain, serial))
-}
 
 fn read_type(text: &str) -> Option<ValueType> {
     let known = (-1..=10).map(ValueType::from_code).chain([ValueType::Unknown]);

@@ -40,8 +40,6 @@ pub const ANON_TYPES: [(&str, ValueType); 6] = [
 /// Highest domain number that an instance domain may be of; 511 is kept for
 /// derived metrics.
 const MAX_DOMAIN: u32 = 510;
-/// Highest serial number of an instance domain.
-const MAX_SERIAL: u32 = (1 << 22) - 1;
 
 /// The type of a `type=` value.
 pub fn value_type(text: &str) -> Option<ValueType> {
@@ -123,15 +121,8 @@ pub fn indom(text: &str) -> Option<Option<InDom>> {
     if text.eq_ignore_ascii_case("null") {
         return Some(None);
     }
-    let (domain, serial) = text.split_once('.')?;
-    let domain = decimal(domain).filter(|domain| *domain <= MAX_DOMAIN)?;
-    let serial = decimal(serial).filter(|serial| *serial <= MAX_SERIAL)?;
-    Some(Some(InDom::new(domain, serial)))
-}
-
-/// Digits only, which `str::parse` alone does not insist on.
-fn decimal(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    let indom: InDom = text.parse().ok()?;
+    (indom.domain() <= MAX_DOMAIN).then_some(Some(indom))
 }
 
 /// Dimension and scale of a units text. A multiplier in it has no effect.

@@ -137,10 +137,7 @@ impl Reader<'_> {
             self.document.error(span, "an instance domain has a number or a name");
             return None;
         }
-        let number = text.split_once('.').and_then(|(domain, serial)| {
-            let (domain, serial) = (domain.parse::<u32>().ok()?, serial.parse::<u32>().ok()?);
-            (domain < 1 << 9 && serial < 1 << 22).then(|| InDom::new(domain, serial))
-        });
+        let number: Option<InDom> = text.parse().ok();
         let next = u32::try_from(self.labels.len()).unwrap_or(u32::MAX);
         let named = || InDom::new(OWN_DOMAIN, next);
         let indom = number.unwrap_or_else(|| *self.labels.entry(text.into()).or_insert_with(named));

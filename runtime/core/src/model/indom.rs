@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::str::FromStr;
 
 /// Internal instance identifier. It is -1 (`PM_IN_NULL`) for the single value
 /// of a metric without an instance domain.
@@ -47,6 +48,28 @@ impl InDom {
     pub const fn serial(self) -> u32 {
         self.0 & 0x3f_ffff
     }
+}
+
+/// Reads `DOMAIN.SERIAL`, decimal numbers within 511.4194303.
+impl FromStr for InDom {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<InDom, ()> {
+        let [domain, serial] = dotted(text, [0x1ff, 0x3f_ffff]).ok_or(())?;
+        Ok(InDom::new(domain, serial))
+    }
+}
+
+/// The decimal numbers of a dotted text. `None` unless there are as many as limits, and
+/// all are within them.
+pub(super) fn dotted<const N: usize>(text: &str, limits: [u32; N]) -> Option<[u32; N]> {
+    let mut numbers = [0; N];
+    let mut parts = text.split('.');
+    for (number, limit) in numbers.iter_mut().zip(limits) {
+        let part = parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?;
+        *number = part.parse().ok().filter(|value| *value <= limit)?;
+    }
+    parts.next().is_none().then_some(numbers)
 }
 
 impl fmt::Display for InDom {

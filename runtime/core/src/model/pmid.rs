@@ -1,6 +1,9 @@
 //! Metric identifiers.
 
 use std::fmt;
+use std::str::FromStr;
+
+use super::indom::dotted;
 
 /// Identifies a metric within one source: one flag bit, domain (9 bits),
 /// cluster (12 bits) and item (10 bits).
@@ -37,6 +40,16 @@ impl Pmid {
     /// True for an identifier of a derived metric that is not logged.
     pub const fn is_derived(self) -> bool {
         self.domain() == 511 && self.cluster() & 2048 == 0 && self.item() != 0
+    }
+}
+
+/// Reads `DOMAIN.CLUSTER.ITEM`, decimal numbers within 511.4095.1023.
+impl FromStr for Pmid {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Pmid, ()> {
+        let [domain, cluster, item] = dotted(text, [0x1ff, 0xfff, 0x3ff]).ok_or(())?;
+        Ok(Pmid::new(domain, cluster, item))
     }
 }
 
