@@ -5,16 +5,20 @@
 //! and treated as absent, so one run finds all mistakes in a file.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use toml::Spanned;
+use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 use toml::de::{DeTable, DeValue};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::{Dialect, Language};
+use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, Span};
 
 /// A value of a document.
-pub type Value<'t> = Spanned<DeValue<'t>>;
+pub type Value<'t> = toml::Spanned<DeValue<'t>>;
 /// A table of a document.
 pub type Table<'t> = DeTable<'t>;
 
@@ -126,6 +130,79 @@ impl<'d> Document<'d> {
         self.expected(found, value, "a list").map_or(&[], |array| array)
     }
 
+    /// A value that should be one of these words: what the word stands for.
+    pub fn word<T: Copy>(&mut self, value: &Value<'_>, words: &[(&str, T)]) -> Option<T> {
+        let (text, span) = self.string(value)?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            let words = words.iter().map(|(word, _)| *word);
+            let message = format!("this should be {}", choices(words.clone()));
+            match nearest(text, words) {
+                Some(near) => {
+                    self.error_with_help(span, message, format!("did you mean `{near}`?"))
+                }
+                None => self.error(span, message),
+            }
+        }
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    /// The language that the keys `compat` and `extensions` of a table name; `usual` where
+    /// they are not there.
+    pub fn language(&mut self, table: &Table<'_>, usual: Language) -> Language {
+        let dialect = table.get("compat").and_then(|value| self.word(value, &Dialect::NAMED));
+        let extensions = table.get("extensions").and_then(|value| self.boolean(value));
+        Language {
+            dialect: dialect.unwrap_or(usual.dialect),
+            extensions: extensions.unwrap_or(usual.extensions),
+        }
+    }
+
+    /// A value that should be a time: a number of seconds, or a text such as `1min`. It is
+    /// longer than 0, and not longer than `longest`.
+    pub fn time(&mut self, value: &Value<'_>, longest: Duration) -> Option<Duration> {
+        let span = self.span(value.span());
+        let text = match number_of(value) {
+            Some(number) => number,
+            None => self.string(value)?.0,
+        };
+        match parse_interval(text) {
+            _ if ambiguous_unit(text).is_some() => self.error(span, AMBIGUOUS_UNIT),
+            Ok(time) if !time.is_zero() && time <= longest => return Some(time),
+            Ok(_) => {
+                let most = longest.as_secs();
+                self.error(span, format!("a time here is from 1 nsec to {most} seconds"));
+            }
+            Err(error) => {
+                let message = format!("this is not a time: {}", error.problem);
+                self.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
+            }
+        }
+        None
+    }
+
+    /// A value that should be a path, relative to a directory.
+    pub fn path(&mut self, value: &Value<'_>, directory: &Path) -> Option<Spanned<PathBuf>> {
+        let (text, span) = self.string(value)?;
+        if text.is_empty() {
+            self.error(span, "a path is missing");
+            return None;
+        }
+        Some(Spanned { value: directory.join(text), span })
+    }
+
+    /// A value that should be a list of paths, relative to a directory.
+    pub fn paths(&mut self, value: &Value<'_>, directory: &Path) -> Vec<Spanned<PathBuf>> {
+        self.array(value).iter().filter_map(|one| self.path(one, directory)).collect()
+    }
+
+    /// A value that should be a list of texts.
+    pub fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
+        let list = self.array(value);
+        let text = |one| self.string(one).map(|(text, span)| Spanned { value: text.into(), span });
+        list.iter().filter_map(text).collect()
+    }
+
     /// The tables of a list of tables.
     pub fn tables<'v, 't>(&mut self, value: &'v Value<'t>) -> Vec<(&'v Table<'t>, Span)> {
         let array = self.array(value);
@@ -165,5 +242,14 @@ impl<'d> Document<'d> {
             Some(first) => self.span(first as usize + range.start..first as usize + range.end),
             None => span,
         }
+    }
+}
+
+/// A number as it is written; `None` for a value that is none.
+pub fn number_of<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+    match value.get_ref() {
+        DeValue::Integer(integer) => Some(integer.as_str()),
+        DeValue::Float(float) => Some(float.as_str()),
+        _ => None,
     }
 }

@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
-use crate::document::{Document, Table, Value};
+use crate::document::{Document, Table};
 use crate::escape;
 use crate::syntax::ast::Spanned;
-use crate::syntax::{choices, nearest, read_bounded};
+use crate::syntax::read_bounded;
 use crate::text::{SourceId, SourceMap, Span, stray};
 
 /// What the file is called.
@@ -212,18 +212,12 @@ pub fn read(
     document.only(&table, &["compat", "extensions", "metadata", "fleet", "lints"]);
     let mut project = Project::default();
     if let Some(value) = table.get("compat") {
-        let dialects =
-            [("off", Dialect::Fixed), ("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2)];
-        project.dialect = word(&mut document, value, &dialects);
+        project.dialect = document.word(value, &Dialect::NAMED);
     }
     project.extensions = table.get("extensions").and_then(|value| document.boolean(value));
-    if let Some((path, span)) = table.get("metadata").and_then(|value| document.string(value)) {
-        project.metadata = Some(Spanned { value: directory.join(path), span });
-    }
-    for file in table.get("fleet").map_or(&[][..], |value| document.array(value)) {
-        let path = document.string(file).map(|(path, _)| directory.join(path));
-        project.fleet.extend(path);
-    }
+    project.metadata = table.get("metadata").and_then(|value| document.path(value, directory));
+    let fleet = table.get("fleet").map(|value| document.paths(value, directory));
+    project.fleet.extend(fleet.into_iter().flatten().map(|path| path.value));
     if let Some(lints) = table.get("lints").and_then(|value| document.table(value)) {
         project.lints = Some(levels(&mut document, lints));
     }
@@ -234,7 +228,7 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
     let known = [("allow", Level::Allow), ("warn", Level::Warn), ("deny", Level::Deny)];
     let mut levels = Levels::default();
     for (key, value) in table {
-        let Some(level) = word(document, value, &known) else { continue };
+        let Some(level) = document.word(value, &known) else { continue };
         let name = &**key.get_ref();
         if name == "all" {
             levels.all = Some(level);
@@ -263,21 +257,6 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
 pub(crate) fn is_warning(code: Code) -> bool {
     matches!(code, Code::HiddenByMetric | Code::NoSuchInstance)
         || (300..400).contains(&code.number())
-}
-
-/// One of a few words.
-fn word<T: Copy>(document: &mut Document<'_>, value: &Value<'_>, known: &[(&str, T)]) -> Option<T> {
-    let (text, span): (&str, Span) = document.string(value)?;
-    let found = known.iter().find(|(word, _)| *word == text);
-    if found.is_none() {
-        let words = known.iter().map(|(word, _)| *word);
-        let help = match nearest(text, words.clone()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("it is {}", choices(words)),
-        };
-        document.error_with_help(span, format!("`{text}` means nothing here"), help);
-    }
-    found.map(|(_, value)| *value)
 }
 
 /// For fuzzing: whatever is in the file, mistakes have places in it.

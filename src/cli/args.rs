@@ -12,7 +12,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::model::parse_interval;
+use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 
 use crate::dialect::{Dialect, Language};
 use crate::project::Folders;
@@ -147,6 +147,9 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
 /// A time between samples.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    if ambiguous_unit(text).is_some() {
+        return Err(AMBIGUOUS_UNIT.to_owned());
+    }
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
     if interval.is_zero() {
         return Err("an interval must be longer than 0".to_owned());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pmderive_runtime::model::parse_interval;
+use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 
 use crate::syntax::ast::{Literal, NumberValue};
 use crate::syntax::keywords;
@@ -90,15 +90,10 @@ fn fraction(text: &str) -> Result<f64, BadArgument> {
     }
 }
 
-/// An interval as PCP's tools take it, `pmParseInterval(3)`, but for `ms`,
-/// which is minutes to them and milliseconds to almost everyone else.
+/// An interval as PCP's tools take it, `pmParseInterval(3)`, but for `ms`.
 pub fn interval(text: &str) -> Result<Duration, BadArgument> {
-    let is_letter = |c: char| c.is_ascii_alphabetic();
-    let mut words = text.split(|c| !is_letter(c));
-    if let Some(word) = words.find(|word| word.eq_ignore_ascii_case("ms")) {
-        let offset = word.as_ptr() as usize - text.as_ptr() as usize;
-        let message = "`ms` would be minutes here; write `msec` or `min`".to_owned();
-        return Err(BadArgument { message, offset: Some(offset) });
+    if let Some(offset) = ambiguous_unit(text) {
+        return Err(BadArgument { message: AMBIGUOUS_UNIT.to_owned(), offset: Some(offset) });
     }
     let length = parse_interval(text).map_err(|error| BadArgument {
         message: "an interval is numbers with units such as `30 sec` or `1 hour 30 min`".to_owned(),

@@ -82,6 +82,19 @@ pub fn load_file(
     loader.loaded
 }
 
+/// Reads one definition file, or all below a directory. What cannot be read is reported.
+pub(crate) fn load_files(
+    path: &Path,
+    dialect: Dialect,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<SourceId> {
+    let reads_all = dialect != Dialect::Fixed;
+    let mut loader = Loader { reads_all, ..Loader::new(sources, diagnostics) };
+    loader.path(path);
+    loader.loaded
+}
+
 struct Loader<'l> {
     sources: &'l mut SourceMap,
     diagnostics: &'l mut Diagnostics,
@@ -157,6 +170,13 @@ impl<'l> Loader<'l> {
     }
 
     fn add(&mut self, name: &str, bytes: &[u8]) {
+        // To libpcp a mark of the byte order is part of the first name.
+        let marked = bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.reads_all);
+        let bytes = marked.unwrap_or(bytes);
+        if bytes.contains(&0) && !self.reads_all {
+            return self
+                .unreadable(Path::new(name), "not a text in UTF-8: it has bytes that are 0");
+        }
         let text = stray::decoded(bytes);
         self.loaded.push(self.sources.add(name, text));
     }

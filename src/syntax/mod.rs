@@ -83,7 +83,7 @@ pub(crate) use lines::Lines;
 pub use load::{
     MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths, read_bounded,
 };
-pub(crate) use load::{Unreadable, definition_files, read_definition_file};
+pub(crate) use load::{Unreadable, definition_files, load_files, read_definition_file};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};

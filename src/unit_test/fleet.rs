@@ -271,8 +271,8 @@ fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g st
     }
     let name = expected.subject.text.trim();
     let found = frame.and_then(|frame| {
-        let at = frame.schema.metrics.iter().position(|metric| *metric.name == *name)?;
-        Some((frame.schema.metrics[at].value_type, frame.columns.get(at)?))
+        let (at, metric) = frame.schema.find(name)?;
+        Some((metric.value_type, frame.columns.get(at)?))
     });
     // No host has ever had what it takes.
     let Some((value_type, column)) = found else { return Got::Empty(Reason::OperandEmpty) };

@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pmderive_runtime::memory::MemoryMetadata;
-use pmderive_runtime::model::{
-    InDom, InstId, MetricDesc, PmStatus, Pmid, ValueType, parse_interval,
-};
+use pmderive_runtime::model::{InDom, InstId, MetricDesc, PmStatus, Pmid, ValueType};
 use toml::de::{DeString, DeValue};
 
 use crate::diag::{Code, Diagnostics};
-use crate::dialect::{Dialect, Language};
+use crate::dialect::Language;
 use crate::document::{Document, Table, Value};
 use crate::syntax::ast::Spanned;
-use crate::syntax::{choices, nearest};
+use crate::syntax::nearest;
 use crate::text::{SourceId, SourceMap, Span};
 
 use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
+
+/// An interval at most: thirty years.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// Advice for a name that TOML reads as nested tables.
 pub(super) const QUOTES: &str = "put names with dots in quotes: \"disk.dev.read\"";
@@ -91,17 +92,19 @@ impl Reader<'_> {
                 "rejected",
             ],
         );
-        let mut language = self.language(table);
+        let mut language = self.document.language(table, self.usual);
         let files = self.files(table, "files");
         let definitions = table.get("definitions").and_then(|text| self.text(text));
         let fleet_files = self.files(table, "fleet");
         let fleet_definitions = table.get("fleet-definitions").and_then(|text| self.text(text));
-        self.interval =
-            table.get("interval").and_then(|v| self.interval(v)).unwrap_or(self.interval);
+        let interval = table.get("interval").and_then(|v| self.document.time(v, LONGEST));
+        self.interval = interval.unwrap_or(self.interval);
         self.tolerance = table.get("tolerance").and_then(|v| self.tolerance(v));
         // As in `serve`.
         language.extensions |= !fleet_files.is_empty() || fleet_definitions.is_some();
-        if let Some(path) = table.get("metadata").and_then(|path| self.path(path)) {
+        if let Some(path) =
+            table.get("metadata").and_then(|path| self.document.path(path, self.directory))
+        {
             self.recorded(&path);
         }
         if let Some(metrics) = table.get("metrics").and_then(|value| self.document.table(value)) {
@@ -113,7 +116,7 @@ impl Reader<'_> {
         let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
         let rejected: Vec<Rejected> =
             rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
-        if cases.is_empty() && rejected.is_empty() {
+        if !["case", "rejected"].iter().any(|key| table.contains_key(*key)) {
             let start = self.document.span(0..0);
             let help = "a case begins with `[[case]]`";
             self.document.error_with_help(start, "there are no tests in this file", help);
@@ -136,20 +139,9 @@ impl Reader<'_> {
         }
     }
 
-    fn language(&mut self, table: &Table<'_>) -> Language {
-        let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
-        let extensions = extensions.unwrap_or(self.usual.extensions);
-        let mut language = Language { extensions, ..self.usual };
-        if let Some((text, span)) = table.get("compat").and_then(|v| self.document.string(v)) {
-            match Dialect::NAMED.iter().find(|(word, _)| *word == text) {
-                Some((_, dialect)) => language.dialect = *dialect,
-                None => {
-                    let words = choices(Dialect::NAMED.map(|(word, _)| word));
-                    self.document.error(span, format!("`compat` is {words}"));
-                }
-            }
-        }
-        language
+    fn files(&mut self, table: &Table<'_>, key: &str) -> Vec<Spanned<PathBuf>> {
+        let files = table.get(key).map(|files| self.document.paths(files, self.directory));
+        files.unwrap_or_default()
     }
 
     fn text(&mut self, value: &Value<'_>) -> Option<FileText> {
@@ -159,36 +151,6 @@ impl Reader<'_> {
 
     fn written(&self, text: &str, span: Span) -> FileText {
         FileText { text: text.into(), span, content: self.document.content(span, text) }
-    }
-
-    /// A list of paths.
-    fn files(&mut self, table: &Table<'_>, key: &str) -> Vec<Spanned<PathBuf>> {
-        let files = table.get(key).map_or(&[][..], |files| self.document.array(files));
-        files.iter().filter_map(|file| self.path(file)).collect()
-    }
-
-    fn path(&mut self, value: &Value<'_>) -> Option<Spanned<PathBuf>> {
-        let (text, span) = self.document.string(value)?;
-        Some(Spanned { value: self.directory.join(text), span })
-    }
-
-    fn interval(&mut self, value: &Value<'_>) -> Option<Duration> {
-        let span = self.document.span(value.span());
-        let text = match number(value) {
-            Some(number) => number.to_string(),
-            None => self.document.string(value)?.0.to_owned(),
-        };
-        match parse_interval(&text) {
-            Ok(interval) if !interval.is_zero() && interval.as_secs() < 1_000_000_000 => {
-                return Some(interval);
-            }
-            Ok(_) => self.document.error(span, "an interval is from 1 nsec to 30 years"),
-            Err(error) => {
-                let message = format!("this is not an interval: {}", error.problem);
-                self.document.error_with_help(span, message, "such as \"10 sec\" or \"1min\"");
-            }
-        }
-        None
     }
 
     /// Reads a tolerance, as in a timeline but without the `~`.
@@ -225,7 +187,7 @@ impl Reader<'_> {
         ];
         self.document.only(table, &known);
         let name = self.name(table, span)?;
-        let interval = table.get("interval").and_then(|value| self.interval(value));
+        let interval = table.get("interval").and_then(|value| self.document.time(value, LONGEST));
         let tolerance = table.get("tolerance").and_then(|value| self.tolerance(value));
         let mut lengths = Lengths::default();
         if let Some(value) = table.get("steps")

@@ -18,13 +18,11 @@ use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
-use crate::dialect::Dialect;
 use crate::engine::{
     Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space, needed,
 };
-use crate::escape;
 use crate::syntax::ast::Spanned;
-use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
+use crate::syntax::{load_files, nearest};
 use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
@@ -166,24 +164,14 @@ pub(super) fn add_definitions(
     diagnostics: &mut Diagnostics,
 ) {
     for path in paths {
-        let mut unreadable = |Unreadable { path: at, reason }: Unreadable| {
-            let message = format!("cannot read {}: {reason}", escape::path(&at));
-            diagnostics.push(Diagnostic::error(Code::BadTestFile, path.span, message));
-        };
-        let mut texts = Vec::new();
-        for found in definition_files(&path.value, file.language.dialect != Dialect::Fixed) {
-            let read = found.and_then(|path| match read_definition_file(&path) {
-                Ok(bytes) => Ok((path, bytes)),
-                Err(reason) => Err(Unreadable { path, reason }),
-            });
-            match read {
-                Ok((path, bytes)) => {
-                    let text = String::from_utf8_lossy(&bytes);
-                    texts.push(sources.add(escape::path(&path), text));
-                }
-                Err(error) => unreadable(error),
-            }
-        }
+        let mut unreadable = Diagnostics::default();
+        let dialect = file.language.dialect;
+        let texts = load_files(&path.value, dialect, sources, &mut unreadable);
+        diagnostics.extend(
+            unreadable
+                .iter()
+                .map(|one| Diagnostic::error(Code::BadTestFile, path.span, one.message.clone())),
+        );
         for text in texts {
             registry.add_text(text, sources, diagnostics);
         }

@@ -1,8 +1,9 @@
 //! Positions in lists, each kind of list with a type of its own, so that a position in
 //! one is not taken for one in another; and lists that take no other positions.
 
+use std::cmp::Ordering;
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 use std::slice;
 
 /// A position in lists of one kind. [`positions!`](crate::positions) makes such types.
@@ -42,6 +43,12 @@ macro_rules! positions {
             $visible const fn at(index: usize) -> $name {
                 $name(if index > u32::MAX as usize { u32::MAX } else { index as u32 })
             }
+
+            /// The one before. `None` for the first one.
+            #[allow(dead_code)]
+            $visible fn previous(self) -> Option<$name> {
+                self.0.checked_sub(1).map($name)
+            }
         }
 
         impl $crate::position::Position for $name {
@@ -57,7 +64,7 @@ macro_rules! positions {
 }
 
 /// A value for each position.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Per<P, T> {
     values: Vec<T>,
     of: PhantomData<fn(P)>,
@@ -83,6 +90,11 @@ impl<P: Position, T> Per<P, T> {
         self.values.get(at.index())
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, at: P) -> Option<&mut T> {
+        self.values.get_mut(at.index())
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -104,8 +116,15 @@ impl<P: Position, T> Per<P, T> {
     }
 
     /// The values with their positions.
-    pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (P, &T)> + ExactSizeIterator + Clone {
+    pub fn enumerate(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (P, &T)> + ExactSizeIterator + Clone {
         self.iter().enumerate().map(|(at, value)| (P::at(at), value))
+    }
+
+    /// The values of a range of positions.
+    pub fn range(&self, range: &Range<P>) -> &[T] {
+        &self.values[range.start.index()..range.end.index()]
     }
 
     /// The positions.
@@ -116,6 +135,14 @@ impl<P: Position, T> Per<P, T> {
     /// The position of the first value for which that is true.
     pub fn position(&self, is_it: impl FnMut(&T) -> bool) -> Option<P> {
         self.iter().position(is_it).map(P::at)
+    }
+
+    /// The position of the value for which `order` gives `Equal`, in ascending values.
+    ///
+    /// # Errors
+    /// There is none; it would have to stand at this position.
+    pub fn binary_search_by(&self, order: impl FnMut(&T) -> Ordering) -> Result<P, P> {
+        self.values.binary_search_by(order).map(P::at).map_err(P::at)
     }
 
     /// Makes as many of them: leaves some out at the end, or adds what `make` gives.
@@ -133,6 +160,12 @@ impl<P, T> Default for Per<P, T> {
 impl<P, T> From<Vec<T>> for Per<P, T> {
     fn from(values: Vec<T>) -> Per<P, T> {
         Per { values, of: PhantomData }
+    }
+}
+
+impl<P, T, const N: usize> From<[T; N]> for Per<P, T> {
+    fn from(values: [T; N]) -> Per<P, T> {
+        Per::from(Vec::from(values))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pmderive_runtime::model::parse_interval;
+use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 use pmderive_runtime::source::SourceError;
 
 use super::pace::Clock;
@@ -37,7 +37,7 @@ pub enum Retry {
 /// The option of commands that fetch.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RetryArgument {
-    /// Try a live source that fails again, until no fetch has succeeded for TIME.
+    /// Keep trying a live source that fails, until no fetch has succeeded for TIME.
     /// `forever` never gives up [default: 1min].
     #[arg(long, value_name = "TIME", value_parser = retry)]
     pub retry: Option<Retry>,
@@ -46,6 +46,7 @@ pub struct RetryArgument {
 fn retry(text: &str) -> Result<Retry, String> {
     match text {
         "forever" => Ok(Retry::Forever),
+        _ if ambiguous_unit(text).is_some() => Err(AMBIGUOUS_UNIT.to_owned()),
         _ => parse_interval(text).map(Retry::For).map_err(|error| format!("\n{error}")),
     }
 }

@@ -5,9 +5,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pmderive_runtime::context::Encryption;
-use pmderive_runtime::model::parse_interval;
-
 use super::keys::{FLEET, GROUP, LIMITS, SINK, Section, TOP, WEB};
 use super::{
     Access, Config, DEFAULT_INTERVAL, Fleet, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind,
@@ -15,11 +12,15 @@ use super::{
 };
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::document::{Document, Table, Value};
+use crate::document::{Document, Table, Value, number_of};
 use crate::fleet::labels::Labels;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
+use pmderive_runtime::context::Encryption;
+
+/// The language unless a configuration says otherwise.
+const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
 /// An interval at most; longer ones are hardly meant.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -74,7 +75,7 @@ impl Reader<'_> {
         self.once(table, "group", "groups");
         self.once(table, "sink", "sinks");
         Config {
-            language: self.language(table),
+            language: self.document.language(table, USUAL),
             listen: table.get("listen").and_then(|value| self.address(value)),
             web: web.unwrap_or_default(),
             threads: table.get("threads").and_then(|value| self.number(value)),
@@ -115,12 +116,6 @@ impl Reader<'_> {
         }
     }
 
-    fn language(&mut self, table: &Table<'_>) -> Language {
-        let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
-        let dialect = table.get("compat").and_then(|value| self.word(value, &Dialect::NAMED));
-        Language { dialect: dialect.unwrap_or_default(), extensions: extensions.unwrap_or(true) }
-    }
-
     fn limits(&mut self, table: &Table<'_>) -> Limits {
         self.only(table, &LIMITS, &[]);
         let usual = Limits::default();
@@ -154,7 +149,7 @@ impl Reader<'_> {
         let name = self.document.string(name)?.0.into();
         let mut files = |key| {
             let list = self.required(table, span, key, "a group");
-            list.map(|list| self.paths(list)).unwrap_or_default()
+            list.map(|list| self.document.paths(list, self.directory)).unwrap_or_default()
         };
         let (targets, definitions) = (files("targets"), files("definitions"));
         let (interval, deadline) = self.times(table, interval, deadline);
@@ -166,12 +161,14 @@ impl Reader<'_> {
             ("required", Encryption::Required),
         ];
         let access = Access {
-            encryption: table.get("secure").and_then(|value| self.word(value, &encryptions)),
+            encryption: table
+                .get("secure")
+                .and_then(|value| self.document.word(value, &encryptions)),
             tls: table.get("tls").and_then(|value| self.path(value)),
             user: table.get("user").and_then(|value| Some(self.document.string(value)?.0.into())),
             password_file: table.get("password-file").and_then(|value| self.path(value)),
         };
-        let export = table.get("export").map(|value| self.texts(value));
+        let export = table.get("export").map(|value| self.document.texts(value));
         let labels = labels.unwrap_or_default();
         Some(Group { name, targets, definitions, export, interval, deadline, labels, access })
     }
@@ -181,9 +178,9 @@ impl Reader<'_> {
         let table = self.document.table(value)?;
         self.only(table, &FLEET, &[]);
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
-        let definitions = self.paths(files);
-        let export = table.get("export").map(|value| self.texts(value));
-        let grace = table.get("grace").and_then(|value| self.time(value));
+        let definitions = self.document.paths(files, self.directory);
+        let export = table.get("export").map(|value| self.document.texts(value));
+        let grace = table.get("grace").and_then(|value| self.document.time(value, LONGEST));
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
         if intervals.any(|interval| Some(interval) != first) {
@@ -227,7 +224,7 @@ impl Reader<'_> {
         Some(Sink {
             name: name.unwrap_or(word).into(),
             span,
-            export: table.get("export").map(|value| self.texts(value)),
+            export: table.get("export").map(|value| self.document.texts(value)),
             buffer: table.get("buffer").and_then(|value| self.size(value)).unwrap_or(64 << 20),
             kind,
         })
@@ -259,7 +256,7 @@ impl Reader<'_> {
             self.document.error(span, "`user` and `password-file` need each other");
         }
         let time = |reader: &mut Self, key, usual| {
-            table.get(key).and_then(|value| reader.time(value)).unwrap_or(usual)
+            table.get(key).and_then(|value| reader.document.time(value, LONGEST)).unwrap_or(usual)
         };
         Some(RemoteWrite {
             url: Spanned { value: text.into(), span },
@@ -311,10 +308,12 @@ impl Reader<'_> {
         interval: Duration,
         deadline: Option<Duration>,
     ) -> (Duration, Option<Duration>) {
-        let own = table.get("interval").and_then(|value| self.time(value));
+        let own = table.get("interval").and_then(|value| self.document.time(value, LONGEST));
         let interval = own.unwrap_or(interval);
         let given = table.get("deadline");
-        let Some((value, own)) = given.and_then(|value| Some((value, self.time(value)?))) else {
+        let Some((value, own)) =
+            given.and_then(|value| Some((value, self.document.time(value, LONGEST)?)))
+        else {
             // Of another interval that deadline may be too long.
             return (interval, deadline.filter(|_| own.is_none()));
         };
@@ -327,26 +326,9 @@ impl Reader<'_> {
         (interval, Some(own))
     }
 
-    fn time(&mut self, value: &Value<'_>) -> Option<Duration> {
-        let span = self.document.span(value.span());
-        let text = match number(value) {
-            Some(number) => number.to_owned(),
-            None => self.document.string(value)?.0.to_owned(),
-        };
-        match parse_interval(&text) {
-            Ok(time) if !time.is_zero() && time <= LONGEST => return Some(time),
-            Ok(_) => self.document.error(span, "a time here is from 1 nsec to 1 day"),
-            Err(error) => {
-                let message = format!("this is no time: {}", error.problem);
-                self.document.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
-            }
-        }
-        None
-    }
-
     fn size(&mut self, value: &Value<'_>) -> Option<usize> {
         let span = self.document.span(value.span());
-        let text = match number(value) {
+        let text = match number_of(value) {
             Some(number) => format!("{number} bytes"),
             None => self.document.string(value)?.0.to_owned(),
         };
@@ -371,16 +353,6 @@ impl Reader<'_> {
         Some(number).filter(|number| *number > 0)
     }
 
-    fn word<T: Copy>(&mut self, value: &Value<'_>, words: &[(&str, T)]) -> Option<T> {
-        let (text, span) = self.document.string(value)?;
-        let found = words.iter().find(|(word, _)| *word == text);
-        if found.is_none() {
-            let words = choices(words.iter().map(|(word, _)| *word));
-            self.document.error(span, format!("this is {words}"));
-        }
-        found.map(|(_, meaning)| *meaning)
-    }
-
     fn address(&mut self, value: &Value<'_>) -> Option<Spanned<SocketAddr>> {
         let (text, span) = self.document.string(value)?;
         match text.parse() {
@@ -394,32 +366,7 @@ impl Reader<'_> {
     }
 
     fn path(&mut self, value: &Value<'_>) -> Option<PathBuf> {
-        let (text, span) = self.document.string(value)?;
-        if text.is_empty() {
-            self.document.error(span, "a path is missing");
-            return None;
-        }
-        Some(self.directory.join(text))
-    }
-
-    fn paths(&mut self, value: &Value<'_>) -> Vec<Spanned<PathBuf>> {
-        let list = self.document.array(value);
-        list.iter()
-            .filter_map(|one| {
-                let span = self.document.span(one.span());
-                Some(Spanned { value: self.path(one)?, span })
-            })
-            .collect()
-    }
-
-    fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
-        let list = self.document.array(value);
-        list.iter()
-            .filter_map(|one| {
-                let (text, span) = self.document.string(one)?;
-                Some(Spanned { value: text.into(), span })
-            })
-            .collect()
+        self.document.path(value, self.directory).map(|path| path.value)
     }
 
     fn labels(&mut self, table: &Table<'_>) -> Labels {
@@ -431,11 +378,4 @@ impl Reader<'_> {
         }
         labels.into_iter().collect()
     }
-}
-
-/// A number as it was written.
-fn number<'v>(value: &'v Value<'_>) -> Option<&'v str> {
-    let value = value.get_ref();
-    let float = value.as_float().map(|float| float.as_str());
-    value.as_integer().map(|integer| integer.as_str()).or(float)
 }

@@ -121,7 +121,7 @@ impl Kernel {
         }
     }
 
-    /// The same as [`Kernel::run`], never natively.
+    /// Runs the kernel as [`Kernel::run`] does, but never natively.
     pub fn interpret(
         &self,
         scratch: &mut interp::Scratch,

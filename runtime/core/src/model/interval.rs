@@ -102,6 +102,20 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     Ok(total)
 }
 
+/// What is wrong with a unit `ms` outside of PCP's tools.
+pub const AMBIGUOUS_UNIT: &str = "`ms` would be minutes here; write `msec` or `min`";
+
+/// The place of a unit `ms` in an interval, in bytes. It is minutes to PCP's tools, and
+/// milliseconds to almost everyone else.
+pub fn ambiguous_unit(text: &str) -> Option<usize> {
+    let mut at = 0;
+    text.split(|c: char| !c.is_ascii_alphabetic()).find_map(|word| {
+        let start = at;
+        at += word.len() + text[start + word.len()..].chars().next().map_or(0, char::len_utf8);
+        word.eq_ignore_ascii_case("ms").then_some(start)
+    })
+}
+
 /// The duration of `number` units of `unit` nanoseconds, to the nearest
 /// nanosecond. `None` if `number` is NaN.
 fn duration(number: f64, unit: f64) -> Option<Duration> {

@@ -45,7 +45,7 @@ pub use help_text::{TextKind, TextSubject};
 pub use indom::{InDom, InstId, InstanceDomain, InstanceNames};
 #[cfg(any(test, feature = "fuzz"))]
 pub use interval::fuzz_interval;
-pub use interval::{IntervalError, parse_interval};
+pub use interval::{AMBIGUOUS_UNIT, IntervalError, ambiguous_unit, parse_interval};
 pub use interval::{blanks_before, write_fault};
 pub use labels::label_text;
 pub use labels::{Label, LabelFlags, LabelLevel, LabelPlace, LabelPlaceError, LabelSet};
