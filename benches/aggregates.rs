@@ -121,7 +121,7 @@ fn stage_two(criterion: &mut Criterion) {
         collector.frame(frame);
     }
     let mut shards: Vec<ShardPartials> = Vec::new();
-    let references = collector.finish(Slot(1), |_, shard| shards.push(shard.clone())).to_vec();
+    let references = collector.finish(Slot(1), |_, shard| shards.push(shard.clone())).clone();
     let encode = |shard: &ShardPartials| shard.encode(&definitions, &references).expect("small");
     let sent: Vec<Vec<u8>> = shards.iter().map(encode).collect();
     group.bench_function("encode", |bench| {

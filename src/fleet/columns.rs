@@ -7,11 +7,12 @@ use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::ValueType;
+use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::weak_table::Interner;
 use rustc_hash::FxHashMap;
 
-use super::frame::Instances;
+use super::frame::{ExportedId, Instances};
 
 /// Patterns in use.
 static IN_USE: LazyLock<Interner<Pattern>> = LazyLock::new(Interner::default);
@@ -24,14 +25,13 @@ pub struct Heads {
     sets: Box<[Arc<Instances>]>,
     pattern: Arc<Pattern>,
     /// Instances of all metrics.
-    series: usize,
+    series_count: usize,
 }
 
 /// Which of the sets each metric has, and its status. Hosts that are alike share it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// Parallel to the metrics.
-    heads: Box<[Head]>,
+    heads: Per<ExportedId, Head>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ struct Head {
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     /// Where the numbers of each metric end.
-    ends: Vec<u32>,
+    ends: Per<ExportedId, u32>,
     /// Bits of each type, those of 32 bits in the low half. A text is its range in
     /// `texts`: where it begins, in the high half, and where it ends.
     numbers: Vec<u64>,
@@ -78,16 +78,17 @@ impl Heads {
         Heads::among(&IN_USE, all)
     }
 
-    /// The same, which share one of these patterns if they can.
+    /// Heads of metrics, which are parallel. They take their pattern from `patterns` if it
+    /// is there.
     pub(super) fn among(
         patterns: &Interner<Pattern>,
         all: impl IntoIterator<Item = (Status, Arc<Instances>)>,
     ) -> Arc<Heads> {
         let mut sets: Vec<Arc<Instances>> = Vec::new();
         let mut known: FxHashMap<usize, u32> = FxHashMap::default();
-        let mut series = 0;
+        let mut series_count = 0;
         let head = |(status, instances): (Status, Arc<Instances>)| {
-            series += instances.ids.len();
+            series_count += instances.ids.len();
             let set = *known.entry(Arc::as_ptr(&instances).addr()).or_insert_with(|| {
                 sets.push(instances);
                 sets.len() as u32 - 1
@@ -96,11 +97,11 @@ impl Heads {
         };
         let heads = all.into_iter().map(head).collect();
         let pattern = patterns.intern(Pattern { heads });
-        Arc::new(Heads { sets: sets.into(), pattern, series })
+        Arc::new(Heads { sets: sets.into(), pattern, series_count })
     }
 
     /// Status and instances of a metric.
-    pub fn get(&self, metric: usize) -> Option<(Status, &Arc<Instances>)> {
+    pub fn get(&self, metric: ExportedId) -> Option<(Status, &Arc<Instances>)> {
         let head = self.pattern.heads.get(metric)?;
         Some((head.status, &self.sets[head.set as usize]))
     }
@@ -120,9 +121,16 @@ impl Heads {
         &self.pattern
     }
 
+    /// The metrics that have instances, with these.
+    pub fn present(&self) -> impl Iterator<Item = (ExportedId, &Arc<Instances>)> {
+        let all = self.pattern.heads.enumerate();
+        let all = all.map(|(metric, head)| (metric, &self.sets[head.set as usize]));
+        all.filter(|(_, instances)| !instances.ids.is_empty())
+    }
+
     /// How many series there are.
-    pub fn series(&self) -> usize {
-        self.series
+    pub fn series_count(&self) -> usize {
+        self.series_count
     }
 
     /// Bytes of memory, without the pattern and the instances.
@@ -134,15 +142,15 @@ impl Heads {
 impl Pattern {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.heads)
+        self.heads.len() * size_of::<Head>()
     }
 }
 
 impl Lanes {
     /// Nothing yet, with room for so many metrics and values.
     pub fn with_room(metrics: usize, values: usize) -> Lanes {
-        let (ends, numbers) = (Vec::with_capacity(metrics), Vec::with_capacity(values));
-        Lanes { ends, numbers, texts: Vec::new() }
+        let ends = Vec::with_capacity(metrics).into();
+        Lanes { ends, numbers: Vec::with_capacity(values), texts: Vec::new() }
     }
 
     /// Adds a metric with these bits; without any, if it has no values. What is beyond
@@ -197,10 +205,10 @@ impl Columns {
     }
 
     /// The column of a metric.
-    pub fn get(&self, metric: usize) -> Option<Column<'_>> {
+    pub fn get(&self, metric: ExportedId) -> Option<Column<'_>> {
         let (status, instances) = self.heads.get(metric)?;
         let end = *self.lanes.ends.get(metric)? as usize;
-        let begin = metric.checked_sub(1).map_or(0, |before| self.lanes.ends[before] as usize);
+        let begin = metric.previous().map_or(0, |before| self.lanes.ends[before] as usize);
         let bits = &self.lanes.numbers[begin..end];
         Some(Column { status, instances, bits, texts: &self.lanes.texts })
     }
@@ -218,7 +226,7 @@ impl Columns {
     /// Bytes of memory of the values.
     pub fn bytes(&self) -> usize {
         let Lanes { ends, numbers, texts } = &self.lanes;
-        size_of_val(&**ends) + size_of_val(&**numbers) + texts.len()
+        ends.len() * size_of::<u32>() + size_of_val(&**numbers) + texts.len()
     }
 }
 
@@ -262,8 +270,8 @@ mod tests {
             let all = [&one, &disks, &disks].map(|set| (Status::Values, set));
             let heads = Heads::among(&patterns, all.map(|(status, set)| (status, Arc::clone(set))));
             assert!(heads.iter().zip(all).all(|((_, a), (_, b))| Arc::ptr_eq(a, b)));
-            assert_eq!((heads.sets().len(), heads.series()), (2, 1 + 2 * names.len()));
-            assert!(heads.get(3).is_none());
+            assert_eq!((heads.sets().len(), heads.series_count()), (2, 1 + 2 * names.len()));
+            assert!(heads.get(ExportedId(3)).is_none());
             heads
         };
         let (one, other) = (heads(&["a"]), heads(&["a", "b"]));
@@ -271,7 +279,7 @@ mod tests {
         drop((one, other));
         let failed = Status::Failed(pmderive_runtime::model::PmStatus::AGAIN);
         let heads = Heads::among(&patterns, [(failed, single())]);
-        assert_eq!(heads.get(0).map(|(status, _)| status), Some(failed));
+        assert_eq!(heads.get(ExportedId(0)).map(|(status, _)| status), Some(failed));
         assert_eq!(patterns.count(), 1, "what nobody has is forgotten");
     }
 
@@ -288,7 +296,7 @@ mod tests {
         let bits: Vec<usize> = columns.iter().map(|column| column.bits.len()).collect();
         assert_eq!(bits, [2, 0, 2, 1]);
         let value = |metric, value_type, lane| {
-            let column = columns.get(metric).expect("a metric");
+            let column = columns.get(ExportedId(metric)).expect("a metric");
             column.value(value_type, lane)
         };
         assert_eq!(value(0, ValueType::I32, 0), Value::I32(1));
@@ -296,7 +304,7 @@ mod tests {
         assert_eq!(value(2, ValueType::String, 0), Value::Text(b"one"));
         assert_eq!(value(2, ValueType::String, 1), Value::Text(b""));
         assert_eq!(value(3, ValueType::Aggregate, 0), Value::Bytes(b"other"));
-        assert!(columns.get(4).is_none());
+        assert!(columns.get(ExportedId(4)).is_none());
         assert_eq!(columns.bytes(), 4 * 4 + 5 * 8 + 8);
     }
 }

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use pmderive_runtime::position::Per;
 use rustc_hash::FxHashSet;
 
-use super::frame::{Event, Exported, Instances, Schema, Stale, StaleReason};
+use super::frame::{Event, Exported, ExportedId, Instances, Schema, Stale, StaleReason};
 use super::labels::Labels;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
@@ -21,8 +22,8 @@ pub struct Ended {
 /// Series that have ended for the same reason.
 #[derive(Debug, Default)]
 struct Part {
-    metrics: Vec<Exported>,
-    series: Vec<(usize, Arc<Instances>)>,
+    metrics: Per<ExportedId, Exported>,
+    series: Vec<(ExportedId, Arc<Instances>)>,
 }
 
 impl Ended {
@@ -67,7 +68,7 @@ impl Ended {
                 slot,
                 at,
                 reason,
-                schema: Arc::new(Schema { metrics: part.metrics.into() }),
+                schema: Arc::new(Schema { metrics: part.metrics }),
                 series: part.series.into(),
             };
             (!stale.series.is_empty()).then_some((Event::Stale(stale), sinks))
@@ -80,8 +81,8 @@ impl Part {
     /// Instances of a metric have ended, for these sinks.
     fn add(&mut self, metric: &Exported, sinks: u64, gone: Option<Arc<Instances>>) {
         if let Some(gone) = gone {
-            self.series.push((self.metrics.len(), gone));
-            self.metrics.push(Exported { sinks, ..metric.clone() });
+            let metric = self.metrics.push(Exported { sinks, ..metric.clone() });
+            self.series.push((metric, gone));
         }
     }
 }
@@ -134,7 +135,7 @@ mod tests {
         let events = ended.events((&host, &labels), Slot(7), Nanos(70));
         let told = events.map(|(event, sinks)| match event {
             Event::Stale(stale) => {
-                assert_eq!(stale.schema.metrics[0].sinks, sinks);
+                assert_eq!(stale.schema.metrics[ExportedId(0)].sinks, sinks);
                 (stale.reason, sinks, stale.series[0].1.ids.len())
             }
             Event::Frame(_) => panic!("a frame"),

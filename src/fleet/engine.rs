@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use super::condition::Condition;
@@ -203,13 +203,29 @@ impl Thread {
 async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
     let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
     let mut tasks = JoinSet::new();
+    // The host of each task.
+    let mut names: HashMap<Id, Box<str>> = HashMap::new();
     loop {
         let order = tokio::select! {
             // In this order, so that a simulation runs the same again.
             biased;
             order = orders.recv() => order,
-            // One that panicked has said so, and what is left of it is taken away.
-            Some(_) = tasks.join_next() => continue,
+            Some(ended) = tasks.join_next_with_id() => {
+                let (id, is_broken) = match ended {
+                    Ok((id, ())) => (id, false),
+                    Err(error) => (error.id(), error.is_panic()),
+                };
+                let name = names.remove(&id);
+                // A task that panicked has said so. Its host begins anew.
+                if let Some((name, desk)) = name.filter(|_| is_broken).and_then(|name| {
+                    let desk = Rc::clone(desks.get(&name)?);
+                    Some((name, desk))
+                }) {
+                    let task = tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
+                    names.insert(task.id(), name);
+                }
+                continue;
+            }
         };
         let Some(order) = order else { return };
         match order {
@@ -218,8 +234,9 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                 None => {
                     let name = orders.target.name.clone();
                     let desk = Rc::new(Desk::new(orders));
-                    desks.insert(name, Rc::clone(&desk));
-                    tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
+                    desks.insert(name.clone(), Rc::clone(&desk));
+                    let task = tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
+                    names.insert(task.id(), name);
                 }
             },
             Order::Leave(name) => {

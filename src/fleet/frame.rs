@@ -8,11 +8,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
 
 use super::columns::{Columns, Heads, Pattern};
 use super::labels::Labels;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
+
+positions! {
+    /// Position of a metric in [`Schema::metrics`].
+    pub ExportedId;
+}
 
 /// What happened on a host, for sinks.
 #[derive(Clone, Debug)]
@@ -28,7 +35,7 @@ pub enum Event {
 pub enum Part<'e> {
     /// What the metrics of a frame have.
     Heads(&'e Arc<Heads>),
-    /// The same as positions, which hosts that are alike share.
+    /// Which instances metrics have, as positions; hosts that are alike share it.
     Pattern(&'e Arc<Pattern>),
     /// Instances.
     Instances(&'e Arc<Instances>),
@@ -56,8 +63,8 @@ pub struct Frame {
 /// The exported metrics of hosts that are alike.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// The metrics, by name.
-    pub metrics: Box<[Exported]>,
+    /// The metrics; by name in the frames of hosts and of the fleet.
+    pub metrics: Per<ExportedId, Exported>,
 }
 
 /// An exported metric.
@@ -75,7 +82,7 @@ pub struct Exported {
     pub has_instances: bool,
     /// One line about it (`pmLookupText(3)`), if the definition has any.
     pub help: Option<Arc<str>>,
-    /// Which sinks want it: bit `n` is the sink at position `n` of the configuration.
+    /// Which sinks want it: bit `n` is the sink whose place is `n`.
     pub sinks: u64,
 }
 
@@ -109,8 +116,8 @@ pub struct Stale {
     pub reason: StaleReason,
     /// The metrics, as the series had them.
     pub schema: Arc<Schema>,
-    /// The series: positions in [`Schema::metrics`] with the instances that ended.
-    pub series: Box<[(usize, Arc<Instances>)]>,
+    /// The series: metrics with the instances that ended.
+    pub series: Box<[(ExportedId, Arc<Instances>)]>,
 }
 
 /// Why series ended.
@@ -140,6 +147,14 @@ impl fmt::Display for StaleReason {
     }
 }
 
+impl Schema {
+    /// The metric of a name.
+    pub fn find(&self, name: &str) -> Option<(ExportedId, &Exported)> {
+        let at = self.metrics.position(|one| *one.name == *name)?;
+        Some((at, &self.metrics[at]))
+    }
+}
+
 impl Event {
     /// The host.
     pub fn target(&self) -> &Arc<Target> {
@@ -157,7 +172,7 @@ impl Event {
         }
     }
 
-    /// The same with its parts, each once, as if nobody else had them.
+    /// Bytes of memory that it takes with its parts, each once, as if nobody else had them.
     pub fn bytes_with_parts(&self) -> usize {
         let mut all: Vec<Part<'_>> = self.parts().collect();
         all.sort_unstable_by_key(Part::address);

@@ -24,7 +24,7 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// The same for labels that share memory, and for no others.
+    /// A number that labels which share memory have in common, and no others.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }

@@ -25,20 +25,20 @@ pub trait Across: Outlet {
     fn missed(&self, target: &Arc<Target>, slot: Slot);
 }
 
-/// All sinks, in the order of the configuration, and what computes across hosts.
+/// All sinks with their places, and what computes across hosts.
 #[derive(Clone, Default)]
 pub struct Outlets {
-    sinks: Arc<[Arc<dyn Outlet>]>,
+    sinks: Arc<[(u32, Arc<dyn Outlet>)]>,
     across: Option<Arc<dyn Across>>,
 }
 
 impl Outlets {
-    /// Sinks in the order of the configuration.
-    pub fn new(outlets: Vec<Arc<dyn Outlet>>) -> Outlets {
+    /// Sinks with their places, the bits that stand for them.
+    pub fn new(outlets: Vec<(u32, Arc<dyn Outlet>)>) -> Outlets {
         Outlets { sinks: outlets.into(), across: None }
     }
 
-    /// The same with what computes across hosts.
+    /// Adds what computes across hosts.
     #[must_use]
     pub fn with(self, across: Option<Arc<dyn Across>>) -> Outlets {
         Outlets { across, ..self }
@@ -48,8 +48,8 @@ impl Outlets {
     /// computes across hosts.
     pub fn offer(&self, event: Event, sinks: u64) {
         let event = Arc::new(event);
-        for (at, outlet) in self.sinks.iter().enumerate() {
-            if sinks >> at & 1 == 1 {
+        for (place, outlet) in &*self.sinks {
+            if sinks >> place & 1 == 1 {
                 outlet.push(Arc::clone(&event));
             }
         }

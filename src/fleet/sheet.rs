@@ -142,11 +142,7 @@ impl Sheet {
     fn of_hosts(&mut self, name: &Arc<str>, hosts: &[Frame], shapes: &mut Vec<Shape>) {
         let first = shapes.len();
         for frame in hosts {
-            let metrics = frame.schema.metrics.iter();
-            let Some(at) = metrics.clone().position(|metric| metric.name == *name) else {
-                continue;
-            };
-            let metric = &frame.schema.metrics[at];
+            let Some((at, metric)) = frame.schema.find(name) else { continue };
             let Some(column) = frame.columns.get(at) else { continue };
             let desc = Desc { indom: Some(InDom::new(DOMAIN, 0)), ..desc_of(metric) };
             let known = shapes[first..].iter().position(|shape| shape.desc == Ok(desc));
@@ -236,11 +232,8 @@ impl Sheet {
 /// The values of a definition over the fleet.
 fn of_fleet(name: &Arc<str>, fleet: Option<&Frame>, shapes: &mut Vec<Shape>) {
     let Some(fleet) = fleet else { return };
-    let position = fleet.schema.metrics.iter().position(|metric| metric.name == *name);
-    let Some(at) = position else { return };
-    let (metric, Some(column)) = (&fleet.schema.metrics[at], fleet.columns.get(at)) else {
-        return;
-    };
+    let Some((at, metric)) = fleet.schema.find(name) else { return };
+    let Some(column) = fleet.columns.get(at) else { return };
     let instances = column.instances;
     let mut values = MetricValues { ids: instances.ids.to_vec(), ..MetricValues::default() };
     if let Status::Failed(status) = column.status {

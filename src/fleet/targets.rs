@@ -187,9 +187,7 @@ impl File<'_> {
             self.error(span, "a user or a password in a target", help);
             return None;
         }
-        let is_bare = !text.0.contains([':', '@', '/', '?']);
-        let name = if is_bare { format!("{}:44321", text.0) } else { text.0.to_string() };
-        Some((name.into(), spec))
+        Some((canonical(&text.0).into(), spec))
     }
 
     /// The labels of an entry, those that begin with two underscores left out: they
@@ -248,6 +246,14 @@ pub fn fuzz_targets(data: &[u8]) {
     }
     for diagnostic in &diagnostics {
         _ = sources.slice(diagnostic.span);
+    }
+}
+
+/// What a target is called: as it is written, with the usual port if that is a bare name.
+pub fn canonical(written: &str) -> Cow<'_, str> {
+    match written.contains([':', '@', '/', '?']) {
+        true => Cow::Borrowed(written),
+        false => Cow::Owned(format!("{written}:44321")),
     }
 }
 

@@ -2,8 +2,9 @@
 //! chance, and work beside everything else. A simulation brings a world of its own, in
 //! which a seed decides all of that.
 
+use std::fs::File;
 use std::future::Future;
-use std::io;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -135,7 +136,9 @@ impl World for Machine {
         let (ends, over) = channel();
         let beat = Arc::<AtomicU64>::default();
         let own_beat = Arc::clone(&beat);
-        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        // A thread cannot be called so.
+        let name = name.replace('\0', "");
+        std::thread::Builder::new().name(name).spawn(move || {
             let _ends: Sender<()> = ends;
             let local = LocalSet::new();
             local.spawn_local(keep_beating(own_beat));
@@ -149,7 +152,7 @@ impl World for Machine {
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
         let Some(path) = path else { return Ok(Box::new(standard_output())) };
         let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        match file {
+        match file.and_then(|file| end_line(file, path)) {
             Ok(file) => Ok(Box::new(file)),
             Err(error) => {
                 let words = format!("cannot write {}: {error}", escape::path(path));
@@ -157,6 +160,21 @@ impl World for Machine {
             }
         }
     }
+}
+
+/// Ends the last line of a file, if whoever wrote it before was stopped within.
+fn end_line(mut file: File, path: &Path) -> io::Result<File> {
+    let about = file.metadata()?;
+    if about.is_file() && about.len() > 0 {
+        let mut last = [0];
+        let mut before = File::open(path)?;
+        before.seek(io::SeekFrom::End(-1))?;
+        before.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
 }
 
 #[allow(clippy::disallowed_methods, reason = "what a terminal would obey is escaped in JSON")]

@@ -32,6 +32,9 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         return Ok(Outcome::Mistake);
     }
     if arguments.check {
+        if let Err(problem) = Server::check_files(&plan) {
+            messages.warning(&format_args!("the listener would not start here: {problem}"));
+        }
         let count = |count, noun| counted(count, noun);
         let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
         let line = format!(
@@ -56,7 +59,9 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         (false, true) => tracing::Level::DEBUG,
         (false, false) => tracing::Level::INFO,
     };
-    let log = tracing_subscriber::fmt().with_writer(log_stream).with_target(false);
+    // Otherwise a log that cannot be written panics, in whichever task writes to it.
+    let log = tracing_subscriber::fmt().log_internal_errors(false);
+    let log = log.with_writer(log_stream).with_target(false);
     // A second one in this process would change nothing.
     let _ = log.with_max_level(level).with_ansi(messages.are_coloured()).try_init();
     let (hosts, groups) = (plan.targets.len(), plan.groups.len());
@@ -75,6 +80,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
             Some(Signal::End) => break,
             Some(Signal::Reload) => service.reloading(|| reload(&server)),
             Some(Signal::Reopen) => server.reopen(),
+            None if server.is_output_closed() => break,
             None if server.files_changed() => reload(&server),
             None => {}
         }

@@ -2,9 +2,19 @@
 //! how it groups, and what the metadata of its values are.
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
+use pmderive_runtime::positions;
 
 use super::operand::{Kind, Reference};
 use crate::text::Span;
+
+positions! {
+    /// Position of an aggregate in [`Definitions::aggregates`](super::Definitions::aggregates).
+    pub AggregateId;
+    /// Position of what aggregates take in [`Definitions::operands`](super::Definitions::operands).
+    pub OperandId;
+    /// Position of labels in [`Definitions::groupings`](super::Definitions::groupings).
+    pub GroupingId;
+}
 
 /// What an aggregate makes of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,10 +48,10 @@ pub struct Aggregate {
     pub text: Box<str>,
     /// What it makes of values.
     pub function: Function,
-    /// Position of its operand among [`Definitions::operands`](super::Definitions::operands).
-    pub operand: usize,
-    /// Position of its labels among [`Definitions::groupings`](super::Definitions::groupings).
-    pub grouping: usize,
+    /// What it takes of hosts.
+    pub operand: OperandId,
+    /// The labels of its `by`.
+    pub grouping: GroupingId,
     /// Where it is written first.
     pub span: Span,
 }

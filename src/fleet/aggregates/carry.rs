@@ -3,20 +3,22 @@
 
 use std::hash::Hash;
 
+use pmderive_runtime::position::{Per, Position};
 use rustc_hash::FxHashMap;
 
+use super::aggregate::{AggregateId, GroupingId, OperandId};
 use super::definitions::Definitions;
 
 /// For each part of the definitions of now its position in those of before; none for
 /// a part that is new.
 #[derive(Debug)]
 pub struct Carried {
-    /// Of [`Definitions::operands`].
-    pub operands: Box<[Option<usize>]>,
-    /// Of [`Definitions::aggregates`].
-    pub aggregates: Box<[Option<usize>]>,
-    /// Of [`Definitions::groupings`].
-    pub groupings: Box<[Option<usize>]>,
+    /// Operands.
+    pub operands: Per<OperandId, Option<OperandId>>,
+    /// Aggregates.
+    pub aggregates: Per<AggregateId, Option<AggregateId>>,
+    /// Labels of a `by`.
+    pub groupings: Per<GroupingId, Option<GroupingId>>,
 }
 
 impl Carried {
@@ -37,18 +39,18 @@ impl Carried {
 }
 
 /// For each of the keys `after` its position in `before`.
-fn positions<K: Eq + Hash>(
+fn positions<P: Position, K: Eq + Hash>(
     before: impl Iterator<Item = K>,
     after: impl Iterator<Item = K>,
-) -> Box<[Option<usize>]> {
-    let known: FxHashMap<K, usize> = before.zip(0..).collect();
+) -> Per<P, Option<P>> {
+    let known: FxHashMap<K, P> = before.zip((0..).map(P::at)).collect();
     after.map(|key| known.get(&key).copied()).collect()
 }
 
 /// What belongs to parts, in the order of now. What is new begins with nothing.
-pub fn carry<T: Default>(before: impl IntoIterator<Item = T>, from: &[Option<usize>]) -> Vec<T> {
-    let mut before: Vec<Option<T>> = before.into_iter().map(Some).collect();
-    let take = |at: &Option<usize>| before.get_mut((*at)?)?.take();
+pub fn carry<P: Position, T: Default>(before: Per<P, T>, from: &Per<P, Option<P>>) -> Per<P, T> {
+    let mut before: Per<P, Option<T>> = before.into_iter().map(Some).collect();
+    let take = |at: &Option<P>| before.get_mut((*at)?)?.take();
     from.iter().map(take).map(Option::unwrap_or_default).collect()
 }
 
@@ -106,7 +108,7 @@ mod tests {
         assert_eq!(of(&["x", "c", "a"]), [Some(3), Some(2), Some(0)]);
         assert_eq!(of(&["b", "c"]), [Some(4), Some(2)]);
         let from = positions(["a", "b", "c"].iter(), ["x", "c", "a"].iter());
-        assert_eq!(*from, [None, Some(2), Some(0)]);
-        assert_eq!(carry([1, 2, 3], &from), [0, 3, 1]);
+        assert_eq!(from, Per::from([None, Some(OperandId(2)), Some(OperandId(0))]));
+        assert_eq!(carry(Per::from([1, 2, 3]), &from), Per::from([0, 3, 1]));
     }
 }

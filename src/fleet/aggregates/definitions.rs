@@ -12,9 +12,10 @@
 
 use std::sync::Arc;
 
+use pmderive_runtime::position::Per;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::aggregate::Aggregate;
+use super::aggregate::{Aggregate, AggregateId, GroupingId, OperandId};
 use super::reading::{Found, Reader};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -30,9 +31,9 @@ pub struct Definitions {
     pub(super) registry: Registry,
     /// Definitions, and after them expressions without a name.
     pub(super) selection: Box<[Arc<Registered>]>,
-    pub(super) aggregates: Box<[Aggregate]>,
-    pub(super) operands: Box<[Operand]>,
-    pub(super) groupings: Box<[Box<[Box<str>]>]>,
+    pub(super) aggregates: Per<AggregateId, Aggregate>,
+    pub(super) operands: Per<OperandId, Operand>,
+    pub(super) groupings: Per<GroupingId, Box<[Box<str>]>>,
     labels: Box<[Spanned<Box<str>>]>,
     /// How definitions are written of which more is computed than that.
     pub(super) written: FxHashMap<Arc<str>, String>,
@@ -53,8 +54,8 @@ pub struct Operand {
 pub(super) struct Unchanged {
     /// Its name in expressions.
     pub name: Box<str>,
-    /// Positions of the aggregates whose members these are.
-    pub aggregates: Box<[usize]>,
+    /// The aggregates whose members these are.
+    pub aggregates: Box<[AggregateId]>,
 }
 
 /// The metrics of hosts that definitions over the fleet may name.
@@ -78,8 +79,8 @@ impl<'n> HostMetrics<'n> {
         HostMetrics { groups, is_open: false }
     }
 
-    /// The same, and any other name that is not defined over the fleet: whether hosts
-    /// have such a metric is found out when they are asked.
+    /// Allows any other name that is not defined over the fleet: whether hosts have such
+    /// a metric is found out when they are asked.
     #[must_use]
     pub fn and_others(self) -> HostMetrics<'n> {
         HostMetrics { is_open: true, ..self }
@@ -122,8 +123,8 @@ impl Definitions {
         Definitions::read(registry, &[], &HostMetrics::of(exported), diagnostics)
     }
 
-    /// The same with expressions without a name, which are evaluated, too, and with
-    /// all that may be known of hosts' metrics.
+    /// Reads definitions, and expressions without a name that are evaluated, too, with all
+    /// that may be known of hosts' metrics.
     pub fn read(
         registry: &Registry,
         expressions: &[Arc<Registered>],
@@ -157,9 +158,9 @@ impl Definitions {
         Definitions {
             registry,
             selection,
-            aggregates: aggregates.into(),
-            operands: operands.into(),
-            groupings: groupings.into(),
+            aggregates,
+            operands,
+            groupings,
             labels: labels.into(),
             written,
             unchanged: unchanged.into(),
@@ -167,17 +168,17 @@ impl Definitions {
     }
 
     /// The aggregates of all definitions, each once.
-    pub fn aggregates(&self) -> &[Aggregate] {
+    pub fn aggregates(&self) -> &Per<AggregateId, Aggregate> {
         &self.aggregates
     }
 
     /// What aggregates take of hosts, each once.
-    pub fn operands(&self) -> &[Operand] {
+    pub fn operands(&self) -> &Per<OperandId, Operand> {
         &self.operands
     }
 
     /// The labels of each different `by`; none for all hosts together.
-    pub fn groupings(&self) -> &[Box<[Box<str>]>] {
+    pub fn groupings(&self) -> &Per<GroupingId, Box<[Box<str>]>> {
         &self.groupings
     }
 
@@ -189,6 +190,11 @@ impl Definitions {
     /// Names of the definitions, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.registry.names()
+    }
+
+    /// The definition of a name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.registry.definition(name)
     }
 
     /// What is evaluated: definitions, and after them expressions without a name.

@@ -18,12 +18,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::aggregate::Function;
-use super::collect::ShardPartials;
+use pmderive_runtime::position::Per;
+
+use super::aggregate::{AggregateId, Function, GroupingId, OperandId};
 use super::definitions::Definitions;
 use super::groups::GroupKey;
-use super::operand::{Kind, Reference};
+use super::operand::{Kind, Reference, References};
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
+use super::shard::ShardPartials;
 use crate::fleet::slot::hash_of;
 
 /// What the bytes begin with.
@@ -60,13 +62,13 @@ pub enum EncodingError {
 /// What partial aggregates are of: all that both sides have to agree about.
 struct Terms<'t> {
     definitions: &'t Definitions,
-    kinds: Vec<Kind>,
+    kinds: Per<AggregateId, Kind>,
     fingerprint: u64,
 }
 
 impl<'t> Terms<'t> {
-    fn new(definitions: &'t Definitions, references: &[Option<Reference>]) -> Terms<'t> {
-        let reference = |operand: usize| references.get(operand).copied().flatten();
+    fn new(definitions: &'t Definitions, references: &References) -> Terms<'t> {
+        let reference = |operand: OperandId| references.get(operand).copied().flatten();
         let kind = |operand| reference(operand).map_or(Kind::Other, |one: Reference| one.kind());
         let mut text = String::new();
         for aggregate in definitions.aggregates() {
@@ -87,7 +89,7 @@ impl ShardPartials {
     pub fn encode(
         &self,
         definitions: &Definitions,
-        references: &[Option<Reference>],
+        references: &References,
     ) -> Result<Vec<u8>, EncodingError> {
         let terms = Terms::new(definitions, references);
         let mut out = Vec::new();
@@ -119,7 +121,7 @@ impl ShardPartials {
     pub fn decode(
         bytes: &[u8],
         definitions: &Definitions,
-        references: &[Option<Reference>],
+        references: &References,
     ) -> Result<ShardPartials, EncodingError> {
         if bytes.len() > MAX_ENCODED_BYTES {
             return Err(EncodingError::TooLarge);
@@ -137,11 +139,11 @@ impl ShardPartials {
         if u64::from_le_bytes(reader.array()?) != terms.fingerprint {
             return Err(EncodingError::Definitions);
         }
-        let mut groups = Vec::with_capacity(definitions.groupings().len());
+        let mut groups: Per<GroupingId, Vec<Option<GroupKey>>> = Per::default();
         for labels in definitions.groupings() {
             groups.push(reader.groups(labels.len())?);
         }
-        let mut partials = Vec::with_capacity(terms.kinds.len());
+        let mut partials: Per<AggregateId, Vec<Partial>> = Per::default();
         for (aggregate, kind) in terms.definitions.aggregates().iter().zip(&terms.kinds) {
             let count = groups[aggregate.grouping].len();
             let partial = |_| reader.partial(aggregate.function, *kind);
@@ -340,7 +342,7 @@ impl<'b> Reader<'b> {
 
 /// Definitions with an aggregate of each kind, and metadata of their operands.
 #[cfg(any(test, feature = "fuzz"))]
-fn example() -> (Arc<Definitions>, [Option<Reference>; 2]) {
+fn example() -> (Arc<Definitions>, References) {
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
     use crate::diag::Diagnostics;
@@ -359,7 +361,7 @@ fn example() -> (Arc<Definitions>, [Option<Reference>; 2]) {
     let reference = |value_type| {
         Some(Reference { value_type, semantics: Semantics::Instant, units: Units::NONE })
     };
-    (Arc::new(definitions), [reference(ValueType::F64), reference(ValueType::U64)])
+    (Arc::new(definitions), Per::from([reference(ValueType::F64), reference(ValueType::U64)]))
 }
 
 /// Takes any bytes as partial aggregates: what is read is written again as it was, and
@@ -382,7 +384,7 @@ pub fn fuzz_partials(data: &[u8]) {
     assert_eq!(shard.encode(&definitions, &references).as_deref(), Ok(&*bytes));
     let mut merged = Merged::new(Arc::clone(&definitions), &references);
     assert_eq!(merged.add(&shard), Ok(()));
-    for (at, aggregate) in definitions.aggregates().iter().enumerate() {
+    for (at, aggregate) in definitions.aggregates().enumerate() {
         for (_, partial) in merged.groups(at) {
             let _ = partial.clone().total(aggregate.function, merged.kind(at));
         }

@@ -5,21 +5,25 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::position::Per;
 use pmderive_runtime::program::{Binding, OutputId, Status};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
 use super::definitions::Definitions;
 use super::groups::{Domain, GroupKey};
 use super::merge::Merged;
-use super::operand::Reference;
+use super::operand::References;
 use super::partial::{Hosts, Total};
-use super::source::{self, FleetSource, Identifiers};
+use super::source::{self, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::ended::Ended;
-use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::frame::{
+    Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
+};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
@@ -56,7 +60,7 @@ type Number = fn(&Hosts) -> u32;
 /// An instance of a host in a group.
 type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; none for hosts whose labels are not known.
-type OfAggregate = (usize, Option<GroupKey>);
+type OfAggregate = (AggregateId, Option<GroupKey>);
 
 /// What became of aggregates that have no value though there were some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,24 +78,24 @@ pub struct Evaluation {
     selection: Arc<Selection>,
     pub(super) source: FleetSource,
     pub(super) identifiers: Identifiers,
-    pub(super) references: Vec<Option<Reference>>,
+    pub(super) references: References,
     compiled: Option<Arc<Compiled>>,
     diagnostics: Diagnostics,
     evaluator: Evaluator,
     workspace: Workspace,
     /// For each grouping its groups,
-    groups: Vec<Domain<GroupKey>>,
+    groups: Per<GroupingId, Domain<GroupKey>>,
     /// and the instances of hosts that rankings have had.
-    of_hosts: Vec<Domain<OfHost>>,
+    of_hosts: Per<GroupingId, Domain<OfHost>>,
     of_aggregates: Domain<OfAggregate>,
     /// Versions of both that the source's instance domains were made of.
-    named: Vec<(u64, u64)>,
+    named: Per<GroupingId, (u64, u64)>,
     /// For each aggregate the members of its groups in the slot before.
-    members: Vec<FxHashMap<InstId, u128>>,
+    members: Per<AggregateId, FxHashMap<InstId, u128>>,
     exports: Vec<Export>,
     schema: Arc<Schema>,
-    /// Of each metric of the schema, where its values come from.
-    origins: Vec<Origin>,
+    /// Where the values of the metrics come from.
+    origins: Per<ExportedId, Origin>,
     last: Option<Frame>,
     target: Arc<Target>,
     interval: u64,
@@ -110,7 +114,7 @@ struct Export {
 enum Origin {
     /// The output of a program; the grouping that its instances are of, and whether they
     /// are those of hosts.
-    Output(OutputId, Option<(usize, bool)>),
+    Output(OutputId, Option<(GroupingId, bool)>),
     /// A number of hosts.
     Hosts(Number),
 }
@@ -132,7 +136,7 @@ impl Evaluation {
             selection,
             source: source::fleet(&definitions, &identifiers),
             identifiers,
-            references: vec![None; definitions.operands().len()],
+            references: Per::all(definitions.operands().len(), None),
             compiled: None,
             diagnostics: Diagnostics::default(),
             evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
@@ -140,11 +144,11 @@ impl Evaluation {
             groups: (0..groupings).map(|_| Domain::default()).collect(),
             of_hosts: (0..groupings).map(|_| Domain::default()).collect(),
             of_aggregates: Domain::default(),
-            named: vec![(0, 0); groupings],
-            members: vec![FxHashMap::default(); definitions.aggregates().len()],
+            named: Per::all(groupings, (0, 0)),
+            members: Per::all(definitions.aggregates().len(), FxHashMap::default()),
             exports,
-            schema: Arc::new(Schema { metrics: Box::default() }),
-            origins: Vec::new(),
+            schema: Arc::new(Schema { metrics: Per::default() }),
+            origins: Per::default(),
             last: None,
             target: Arc::new(Target::fleet()),
             interval: interval.max(1),
@@ -167,7 +171,7 @@ impl Evaluation {
         self.identifiers.follow(&definitions);
         self.source = source::fleet(&definitions, &self.identifiers);
         self.references = carry(std::mem::take(&mut self.references), &carried.operands);
-        for (operand, reference) in self.references.iter().enumerate() {
+        for (operand, reference) in self.references.enumerate() {
             if let Some(reference) = reference {
                 let of = (&*definitions, &self.identifiers);
                 source::know(&mut self.source, of, operand, reference);
@@ -176,14 +180,11 @@ impl Evaluation {
         self.groups = carry(std::mem::take(&mut self.groups), &carried.groupings);
         self.of_hosts = carry(std::mem::take(&mut self.of_hosts), &carried.groupings);
         // The source is told of all instances again.
-        self.named = vec![(u64::MAX, u64::MAX); definitions.groupings().len()];
+        self.named = Per::all(definitions.groupings().len(), (u64::MAX, u64::MAX));
         self.members = carry(std::mem::take(&mut self.members), &carried.aggregates);
-        let now: FxHashMap<usize, usize> = carried
-            .aggregates
-            .iter()
-            .zip(0..)
-            .filter_map(|(at, now)| Some(((*at)?, now)))
-            .collect();
+        let aggregates = carried.aggregates.enumerate();
+        let now: FxHashMap<AggregateId, AggregateId> =
+            aggregates.filter_map(|(now, before)| Some(((*before)?, now))).collect();
         self.of_aggregates.rename(|(at, group)| Some((*now.get(at)?, group.clone())));
         self.definitions = definitions;
         self.interval = interval.max(1);
@@ -191,9 +192,9 @@ impl Evaluation {
     }
 
     /// Takes the metadata of operands, and checks the definitions with them.
-    pub fn know(&mut self, references: &[Option<Reference>]) {
+    pub fn know(&mut self, references: &References) {
         let mut is_news = self.compiled.is_none();
-        for (operand, reference) in references.iter().enumerate() {
+        for (operand, reference) in references.enumerate() {
             if let (Some(reference), None) = (reference, self.references[operand]) {
                 self.references[operand] = Some(*reference);
                 let of = (&*self.definitions, &self.identifiers);
@@ -227,8 +228,7 @@ impl Evaluation {
         // No rate spans the time in which its definition was away.
         self.evaluator.forget_absent();
         self.diagnostics = Diagnostics::default();
-        let unknown = |operand: usize| self.references[operand].is_none();
-        let is_whole = !(0..self.references.len()).any(unknown);
+        let is_whole = self.references.iter().all(Option::is_some);
         let mut refused: FxHashSet<&str> = FxHashSet::default();
         for aggregate in self.definitions.aggregates() {
             if let Some(reference) = &self.references[aggregate.operand]
@@ -297,7 +297,7 @@ impl Evaluation {
         self.evaluate_at(slot, end, merged)
     }
 
-    /// The same, with values that are of another time than the end of the slot.
+    /// Evaluates a slot whose values are of the time `at`.
     pub fn evaluate_at(&mut self, slot: Slot, at: Nanos, merged: &Merged) -> Vec<Event> {
         if self.compiled.is_none() {
             self.bind();
@@ -312,18 +312,18 @@ impl Evaluation {
         let mut heads: Vec<(Status, Arc<Instances>)> = Vec::with_capacity(self.origins.len());
         let mut lanes = Lanes::default();
         let (groups, of_hosts) = (&self.groups, &self.of_hosts);
-        let former = |position: usize| -> Option<&Arc<Instances>> {
+        let former = |position: ExportedId| -> Option<&Arc<Instances>> {
             let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.schema, &self.schema))?;
             Some(last.columns.heads().get(position)?.1)
         };
         let hosts_instances = {
             let ids: Vec<InstId> = hosts.iter().map(|(id, _)| *id).collect();
-            let position = self.origins.iter().position(|one| matches!(one, Origin::Hosts(_)));
+            let position = self.origins.position(|one| matches!(one, Origin::Hosts(_)));
             instances(&ids, position.and_then(former), |id| {
                 self.of_aggregates.of_id(id).map(|one| (&one.name, &one.labels))
             })
         };
-        for (position, origin) in self.origins.iter().enumerate() {
+        for (position, origin) in self.origins.enumerate() {
             heads.push(match origin {
                 Origin::Hosts(number) => {
                     lanes.push(hosts.iter().map(|(_, hosts)| u64::from(number(hosts))));
@@ -372,14 +372,8 @@ impl Evaluation {
     /// Says that all series have ended, if there are any.
     pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
         let last = self.last.take()?;
-        let series = last
-            .columns
-            .heads()
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, instances))| !instances.ids.is_empty())
-            .map(|(position, (_, instances))| (position, Arc::clone(instances)));
-        let series: Box<[_]> = series.collect();
+        let series = last.columns.heads().present();
+        let series: Box<[_]> = series.map(|(metric, has)| (metric, Arc::clone(has))).collect();
         let has_ended = !series.is_empty();
         let stale = Stale {
             target: last.target,
@@ -400,8 +394,8 @@ impl Evaluation {
         let mut counted: Vec<(InstId, Hosts)> = Vec::new();
         self.source.feed().time = stamp;
         // For each aggregate the groups with values whose members are as before.
-        let mut unchanged: Vec<Vec<InstId>> = Vec::with_capacity(definitions.aggregates().len());
-        for (at, aggregate) in definitions.aggregates().iter().enumerate() {
+        let mut unchanged: Per<AggregateId, Vec<InstId>> = Per::default();
+        for (at, aggregate) in definitions.aggregates().enumerate() {
             let labels = &definitions.groupings()[aggregate.grouping];
             let mut groups: Vec<_> = merged.groups(at).collect();
             groups.sort_by_key(|(key, _)| *key);
@@ -409,7 +403,7 @@ impl Evaluation {
             let known = &mut self.members[at];
             let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
             let mut same: Vec<InstId> = Vec::new();
-            let metric = self.source.feed().metric(at);
+            let metric = self.source.feed().metric(MetricId::of_aggregate(at));
             for (key, partial) in groups {
                 let names = || labels.iter().map(|label| &**label);
                 let own = (at, key.cloned());
@@ -463,11 +457,11 @@ impl Evaluation {
             *known = now;
             unchanged.push(same);
         }
-        for (at, one) in (definitions.aggregates().len()..).zip(&definitions.unchanged) {
-            let is_single = |of: usize| {
+        for (at, one) in MetricId::of_unchanged(&definitions).zip(&definitions.unchanged) {
+            let is_single = |of: AggregateId| {
                 definitions.groupings()[definitions.aggregates()[of].grouping].is_empty()
             };
-            let (single, grouped): (Vec<usize>, Vec<usize>) =
+            let (single, grouped): (Vec<AggregateId>, Vec<AggregateId>) =
                 one.aggregates.iter().partition(|of| is_single(**of));
             let metric = self.source.feed().metric(at);
             if single.iter().any(|of| unchanged[*of].is_empty()) {
@@ -491,22 +485,25 @@ impl Evaluation {
     /// of the slot before, where too many are known.
     fn forget(&mut self, merged: &Merged) {
         let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
-        let is_full = |grouping: usize| groups[grouping].is_full() || of_hosts[grouping].is_full();
-        if !of_aggregates.is_full() && !(0..groups.len()).any(is_full) {
+        let is_full =
+            |grouping: GroupingId| groups[grouping].is_full() || of_hosts[grouping].is_full();
+        if !of_aggregates.is_full() && !groups.positions().any(is_full) {
             return;
         }
-        for grouping in 0..groups.len() {
-            let all = definitions.aggregates().iter().enumerate();
+        for grouping in groups.positions() {
+            let all = definitions.aggregates().enumerate();
             let its = || all.clone().filter(|(_, one)| one.grouping == grouping).map(|(at, _)| at);
             let keys: FxHashSet<&GroupKey> =
                 its().flat_map(|at| merged.groups(at)).filter_map(|(key, _)| key).collect();
             groups[grouping].keep(|entry| keys.contains(&entry.key));
             let feed = source.feed();
             let ids: FxHashSet<InstId> =
-                its().flat_map(|at| feed.ids(at).iter().copied()).collect();
+                its().flat_map(|at| feed.ids(MetricId::of_aggregate(at)).iter().copied()).collect();
             of_hosts[grouping].keep(|entry| ids.contains(&entry.id));
         }
-        let keys: FxHashSet<OfAggregate> = (0..definitions.aggregates().len())
+        let keys: FxHashSet<OfAggregate> = definitions
+            .aggregates()
+            .positions()
             .flat_map(|at| merged.groups(at).map(move |(key, _)| (at, key.cloned())))
             .collect();
         of_aggregates.keep(|entry| keys.contains(&entry.key));
@@ -514,7 +511,8 @@ impl Evaluation {
 
     /// Tells the source of new instances.
     fn name_instances(&mut self) {
-        for (grouping, named) in self.named.iter_mut().enumerate() {
+        for grouping in self.groups.positions() {
+            let named = &mut self.named[grouping];
             let (groups, of_hosts) = (&mut self.groups[grouping], &mut self.of_hosts[grouping]);
             let now = (groups.version(), of_hosts.version());
             if *named == now {
@@ -542,7 +540,7 @@ fn in_groups(
     definitions: &Definitions,
     identifiers: &Identifiers,
 ) -> Diagnostic {
-    for (grouping, labels) in definitions.groupings().iter().enumerate() {
+    for (grouping, labels) in definitions.groupings().enumerate() {
         let by = match labels.is_empty() {
             true => "all hosts".to_owned(),
             false => format!("groups by ({})", labels.join(", ")),
@@ -606,15 +604,15 @@ fn instances<'n>(
 fn ended(last: &Frame, next: &Frame) -> Vec<Event> {
     let is_same = Arc::ptr_eq(&last.schema, &next.schema);
     let mut ended = Ended::default();
-    let before = last.schema.metrics.iter().zip(last.columns.heads().iter());
-    for (position, (metric, (_, instances))) in before.enumerate() {
-        let at = match is_same {
-            true => Some(position),
-            false => next.schema.metrics.iter().position(|now| now.name == metric.name),
+    let before = last.schema.metrics.enumerate().zip(last.columns.heads().iter());
+    for ((position, metric), (_, instances)) in before {
+        let found = match is_same {
+            true => Some((position, metric)),
+            false => next.schema.find(&metric.name),
         };
-        let now = at.and_then(|at| {
+        let now = found.and_then(|(at, metric)| {
             let (_, instances) = next.columns.heads().get(at)?;
-            Some((&next.schema.metrics[at], instances))
+            Some((metric, instances))
         });
         ended.compare((metric, instances), now);
     }

@@ -4,7 +4,7 @@
 
 use pmderive_runtime::source::SourceError;
 
-use super::aggregate::{Aggregate, Function};
+use super::aggregate::{Aggregate, Function, GroupingId};
 use super::definitions::Definitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
@@ -53,7 +53,7 @@ impl Evaluation {
             }
             if definitions.unchanged.iter().any(|one| *one.name == *node.title) {
                 node.notes.push(
-                    "1 where the members of a group are those of the sample before; without it \
+                    "1 where the members of a group are those of the previous sample; without it \
                      there is no difference and no rate"
                         .to_owned(),
                 );
@@ -69,7 +69,7 @@ impl Evaluation {
 }
 
 /// The instances of a domain of the fleet, in words.
-fn instances(definitions: &Definitions, (grouping, is_of_hosts): (usize, bool)) -> String {
+fn instances(definitions: &Definitions, (grouping, is_of_hosts): (GroupingId, bool)) -> String {
     let labels = definitions.groupings().get(grouping).map_or(&[][..], |labels| labels);
     match (is_of_hosts, labels.is_empty()) {
         (false, _) => format!("by ({})", labels.join(", ")),

@@ -35,7 +35,7 @@ pub struct Entry<K> {
     pub id: InstId,
     /// External name, as in `{rack="a",dc="b"}`.
     pub name: Arc<str>,
-    /// The same as labels.
+    /// Its labels, as they are in the name.
     pub labels: Labels,
 }
 

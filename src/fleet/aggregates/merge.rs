@@ -2,23 +2,25 @@
 
 use std::sync::Arc;
 
+use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::collect::ShardPartials;
+use super::aggregate::{AggregateId, GroupingId, OperandId};
 use super::definitions::Definitions;
 use super::groups::GroupKey;
-use super::operand::{Kind, Reference};
+use super::operand::{Kind, References};
 use super::partial::Partial;
+use super::shard::ShardPartials;
 
 /// What all hosts together have in one slot.
 #[derive(Debug)]
 pub struct Merged {
     definitions: Arc<Definitions>,
     /// How the values of each aggregate are held.
-    kinds: Box<[Kind]>,
-    groups: Vec<Groups>,
+    kinds: Per<AggregateId, Kind>,
+    groups: Per<GroupingId, Groups>,
     /// For each aggregate what is known of each group of its grouping.
-    partials: Vec<Vec<Partial>>,
+    partials: Per<AggregateId, Vec<Partial>>,
     last: Option<u8>,
     positions: Vec<usize>,
 }
@@ -52,14 +54,14 @@ pub enum MergeError {
 impl Merged {
     /// Nothing yet. The metadata are those that all processes use
     /// ([`Collector::references`](super::Collector::references)).
-    pub fn new(definitions: Arc<Definitions>, references: &[Option<Reference>]) -> Merged {
-        let kind = |operand: usize| {
+    pub fn new(definitions: Arc<Definitions>, references: &References) -> Merged {
+        let kind = |operand: OperandId| {
             references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
         };
         Merged {
             kinds: definitions.aggregates().iter().map(|one| kind(one.operand)).collect(),
             groups: definitions.groupings().iter().map(|_| Groups::default()).collect(),
-            partials: vec![Vec::new(); definitions.aggregates().len()],
+            partials: Per::all(definitions.aggregates().len(), Vec::new()),
             last: None,
             positions: Vec::new(),
             definitions,
@@ -85,7 +87,7 @@ impl Merged {
             return Err(MergeError::Definitions { shard: number });
         }
         self.last = Some(number);
-        for (grouping, keys) in shard.groups.iter().enumerate() {
+        for (grouping, keys) in shard.groups.enumerate() {
             let groups = &mut self.groups[grouping];
             self.positions.clear();
             for key in keys {
@@ -99,7 +101,7 @@ impl Merged {
                 };
                 self.positions.push(at);
             }
-            for (at, aggregate) in aggregates.iter().enumerate() {
+            for (at, aggregate) in aggregates.enumerate() {
                 if aggregate.grouping != grouping {
                     continue;
                 }
@@ -115,13 +117,16 @@ impl Merged {
     }
 
     /// How the values of an aggregate are held.
-    pub fn kind(&self, aggregate: usize) -> Kind {
+    pub fn kind(&self, aggregate: AggregateId) -> Kind {
         self.kinds[aggregate]
     }
 
     /// The groups of an aggregate with what is known of them; without a key that of
     /// hosts whose labels are not known yet.
-    pub fn groups(&self, aggregate: usize) -> impl Iterator<Item = (Option<&GroupKey>, &Partial)> {
+    pub fn groups(
+        &self,
+        aggregate: AggregateId,
+    ) -> impl Iterator<Item = (Option<&GroupKey>, &Partial)> {
         let grouping = self.definitions.aggregates()[aggregate].grouping;
         self.groups[grouping].keys.iter().map(Option::as_ref).zip(&self.partials[aggregate])
     }

@@ -36,23 +36,26 @@
 
 mod aggregate;
 mod carry;
+mod classes;
 mod collect;
 mod definitions;
 mod encoding;
 mod evaluate;
 mod explained;
 mod groups;
+mod hosts;
 mod merge;
 mod operand;
 mod partial;
 mod reading;
+mod shard;
 mod source;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use aggregate::{Aggregate, Function, Outcome};
-pub use collect::{Collector, Dropped, ShardPartials, Taken};
+pub use aggregate::{Aggregate, AggregateId, Function, GroupingId, OperandId, Outcome};
+pub use collect::{Collector, Dropped, Taken};
 pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
@@ -60,8 +63,9 @@ pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
 pub use groups::{Domain, GroupKey, MAX_KNOWN};
 pub use merge::{MergeError, Merged};
-pub use operand::{Kind, Reference};
+pub use operand::{Kind, Reference, References};
 pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
+pub use shard::ShardPartials;
 
 use super::frame::{Event, Frame, Schema, StaleReason};
 use super::slot::{Nanos, Slot};
@@ -196,7 +200,7 @@ impl Aggregates {
         self.finish_at(slot, end)
     }
 
-    /// The same, with values that are of another time than the end of the slot.
+    /// Ends a slot whose values are of the time `at`.
     pub fn finish_at(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
         let Aggregates { collector, evaluation, definitions, .. } = self;
         // Which metadata count is decided with the first shard.

@@ -5,8 +5,14 @@
 //! lost. Classes whose values cannot be converted are left out as a whole.
 
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
+use pmderive_runtime::position::Per;
+
+use super::aggregate::OperandId;
 
 use crate::fleet::frame::Exported;
+
+/// What is known of each operand, once a host has had it.
+pub type References = Per<OperandId, Option<Reference>>;
 
 /// Metadata that the values of an operand have all over the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

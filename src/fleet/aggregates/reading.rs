@@ -9,15 +9,17 @@
 
 use std::sync::Arc;
 
+use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{Aggregate, Function};
+use super::aggregate::{Aggregate, AggregateId, Function, GroupingId, OperandId};
 use super::definitions::{HostMetrics, Operand, Unchanged};
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{
-    self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, NumberValue, Spanned, Temporal,
+    self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, NumberValue, PerNode, Spanned,
+    Temporal,
 };
 use crate::syntax::{nearest, print_expr};
 use crate::text::Span;
@@ -30,21 +32,21 @@ pub(super) struct Reader<'r> {
     registry: &'r Registry,
     hosts: &'r HostMetrics<'r>,
     diagnostics: &'r mut Diagnostics,
-    by_text: FxHashMap<Box<str>, usize>,
+    by_text: FxHashMap<Box<str>, AggregateId>,
     found: Found,
     /// For each definition the aggregates that it needs, directly or not.
-    used: FxHashMap<Arc<str>, Vec<usize>>,
+    used: FxHashMap<Arc<str>, Vec<AggregateId>>,
 }
 
 /// What all definitions together have.
 #[derive(Default)]
 pub(super) struct Found {
     /// Aggregates, each once.
-    pub aggregates: Vec<Aggregate>,
+    pub aggregates: Per<AggregateId, Aggregate>,
     /// What they take of hosts.
-    pub operands: Vec<Operand>,
+    pub operands: Per<OperandId, Operand>,
     /// The labels of each different `by`.
-    pub groupings: Vec<Box<[Box<str>]>>,
+    pub groupings: Per<GroupingId, Box<[Box<str>]>>,
     /// Each label, where it is written first.
     pub labels: Vec<Spanned<Box<str>>>,
     /// Where members have not changed.
@@ -55,13 +57,13 @@ pub(super) struct Found {
 struct Parts<'e> {
     expr: &'e Expr,
     /// For each node the first one below it: what is below it comes between.
-    first: Vec<usize>,
+    first: PerNode<ExprId>,
     /// The labels of a `by`, by the call that it follows.
     labels: FxHashMap<ExprId, &'e Written>,
     /// Operands of aggregates that are computed on each host.
     on_hosts: FxHashMap<ExprId, Operand>,
     /// True for all nodes of these.
-    is_on_hosts: Vec<bool>,
+    is_on_hosts: PerNode<bool>,
 }
 
 /// An aggregate as it stands in an expression.
@@ -91,7 +93,7 @@ impl<'r> Reader<'r> {
     /// The expression over aggregates; none where something is wrong.
     pub fn definition(&mut self, one: &Registered) -> Option<Expr> {
         let before = self.diagnostics.len();
-        let mut used: Vec<usize> = Vec::new();
+        let mut used: Vec<AggregateId> = Vec::new();
         if one.is_named && self.hosts.defines(&one.name) {
             let message = format!("`{}` is a metric of the hosts already", one.name);
             self.diagnostics.push(
@@ -109,14 +111,14 @@ impl<'r> Reader<'r> {
         Some(expr).filter(|_| self.diagnostics.len() == before)
     }
 
-    fn rewritten(&mut self, expr: &Expr, all_used: &mut Vec<usize>) -> Expr {
+    fn rewritten(&mut self, expr: &Expr, all_used: &mut Vec<AggregateId>) -> Expr {
         let parts = self.parts(expr);
         let mut new = Expr::default();
-        let mut moved: Vec<ExprId> = Vec::with_capacity(expr.len());
+        let mut moved: PerNode<ExprId> = PerNode::default();
         // Nodes with the aggregates that they need, in their order.
-        let mut used: Vec<(usize, usize)> = Vec::new();
+        let mut used: Vec<(ExprId, AggregateId)> = Vec::new();
         for (id, node) in expr.nodes() {
-            if parts.is_on_hosts[id.0 as usize] {
+            if parts.is_on_hosts[id] {
                 // The aggregate stands for it.
                 moved.push(ExprId(0));
                 continue;
@@ -125,17 +127,17 @@ impl<'r> Reader<'r> {
             let by = parts.labels.get(&id).copied();
             let mut aggregate = None;
             let to = match &node.kind {
-                NodeKind::Grouped { operand, .. } => moved[operand.0 as usize],
+                NodeKind::Grouped { operand, .. } => moved[*operand],
                 kind => {
                     if let Some(call) = self.call(kind, by, &parts) {
                         let at = self.aggregate(call);
                         aggregate = Some(at);
-                        used.push((id.0 as usize, at));
+                        used.push((id, at));
                     } else if let Some(labels) = by {
                         self.not_of_hosts(kind, span, labels);
                     } else {
                         let needed = self.check_names(node);
-                        used.extend(needed.iter().map(|at| (id.0 as usize, *at)));
+                        used.extend(needed.iter().map(|at| (id, *at)));
                     }
                     match aggregate {
                         Some(at) => {
@@ -144,7 +146,7 @@ impl<'r> Reader<'r> {
                         }
                         None => {
                             let mut kind = kind.clone();
-                            kind.move_operands(|operand| moved[operand.0 as usize]);
+                            kind.move_operands(|operand| moved[operand]);
                             new.push(kind, span)
                         }
                     }
@@ -156,7 +158,7 @@ impl<'r> Reader<'r> {
             );
             let unchanged = match is_difference {
                 true => {
-                    let below = parts.first[id.0 as usize];
+                    let below = parts.first[id];
                     let start = used.partition_point(|(at, _)| *at < below);
                     self.unchanged(used[start..].iter().map(|(_, aggregate)| *aggregate))
                 }
@@ -181,14 +183,14 @@ impl<'r> Reader<'r> {
     fn parts<'e>(&mut self, expr: &'e Expr) -> Parts<'e> {
         let mut parts = Parts {
             expr,
-            first: Vec::with_capacity(expr.len()),
+            first: PerNode::default(),
             labels: FxHashMap::default(),
             on_hosts: FxHashMap::default(),
-            is_on_hosts: vec![false; expr.len()],
+            is_on_hosts: PerNode::all(expr.len(), false),
         };
         for (id, node) in expr.nodes() {
-            let mut below = id.0 as usize;
-            expr.operands(id, |operand| below = below.min(parts.first[operand.0 as usize]));
+            let mut below = id;
+            expr.operands(id, |operand| below = below.min(parts.first[operand]));
             parts.first.push(below);
             if let NodeKind::Grouped { operand, labels } = &node.kind {
                 parts.labels.insert(*operand, labels);
@@ -197,7 +199,7 @@ impl<'r> Reader<'r> {
         for (id, node) in expr.nodes().rev() {
             let NodeKind::Call { callee, operands, .. } = &node.kind else { continue };
             let [operand] = operands[..] else { continue };
-            if parts.is_on_hosts[id.0 as usize] || !callee.takes_by() {
+            if parts.is_on_hosts[id] || !callee.takes_by() {
                 continue;
             }
             let has_by = parts.labels.contains_key(&id);
@@ -209,7 +211,9 @@ impl<'r> Reader<'r> {
                 _ => None,
             };
             if let Some(found) = found {
-                parts.is_on_hosts[parts.first[operand.0 as usize]..=operand.0 as usize].fill(true);
+                for at in parts.below(operand) {
+                    parts.is_on_hosts[at] = true;
+                }
                 parts.on_hosts.insert(operand, found);
             }
         }
@@ -239,8 +243,8 @@ impl<'r> Reader<'r> {
     /// else could it mean.
     fn is_of_hosts(&self, parts: &Parts<'_>, operand: ExprId) -> bool {
         let mut bare = false;
-        for at in parts.first[operand.0 as usize]..=operand.0 as usize {
-            let node = parts.expr.node(ExprId(at as u32));
+        for at in parts.below(operand) {
+            let node = parts.expr.node(at);
             match &node.kind {
                 NodeKind::Metric(name) if self.is_host_metric(name) => bare = true,
                 NodeKind::Grouped { .. } | NodeKind::Aggregate { .. } => return false,
@@ -259,13 +263,13 @@ impl<'r> Reader<'r> {
 
     /// An expression as an operand, with what is wrong in it reported.
     fn host_expression(&mut self, parts: &Parts<'_>, operand: ExprId) -> Operand {
-        let (start, end) = (parts.first[operand.0 as usize], operand.0 as usize);
+        let start = parts.first[operand];
         let span = parts.expr.node(operand).span;
         let before = self.diagnostics.len();
         let mut expr = Expr::default();
         let mut names: Vec<&str> = Vec::new();
-        for at in start..=end {
-            let node = parts.expr.node(ExprId(at as u32));
+        for at in parts.below(operand) {
+            let node = parts.expr.node(at);
             if let NodeKind::Grouped { labels, .. } = &node.kind {
                 self.grouped_on_hosts(node.span, labels);
             }
@@ -280,7 +284,7 @@ impl<'r> Reader<'r> {
                 }
             }
             let mut kind = node.kind.clone();
-            kind.move_operands(|operand| ExprId(operand.0 - start as u32));
+            kind.move_operands(|operand| ExprId(operand.0 - start.0));
             expr.push(kind, node.span);
         }
         if self.diagnostics.len() == before {
@@ -356,41 +360,36 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Position of an aggregate, which may be a new one.
-    fn aggregate(&mut self, call: Call<'_>) -> usize {
+    /// An aggregate, which may be a new one.
+    fn aggregate(&mut self, call: Call<'_>) -> AggregateId {
         let text = text_of(&call);
         if let Some(at) = self.by_text.get(&text) {
             return *at;
         }
         let Found { aggregates, operands, groupings, labels: known_labels, .. } = &mut self.found;
-        let known = operands.iter().position(|one| one.name == call.operand.name);
-        let operand = known.unwrap_or_else(|| {
-            operands.push(call.operand);
-            operands.len() - 1
-        });
+        let known = operands.position(|one| one.name == call.operand.name);
+        let operand = known.unwrap_or_else(|| operands.push(call.operand));
         for label in call.labels {
             if known_labels.iter().all(|known| known.value != label.value) {
                 known_labels.push(label.clone());
             }
         }
         let labels: Box<[Box<str>]> = call.labels.iter().map(|one| one.value.clone()).collect();
-        let known = groupings.iter().position(|one| *one == labels);
-        let grouping = known.unwrap_or_else(|| {
-            groupings.push(labels);
-            groupings.len() - 1
-        });
-        self.by_text.insert(text.clone(), aggregates.len());
+        let known = groupings.position(|one| *one == labels);
+        let grouping = known.unwrap_or_else(|| groupings.push(labels));
         let (function, span) = (call.function, call.span);
-        aggregates.push(Aggregate { text, function, operand, grouping, span });
-        aggregates.len() - 1
+        let new = Aggregate { text: text.clone(), function, operand, grouping, span };
+        let at = aggregates.push(new);
+        self.by_text.insert(text, at);
+        at
     }
 
     /// Name of the metric that says where the members of these have not changed;
     /// none where that does not matter: instances of a ranking are those of hosts.
-    fn unchanged(&mut self, aggregates: impl Iterator<Item = usize>) -> Option<Box<str>> {
+    fn unchanged(&mut self, aggregates: impl Iterator<Item = AggregateId>) -> Option<Box<str>> {
         let Found { aggregates: all, unchanged, .. } = &mut self.found;
-        let is_group = |at: &usize| !all[*at].function.is_ranked();
-        let mut aggregates: Vec<usize> = aggregates.filter(is_group).collect();
+        let is_group = |at: &AggregateId| !all[*at].function.is_ranked();
+        let mut aggregates: Vec<AggregateId> = aggregates.filter(is_group).collect();
         aggregates.sort_unstable();
         aggregates.dedup();
         if aggregates.is_empty() {
@@ -409,7 +408,7 @@ impl<'r> Reader<'r> {
 
     /// Reports names that mean nothing here; gives the aggregates that a
     /// definition of that name needs.
-    fn check_names(&mut self, node: &Node) -> Vec<usize> {
+    fn check_names(&mut self, node: &Node) -> Vec<AggregateId> {
         let Some((name, span)) = name_in(node) else { return Vec::new() };
         let is_of_hosts = self.is_host_metric(name);
         if let Some(used) = self.used.get(name).filter(|_| !is_of_hosts) {
@@ -495,6 +494,13 @@ impl<'r> Reader<'r> {
                     "labels are those of hosts: group what hosts have, and compute with the groups",
                 ),
         );
+    }
+}
+
+impl Parts<'_> {
+    /// A node and all that is below it.
+    fn below(&self, node: ExprId) -> impl Iterator<Item = ExprId> + use<> {
+        (self.first[node].0..=node.0).map(ExprId)
     }
 }
 

@@ -5,10 +5,13 @@ use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
 };
+use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use rustc_hash::FxHashMap;
 
+use super::aggregate::{AggregateId, GroupingId, OperandId};
 use super::carry::Numbered;
 use super::definitions::Definitions;
 use super::operand::Reference;
@@ -16,13 +19,19 @@ use super::operand::Reference;
 /// The fleet.
 pub type FleetSource = MemorySource<Aggregated>;
 
+positions! {
+    /// Position of a metric of the fleet: aggregates come first, then what says that members
+    /// have not changed, and then operands, which have no values.
+    pub MetricId;
+}
+
 /// Values of the metrics of the fleet, until the next fetch.
 #[derive(Debug, Default)]
 pub struct Aggregated {
     /// The end of the slot.
     pub time: Timestamp,
-    positions: FxHashMap<Pmid, usize>,
-    metrics: Vec<Metric>,
+    positions: FxHashMap<Pmid, MetricId>,
+    metrics: Per<MetricId, Metric>,
 }
 
 /// Values of one metric, all as bits.
@@ -33,6 +42,24 @@ pub struct Metric {
     pub ids: Vec<InstId>,
     /// Values, parallel to the instances.
     pub bits: Vec<u64>,
+}
+
+impl MetricId {
+    /// The values of an aggregate.
+    pub fn of_aggregate(aggregate: AggregateId) -> MetricId {
+        MetricId(aggregate.0)
+    }
+
+    /// What says that members have not changed, parallel to [`Definitions::unchanged`].
+    pub fn of_unchanged(definitions: &Definitions) -> impl Iterator<Item = MetricId> + use<> {
+        (definitions.aggregates().len()..).map(MetricId::at)
+    }
+
+    /// An operand.
+    fn of_operand(definitions: &Definitions, operand: OperandId) -> MetricId {
+        let first = definitions.aggregates().len() + definitions.unchanged.len();
+        MetricId::at(first + operand.index())
+    }
 }
 
 impl Feed for Aggregated {
@@ -67,7 +94,7 @@ impl Feed for Aggregated {
 
 impl Aggregated {
     /// The values of a metric, to be made anew.
-    pub fn metric(&mut self, at: usize) -> &mut Metric {
+    pub fn metric(&mut self, at: MetricId) -> &mut Metric {
         let metric = &mut self.metrics[at];
         metric.ids.clear();
         metric.bits.clear();
@@ -75,13 +102,13 @@ impl Aggregated {
     }
 
     /// Instances of a metric in the last slot.
-    pub fn ids(&self, at: usize) -> &[InstId] {
+    pub fn ids(&self, at: MetricId) -> &[InstId] {
         &self.metrics[at].ids
     }
 
     fn add(&mut self, pmid: Pmid, value_type: ValueType) {
-        self.positions.insert(pmid, self.metrics.len());
-        self.metrics.push(Metric { value_type, ids: Vec::new(), bits: Vec::new() });
+        let at = self.metrics.push(Metric { value_type, ids: Vec::new(), bits: Vec::new() });
+        self.positions.insert(pmid, at);
     }
 }
 
@@ -115,34 +142,34 @@ impl Identifiers {
     }
 
     /// The metric at a position.
-    fn pmid(&self, at: usize) -> Pmid {
+    fn pmid(&self, at: MetricId) -> Pmid {
         // Four million aggregates are more than a text has room for.
-        let number = self.metrics.number(at).unwrap_or(u32::MAX);
+        let number = self.metrics.number(at.index()).unwrap_or(u32::MAX);
         Pmid::new(DOMAIN, (number >> 10) & 0xfff, number & 0x3ff)
     }
 
     /// The domain of the groups of a grouping.
-    pub fn of_groups(&self, grouping: usize) -> InDom {
+    pub fn of_groups(&self, grouping: GroupingId) -> InDom {
         InDom::new(DOMAIN, self.serial(grouping))
     }
 
     /// The domain of the instances of hosts within the groups of a grouping.
-    pub fn of_hosts(&self, grouping: usize) -> InDom {
+    pub fn of_hosts(&self, grouping: GroupingId) -> InDom {
         InDom::new(DOMAIN, self.serial(grouping) + 1)
     }
 
     /// The grouping that a domain is of, and whether its instances are those of hosts.
-    pub fn grouping_of(&self, indom: InDom) -> Option<(usize, bool)> {
+    pub fn grouping_of(&self, indom: InDom) -> Option<(GroupingId, bool)> {
         let grouping = self.groupings.position(indom.serial() / 2)?;
-        Some((grouping, indom.serial() % 2 == 1))
+        Some((GroupingId::at(grouping), indom.serial() % 2 == 1))
     }
 
-    fn serial(&self, grouping: usize) -> u32 {
-        2 * self.groupings.number(grouping).unwrap_or(u32::MAX / 4)
+    fn serial(&self, grouping: GroupingId) -> u32 {
+        2 * self.groupings.number(grouping.index()).unwrap_or(u32::MAX / 4)
     }
 
     /// The instance domain of an aggregate; none if it has a single value.
-    fn domain(&self, definitions: &Definitions, aggregate: usize) -> Option<InDom> {
+    fn domain(&self, definitions: &Definitions, aggregate: AggregateId) -> Option<InDom> {
         let aggregate = &definitions.aggregates()[aggregate];
         if aggregate.function.is_ranked() {
             return Some(self.of_hosts(aggregate.grouping));
@@ -157,12 +184,11 @@ impl Identifiers {
 pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSource {
     let mut values = Aggregated::default();
     let mut metadata = MemoryMetadata::default();
-    let aggregates = definitions.aggregates().len();
-    for at in 0..aggregates {
+    for at in definitions.aggregates().positions() {
         // What the type is, is said once it is known; all have 64 bits.
-        values.add(identifiers.pmid(at), ValueType::U64);
+        values.add(identifiers.pmid(MetricId::of_aggregate(at)), ValueType::U64);
     }
-    for (at, one) in (aggregates..).zip(&definitions.unchanged) {
+    for (at, one) in MetricId::of_unchanged(definitions).zip(&definitions.unchanged) {
         let mut domains = one.aggregates.iter();
         let desc = MetricDesc {
             pmid: identifiers.pmid(at),
@@ -174,7 +200,7 @@ pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSourc
         metadata.add_metric(one.name.clone(), desc);
         values.add(desc.pmid, desc.value_type);
     }
-    for grouping in 0..definitions.groupings().len() {
+    for grouping in definitions.groupings().positions() {
         metadata.set_instances(identifiers.of_groups(grouping), Vec::new());
         metadata.set_instances(identifiers.of_hosts(grouping), Vec::new());
     }
@@ -185,32 +211,33 @@ pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSourc
 pub fn know(
     source: &mut FleetSource,
     (definitions, identifiers): (&Definitions, &Identifiers),
-    operand: usize,
+    operand: OperandId,
     reference: &Reference,
 ) -> bool {
     let name = &definitions.operands()[operand].name;
-    let first = definitions.aggregates().len() + definitions.unchanged.len();
-    if source.metadata().desc(identifiers.pmid(first + operand)).is_some() {
+    let pmid = identifiers.pmid(MetricId::of_operand(definitions, operand));
+    if source.metadata().desc(pmid).is_some() {
         return false;
     }
-    for (at, aggregate) in definitions.aggregates().iter().enumerate() {
+    for (at, aggregate) in definitions.aggregates().enumerate() {
         if aggregate.operand == operand
             && let Some(outcome) = aggregate.function.outcome(reference)
         {
+            let metric = MetricId::of_aggregate(at);
             let desc = MetricDesc {
-                pmid: identifiers.pmid(at),
+                pmid: identifiers.pmid(metric),
                 value_type: outcome.value_type,
                 indom: identifiers.domain(definitions, at),
                 semantics: outcome.semantics,
                 units: outcome.units,
             };
-            source.feed().metrics[at].value_type = outcome.value_type;
+            source.feed().metrics[metric].value_type = outcome.value_type;
             source.metadata().add_metric(aggregate.text.clone(), desc);
         }
     }
     // So that `defined()` knows of it; nothing fetches it.
     let desc = MetricDesc {
-        pmid: identifiers.pmid(first + operand),
+        pmid,
         value_type: reference.value_type,
         indom: Some(InDom::new(DOMAIN, 1 << 21)),
         semantics: reference.semantics,

@@ -49,7 +49,7 @@ pub const TOP: Section = Section {
             "listen",
             "address and port",
             "no listener",
-            "Where `/metrics`, `/healthz` and `/-/targets` are served. Beyond this machine only with `[web]`'s certificate and token.",
+            "Where `/metrics` (values over the fleet), `/metrics?target=HOST` (those of a host), `/healthz` and `/-/targets` are served. Beyond this machine only with `[web]`'s certificate and token.",
         ),
         key("threads", "number", "as many as processors", "Threads that fetch and evaluate."),
         key(
@@ -200,7 +200,7 @@ pub const SINK: Section = Section {
             "kind",
             "`\"json-lines\"`, `\"prometheus\"` or `\"remote-write\"`",
             "required",
-            "What it is: a file of JSON lines, `/metrics` of this process, or a receiver of Prometheus' remote write.",
+            "What it is: a file of JSON lines, `/metrics` and `/metrics?target=HOST` of this process, or a receiver of Prometheus' remote write.",
         ),
         key(
             "export",

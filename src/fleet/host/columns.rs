@@ -4,11 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::eval::{Evaluation, Values};
 use pmderive_runtime::model::{InDom, InstId, PmStatus};
+use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 
 use super::view::{Output, View};
 use crate::fleet::columns::{Heads, Lanes};
-use crate::fleet::frame::Instances;
+use crate::fleet::frame::{ExportedId, Instances};
 
 /// The instances of a metric without values.
 static NONE: LazyLock<Arc<Instances>> = LazyLock::new(Arc::default);
@@ -34,7 +35,7 @@ pub enum FoundHeads {
     /// Others, parallel to the schema's metrics.
     Other {
         /// Those in `unnamed` have no instances yet.
-        heads: Vec<(Status, Arc<Instances>)>,
+        heads: Per<ExportedId, (Status, Arc<Instances>)>,
         /// Metrics whose instances are not those of the frame before.
         unnamed: Vec<Unnamed>,
     },
@@ -42,8 +43,8 @@ pub enum FoundHeads {
 
 /// A metric whose instances have no names yet.
 pub struct Unnamed {
-    /// Its position.
-    pub metric: usize,
+    /// The metric.
+    pub metric: ExportedId,
     /// The domain, as the host calls it.
     pub indom: InDom,
     /// The instances.
@@ -59,10 +60,9 @@ pub fn find(
     limit: usize,
 ) -> Found {
     let count = view.outputs.len();
-    let mut lanes = Lanes::with_room(count, before.map_or(0, |before| before.series()));
+    let mut lanes = Lanes::with_room(count, before.map_or(0, |before| before.series_count()));
     let (mut is_same, mut too_many) = (before.is_some(), 0);
-    let metrics = view.schema.metrics.iter();
-    for (metric, (output, exported)) in view.outputs.iter().zip(metrics).enumerate() {
+    for (output, (metric, exported)) in view.outputs.iter().zip(view.schema.metrics.enumerate()) {
         let values = evaluation.get(output.at);
         let status = status(&values, limit);
         too_many += u64::from(values.len() > limit);
@@ -104,7 +104,7 @@ fn other_heads(
     limit: usize,
 ) -> FoundHeads {
     let mut unnamed = Vec::new();
-    let head = |(metric, output): (usize, &Output)| {
+    let head = |(metric, output): (ExportedId, &Output)| {
         let values = evaluation.get(output.at);
         let status = status(&values, limit);
         let known = before.and_then(|before| before.get(metric));
@@ -119,6 +119,6 @@ fn other_heads(
         };
         (status, Arc::clone(instances))
     };
-    let heads = view.outputs.iter().enumerate().map(head).collect();
+    let heads = view.schema.metrics.positions().zip(&view.outputs).map(head).collect();
     FoundHeads::Other { heads, unnamed }
 }

@@ -397,7 +397,7 @@ impl<W: World> Host<W> {
             schema: Arc::clone(&bound.view.schema),
             columns: Columns::new(heads, lanes),
         };
-        let count = frame.columns.heads().series();
+        let count = frame.columns.heads().series_count();
         series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
         Ok(Answer { skew, kind: bound.view.kind, series: count, bytes })

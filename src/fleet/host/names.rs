@@ -6,13 +6,14 @@ use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, LabelLevel, LabelSet};
+use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::{Freshness, SourceError};
 use pmderive_runtime::transport::Transport;
 use pmderive_runtime::weak_table::Interner;
 
 use super::columns::Unnamed;
-use crate::fleet::frame::Instances;
+use crate::fleet::frame::{ExportedId, Instances};
 use crate::fleet::labels::Labels;
 
 /// Instances in use: hosts that are alike have instances that are called alike.
@@ -28,7 +29,7 @@ struct Known {
 /// Gives metrics their instances. An instance that the host has no name for is
 /// called by its number.
 pub async fn name<T: Transport>(
-    heads: &mut [(Status, Arc<Instances>)],
+    heads: &mut Per<ExportedId, (Status, Arc<Instances>)>,
     unnamed: Vec<Unnamed>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {

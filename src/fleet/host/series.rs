@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fleet::columns::Heads;
 use crate::fleet::ended::{Ended, gone};
-use crate::fleet::frame::{Event, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
 use crate::fleet::slot::{Nanos, Slot};
@@ -112,9 +112,8 @@ impl Series {
         outlets: &Outlets,
     ) {
         let Some(latest) = self.latest.take() else { return };
-        let all = latest.heads.iter().enumerate();
-        let all = all.filter(|(_, (_, instances))| !instances.ids.is_empty());
-        let all: Vec<_> = all.map(|(at, (_, instances))| (at, Arc::clone(instances))).collect();
+        let all = latest.heads.present();
+        let all: Vec<_> = all.map(|(metric, has)| (metric, Arc::clone(has))).collect();
         if !all.is_empty() {
             let stale = latest.stale(target, slot, at, reason, all);
             self.ended = stale.at;
@@ -125,12 +124,13 @@ impl Series {
 
 impl Latest {
     /// Takes new heads, and gives the instances that ended.
-    fn advance(&mut self, now: &Arc<Heads>) -> Vec<(usize, Arc<Instances>)> {
+    fn advance(&mut self, now: &Arc<Heads>) -> Vec<(ExportedId, Arc<Instances>)> {
         let mut ended = Vec::new();
         if Arc::ptr_eq(&self.heads, now) {
             return ended;
         }
-        for (at, ((_, before), (_, now))) in self.heads.iter().zip(now.iter()).enumerate() {
+        let both = self.heads.iter().zip(now.iter());
+        for (at, ((_, before), (_, now))) in self.schema.metrics.positions().zip(both) {
             if !Arc::ptr_eq(before, now) {
                 ended.extend(gone(before, Some(now)).map(|gone| (at, gone)));
             }
@@ -150,7 +150,7 @@ impl Latest {
         slot: Slot,
         at: Nanos,
         reason: StaleReason,
-        series: Vec<(usize, Arc<Instances>)>,
+        series: Vec<(ExportedId, Arc<Instances>)>,
     ) -> Stale {
         Stale {
             target: Arc::clone(target),

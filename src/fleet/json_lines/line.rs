@@ -20,14 +20,14 @@ use pmderive_runtime::program::Status;
 
 /// Writes an event as the sink at a position of the configuration gets it, with
 /// its line end. Nothing if none of its metrics is for that sink.
-pub fn write_event(out: &mut String, event: &Event, sink: usize) {
+pub fn write_event(out: &mut String, event: &Event, sink: u32) {
     match event {
         Event::Frame(frame) => write_frame(out, frame, sink),
         Event::Stale(stale) => write_stale(out, stale, sink),
     }
 }
 
-fn write_frame(out: &mut String, frame: &Frame, sink: usize) {
+fn write_frame(out: &mut String, frame: &Frame, sink: u32) {
     let columns = || {
         let columns = frame.schema.metrics.iter().zip(frame.columns.iter());
         columns.filter(|(metric, _)| metric.sinks >> sink & 1 == 1)
@@ -74,7 +74,7 @@ fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
     out.push(']');
 }
 
-fn write_stale(out: &mut String, stale: &Stale, sink: usize) {
+fn write_stale(out: &mut String, stale: &Stale, sink: u32) {
     let metrics = &stale.schema.metrics;
     let series = || {
         let series = stale.series.iter().map(|(metric, instances)| (&metrics[*metric], instances));

@@ -36,19 +36,23 @@ pub struct JsonLines {
     is_to_reopen: Arc<AtomicBool>,
     /// It writes, or opens a file, which takes as long as whoever reads them lets it.
     is_writing: Arc<AtomicBool>,
+    /// Nobody reads the standard output any more.
+    is_closed: Arc<AtomicBool>,
 }
 
 /// What runs.
 struct Writer<W: World> {
     name: String,
     /// Position of the sink in the configuration.
-    sink: usize,
+    sink: u32,
     path: Option<PathBuf>,
     out: Box<dyn io::Write + Send>,
     ring: Arc<Ring>,
     numbers: Arc<Numbers>,
     is_to_reopen: Arc<AtomicBool>,
     is_writing: Arc<AtomicBool>,
+    /// Nobody reads the standard output any more.
+    is_closed: Arc<AtomicBool>,
     told: Option<Instant>,
     world: PhantomData<fn() -> W>,
 }
@@ -61,7 +65,7 @@ impl JsonLines {
     /// The file cannot be opened, or there is no thread.
     pub fn start<W: World>(
         name: &str,
-        sink: usize,
+        sink: u32,
         path: Option<PathBuf>,
         ring: Arc<Ring>,
         numbers: Arc<Numbers>,
@@ -69,6 +73,7 @@ impl JsonLines {
         let out = W::open(path.as_deref()).map_err(|error| error.to_string())?;
         let is_to_reopen = Arc::new(AtomicBool::new(false));
         let is_writing = Arc::new(AtomicBool::new(false));
+        let is_closed = Arc::new(AtomicBool::new(false));
         let writer = Writer {
             name: name.to_owned(),
             sink,
@@ -79,10 +84,11 @@ impl JsonLines {
             is_to_reopen: Arc::clone(&is_to_reopen),
             is_writing: Arc::clone(&is_writing),
             told: None,
+            is_closed: Arc::clone(&is_closed),
             world: PhantomData::<fn() -> W>,
         };
         let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
-        Ok(JsonLines { job, is_to_reopen, is_writing })
+        Ok(JsonLines { job, is_to_reopen, is_writing, is_closed })
     }
 
     /// Opens the file anew before the next line, after it was moved away.
@@ -94,6 +100,11 @@ impl JsonLines {
     /// deadline, since nobody reads what it writes.
     pub fn join(self, deadline: Instant) -> bool {
         self.job.join(deadline)
+    }
+
+    /// True once whoever read the standard output is gone: nothing is written any more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     /// Grows every second unless its thread is stuck; nothing while it writes, which
@@ -108,8 +119,8 @@ impl<W: World> Writer<W> {
         let mut lines = String::new();
         // When the first of the lines came.
         let mut begun: Option<Instant> = None;
-        let mut is_closed = false;
-        while !is_closed {
+        let (mut is_last, mut samples) = (false, 0);
+        while !is_last {
             let patience =
                 begun.map_or(Duration::MAX, |begun| LINGER.saturating_sub(begun.elapsed()));
             match self.ring.pop(patience).await {
@@ -117,7 +128,7 @@ impl<W: World> Writer<W> {
                     let before = lines.len();
                     line::write_event(&mut lines, &event, self.sink);
                     if lines.len() > before {
-                        self.numbers.samples.add(1);
+                        samples += 1;
                         begun = begun.or_else(|| Some(Instant::now()));
                     }
                     if lines.len() < BLOCK && begun.is_none_or(|begun| begun.elapsed() < LINGER) {
@@ -125,13 +136,16 @@ impl<W: World> Writer<W> {
                     }
                 }
                 Popped::Nothing => {}
-                Popped::Closed => is_closed = true,
+                Popped::Closed => is_last = true,
             }
             self.is_writing.store(true, Ordering::Relaxed);
-            self.write(&lines).await;
+            if self.write(&lines).await {
+                self.numbers.samples.add(std::mem::take(&mut samples));
+            }
             self.is_writing.store(false, Ordering::Relaxed);
             lines.clear();
             begun = None;
+            is_last |= self.is_closed.load(Ordering::Relaxed);
         }
         self.ring.abandon();
     }
@@ -145,13 +159,18 @@ impl<W: World> Writer<W> {
     }
 
     /// Writes whole lines, and tries again as long as it takes: meanwhile the ring
-    /// fills, and drops the oldest.
-    async fn write(&mut self, lines: &str) {
-        let mut left = lines.as_bytes();
+    /// fills, and drops the oldest. False if it was given up.
+    async fn write(&mut self, lines: &str) -> bool {
+        let lines = lines.as_bytes();
+        let mut left = lines;
         let begun = Instant::now();
         while !left.is_empty() {
             if self.is_to_reopen.swap(false, Ordering::Relaxed) {
                 self.open();
+                // A line is whole in one of the files.
+                let done = lines.len() - left.len();
+                let begun = lines[..done].iter().rposition(|byte| *byte == b'\n');
+                left = &lines[begun.map_or(0, |end| end + 1)..];
             }
             match self.out.write(left) {
                 Ok(count) if count > 0 => {
@@ -159,11 +178,15 @@ impl<W: World> Writer<W> {
                     left = &left[count..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.path.is_none() => {
+                    self.is_closed.store(true, Ordering::Relaxed);
+                    return false;
+                }
                 Ok(_) => self.pause("nothing is taken any more").await,
                 Err(error) => self.pause(&error.to_string()).await,
             }
             if self.ring.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
-                return;
+                return left.is_empty();
             }
         }
         // What is not flushed is written with what comes next.
@@ -171,6 +194,7 @@ impl<W: World> Writer<W> {
         if !lines.is_empty() {
             self.numbers.latency.observe(begun.elapsed());
         }
+        true
     }
 
     async fn pause(&mut self, problem: &str) {

@@ -31,7 +31,7 @@ pub fn exports(
     group: &Group,
     sinks: &[Sink],
     defined: &Defined<'_>,
-    of_fleet: &[Operand],
+    of_fleet: &[&Operand],
     diagnostics: &mut Diagnostics,
 ) -> Vec<Export> {
     let all = defined.registry.all();

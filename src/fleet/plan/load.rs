@@ -12,7 +12,7 @@ use super::{Export, Group, Plan, StageTwo, Stamps};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
-use crate::fleet::aggregates::{Definitions, HostMetrics, Schedule, unknown_labels};
+use crate::fleet::aggregates::{Definitions, HostMetrics, Operand, Schedule, unknown_labels};
 use crate::fleet::config::{self, Access, Config, STAGE_TWO};
 use crate::fleet::labels::Labels;
 use crate::fleet::target::Target;
@@ -58,8 +58,8 @@ pub fn load(origin: &Origin) -> Loaded {
     loaded
 }
 
-/// The same, with a plan of what could be understood: not to be carried out if
-/// anything is wrong.
+/// Reads a configuration and makes a plan of what could be understood. Carry it out only
+/// if nothing is wrong.
 pub fn load_anyway(origin: &Origin) -> Loaded {
     let mut loaded = Loaded {
         plan: None,
@@ -138,7 +138,16 @@ impl Loaded {
         check_sinks(&config.sinks, names.iter().copied(), &mut self.diagnostics);
         let with_series = with_series(&config.sinks);
         let series = exported.into_iter().filter(|(_, _, sinks)| sinks & with_series != 0);
-        let series: Vec<_> = series.map(|(name, span, _)| (name, span)).collect();
+        let of_hosts = series.map(|(name, span, _)| (name, span));
+        let of_fleet = fleet.iter().flat_map(|fleet| {
+            let exported =
+                fleet.exported.iter().filter(|name| fleet.sinks_of(name) & with_series != 0);
+            exported.filter_map(|name| {
+                let one = fleet.definitions.named(name)?;
+                Some((Arc::clone(&one.name), one.name_span))
+            })
+        });
+        let series: Vec<_> = of_hosts.chain(of_fleet).collect();
         check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
@@ -194,6 +203,7 @@ impl Loaded {
             schedule: Schedule { interval, grace },
             exported: exported.into(),
             wanted: config.sinks.iter().map(wanted).collect(),
+            places: (0..).take(config.sinks.len()).collect(),
         }
     }
 
@@ -205,8 +215,9 @@ impl Loaded {
         config: &Config,
     ) -> Group {
         let defined = Defined { registry, sources: &self.sources, files };
-        let operands = across.map(Definitions::operands).unwrap_or_default();
-        let mut exports = exports(group, &config.sinks, &defined, operands, &mut self.diagnostics);
+        let operands: Vec<&Operand> =
+            across.iter().flat_map(|definitions| definitions.operands()).collect();
+        let mut exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
         // What nobody gets is not evaluated, unless what somebody gets reads it.
         let all = registry.all();
         let mut chosen: Vec<&Registered> =

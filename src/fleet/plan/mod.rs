@@ -13,7 +13,7 @@ use std::time::Duration;
 use pmderive_runtime::context::ConnectOptions;
 
 use super::aggregates::{Definitions, Schedule};
-use super::config::{Config, Limits};
+use super::config::{Config, Limits, STAGE_TWO};
 use super::target::Target;
 use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
@@ -67,6 +67,8 @@ pub struct StageTwo {
     /// What sinks want, in the order of the configuration; each in the words of its
     /// `export`, everything without.
     pub wanted: Vec<Option<Vec<Box<str>>>>,
+    /// The bits of the sinks, parallel to `wanted`.
+    pub places: Vec<u32>,
 }
 
 impl std::fmt::Debug for StageTwo {
@@ -84,8 +86,8 @@ impl StageTwo {
         let wants = |wanted: &Option<Vec<Box<str>>>| {
             wanted.as_ref().is_none_or(|list| list.iter().any(|one| exports::matches(one, name)))
         };
-        let bits = self.wanted.iter().enumerate().filter(|(_, wanted)| wants(wanted));
-        bits.fold(0, |bits, (at, _)| bits | 1 << at)
+        let bits = self.wanted.iter().zip(&self.places).filter(|(wanted, _)| wants(wanted));
+        bits.fold(0, |bits, (_, place)| bits | 1 << place)
     }
 
     /// True if the same is computed for the same sinks.
@@ -93,6 +95,7 @@ impl StageTwo {
         self.schedule == other.schedule
             && self.exported == other.exported
             && self.wanted == other.wanted
+            && self.places == other.places
             && self.definitions.is_same(&other.definitions)
     }
 }
@@ -102,13 +105,31 @@ impl StageTwo {
 pub struct Export {
     /// Position in the selection.
     pub metric: usize,
-    /// Which sinks want it: bit `n` is the sink at position `n` of the configuration.
+    /// Which sinks want it, as bits: those of their positions in the configuration until
+    /// [`Plan::place_sinks`] gives them their places.
     pub sinks: u64,
     /// One line about it, if its file has any.
     pub help: Option<Arc<str>>,
 }
 
 impl Plan {
+    /// Gives each sink the bit of its place, parallel to the sinks of the configuration. A
+    /// sink that goes on keeps its place, wherever it stands now: values that are on
+    /// their way are for the bits of before.
+    pub fn place_sinks(&mut self, places: &[u32]) {
+        let placed = |sinks: u64| {
+            let set = places.iter().enumerate().filter(|(at, _)| sinks >> at & 1 == 1);
+            set.fold(sinks & STAGE_TWO, |bits, (_, place)| bits | 1 << place)
+        };
+        // Nobody has them yet beside the plan.
+        for group in self.groups.iter_mut().filter_map(Arc::get_mut) {
+            group.exports.iter_mut().for_each(|export| export.sinks = placed(export.sinks));
+        }
+        if let Some(fleet) = &mut self.fleet {
+            fleet.places = places.to_vec();
+        }
+    }
+
     /// What is refused.
     pub fn limits(&self) -> Limits {
         self.config.limits

@@ -35,12 +35,15 @@ impl<W: World> InForce<W> {
     ///
     /// # Errors
     /// A sink cannot be started, or there is no thread; in words.
-    pub fn start(plan: Plan) -> Result<InForce<W>, String> {
+    pub fn start(mut plan: Plan) -> Result<InForce<W>, String> {
         let limits = plan.limits();
         let engine = Engine::new(plan.config.language, Backend::Auto).with_kind_limit(limits.kinds);
         let engine = Arc::new(W::engine(engine));
         let newest = Arc::new(Newest::default());
-        let sinks = Sinks::default().follow::<W>(&plan.config.sinks, &newest);
+        let sinks = Sinks::default();
+        let places = sinks.places(&plan.config.sinks);
+        plan.place_sinks(&places);
+        let sinks = sinks.follow::<W>(&plan.config.sinks, &places, &newest);
         let sinks = sinks.map_err(|(_, problem)| problem)?;
         let threads = plan.config.threads.unwrap_or_else(|| {
             std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
@@ -65,12 +68,14 @@ impl<W: World> InForce<W> {
     /// # Errors
     /// Something cannot change while all goes on, or a sink cannot be started; in
     /// words. The plan of before stays.
-    pub fn follow(&mut self, plan: Plan) -> Result<usize, String> {
+    pub fn follow(&mut self, mut plan: Plan) -> Result<usize, String> {
         if let Some(what) = fixed(&self.config, &plan.config) {
             return Err(format!("`{what}` has changed, which takes a restart\n"));
         }
         let sinks = std::mem::take(&mut self.sinks);
-        match sinks.follow::<W>(&plan.config.sinks, &self.newest) {
+        let places = sinks.places(&plan.config.sinks);
+        plan.place_sinks(&places);
+        match sinks.follow::<W>(&plan.config.sinks, &places, &self.newest) {
             Ok(sinks) => self.sinks = sinks,
             Err((sinks, problem)) => {
                 self.sinks = sinks;
@@ -124,7 +129,7 @@ impl<W: World> InForce<W> {
         &self.newest
     }
 
-    /// Position of the sink whose metrics a listener shows.
+    /// Place of the sink whose metrics a listener shows.
     pub fn shown(&self) -> Option<u32> {
         self.sinks.shown()
     }
@@ -165,6 +170,11 @@ impl<W: World> InForce<W> {
         let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
         let across = self.across.iter().map(|across| ("stage two".to_owned(), across.beat()));
         fleet.chain(across).chain(self.sinks.beats()).collect()
+    }
+
+    /// True if there is no sink left that gives anything to anybody.
+    pub fn is_output_closed(&self) -> bool {
+        self.sinks.are_closed()
     }
 
     /// Opens the files that are written to anew.

@@ -15,7 +15,6 @@ use std::time::Instant;
 use super::plan::{Loaded, Origin, Plan, Stamps, load};
 use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::newest::Newest;
-use super::sinks::numbers::Numbers as SinkNumbers;
 use super::sinks::tls::Identity;
 use super::world::Machine;
 pub use in_force::InForce;
@@ -34,7 +33,6 @@ struct Shared {
     started: Instant,
     /// The newest frames, if the listener shows any.
     newest: Arc<Newest>,
-    scrapes: Arc<SinkNumbers>,
     state: Mutex<State>,
     /// What changes of the listener, once there is one.
     listener: OnceLock<Changing>,
@@ -83,6 +81,16 @@ impl Server {
         running::check(&plan.config.sinks)
     }
 
+    /// Says which certificate, key or token of the listener cannot be used. They may be on
+    /// another machine than where a plan is checked.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn check_files(plan: &Plan) -> Result<(), String> {
+        listen(plan)
+            .map_or(Ok(()), |listen| listen.check_files().map_err(|error| error.to_string()))
+    }
+
     /// Begins with a plan, which is made of files that were like this.
     ///
     /// # Errors
@@ -96,7 +104,6 @@ impl Server {
             origin,
             started: Instant::now(),
             newest,
-            scrapes: Arc::default(),
             state: Mutex::new(State { in_force: Some(in_force), stamps }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
@@ -105,8 +112,8 @@ impl Server {
         });
         let listener = listen
             .map(|listen| {
-                let (newest, scrapes) = (Arc::clone(&shared.newest), Arc::clone(&shared.scrapes));
-                Listener::start(listen, newest, scrapes, Arc::clone(&shared) as Arc<_>)
+                let newest = Arc::clone(&shared.newest);
+                Listener::start(listen, newest, Arc::clone(&shared) as Arc<_>)
             })
             .transpose();
         match listener {
@@ -154,6 +161,13 @@ impl Server {
         if let Some(in_force) = &self.shared.lock().in_force {
             in_force.reopen();
         }
+    }
+
+    /// True if all that it had to do was to write to a standard output that nobody reads
+    /// any more.
+    pub fn is_output_closed(&self) -> bool {
+        self.listener.is_none()
+            && self.shared.lock().in_force.as_ref().is_some_and(InForce::is_output_closed)
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have

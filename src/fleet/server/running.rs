@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::fleet::config::{self, SinkKind};
+use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sinks::client::{Credentials, Url};
@@ -27,6 +27,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub struct Sinks(Vec<Sink>);
 
 struct Sink {
+    /// The bit that stands for it, as long as it goes on.
+    place: u32,
     config: config::Sink,
     numbers: Arc<Numbers>,
     outlet: Arc<dyn Outlet>,
@@ -49,42 +51,40 @@ impl Sinks {
     pub fn follow<W: World>(
         self,
         configured: &[config::Sink],
+        places: &[u32],
         newest: &Arc<Newest>,
     ) -> Result<Sinks, (Sinks, String)> {
-        let is_same = |at: usize, sink: &config::Sink| {
-            self.0.get(at).is_some_and(|known| known.goes_on_as(sink))
-        };
         let mut new = Vec::new();
-        for (at, sink) in configured.iter().enumerate().filter(|(at, sink)| !is_same(*at, sink)) {
-            match start::<W>(at, sink, newest) {
-                Ok(sink) => new.push((at, sink)),
+        for (sink, place) in configured.iter().zip(places) {
+            if self.0.iter().any(|known| known.goes_on_as(sink)) {
+                continue;
+            }
+            match start::<W>(*place, sink, newest) {
+                Ok(sink) => new.push(sink),
                 Err(problem) => {
-                    new.into_iter().for_each(|(_, sink)| sink.end(Instant::now()));
-                    return Err((self, format!("sink `{}`: {problem}\n", sink.name)));
+                    new.into_iter().for_each(|sink: Sink| sink.end(Instant::now()));
+                    return Err((self, format!("sink `{}`: {problem}", sink.name)));
                 }
             }
         }
         // Nothing can be refused from here on.
-        for (_, sink) in &new {
+        for sink in &new {
             if let Work::Shown = sink.work {
                 newest.limit(sink.config.buffer, Arc::clone(&sink.numbers));
             }
         }
-        let mut running: Vec<Option<Sink>> = self.0.into_iter().map(Some).collect();
-        let mut new = new.into_iter().peekable();
-        let mut sinks = Vec::new();
-        for (at, config) in configured.iter().enumerate() {
-            if let Some((_, sink)) = new.next_if(|(place, _)| *place == at) {
-                sinks.push(sink);
-            } else if let Some(mut sink) = running.get_mut(at).and_then(Option::take) {
-                sink.config = config.clone();
-                sinks.push(sink);
+        let mut old = self.0;
+        let mut sinks = new;
+        for config in configured {
+            if let Some(at) = old.iter().position(|known| known.goes_on_as(config)) {
+                sinks.push(Sink { config: config.clone(), ..old.swap_remove(at) });
             }
         }
+        let position = |sink: &Sink| configured.iter().position(|one| one.name == sink.config.name);
+        sinks.sort_by_key(position);
         if !sinks.iter().any(|sink| matches!(sink.work, Work::Shown)) {
             newest.clear();
         }
-        let old: Vec<Sink> = running.into_iter().flatten().collect();
         if !old.is_empty() {
             // What waits for them is delivered while others go on.
             Sinks(old).close(Instant::now() + FAREWELL);
@@ -94,13 +94,37 @@ impl Sinks {
 
     /// Where events go in.
     pub fn outlets(&self) -> Outlets {
-        Outlets::new(self.0.iter().map(|sink| Arc::clone(&sink.outlet)).collect())
+        Outlets::new(self.0.iter().map(|sink| (sink.place, Arc::clone(&sink.outlet))).collect())
     }
 
-    /// Position of the sink whose metrics the listener shows.
+    /// Place of the sink whose metrics the listener shows.
     pub fn shown(&self) -> Option<u32> {
-        let at = self.0.iter().position(|sink| matches!(sink.work, Work::Shown))?;
-        u32::try_from(at).ok()
+        self.0.iter().find(|sink| matches!(sink.work, Work::Shown)).map(|sink| sink.place)
+    }
+
+    /// Places of sinks as they are configured: those that they have, also under another
+    /// name, and new ones that no sink has now.
+    pub fn places(&self, configured: &[config::Sink]) -> Vec<u32> {
+        let named = |name: &str| self.0.iter().find(|sink| *sink.config.name == *name);
+        let renamed = |sink: &config::Sink| {
+            let goes = |known: &&Sink| configured.iter().all(|one| one.name != known.config.name);
+            let all = self.0.iter().filter(goes);
+            all.into_iter().find(|known| is_same_kind(&known.config.kind, &sink.kind))
+        };
+        let mut taken: Vec<u32> = self.0.iter().map(|sink| sink.place).collect();
+        let mut given: Vec<u32> = Vec::with_capacity(configured.len());
+        for sink in configured {
+            let known = named(&sink.name).or_else(|| renamed(sink)).map(|known| known.place);
+            given.push(known.filter(|place| !given.contains(place)).unwrap_or_else(|| {
+                // Beyond all of them first, as values for one that was there may be on the way.
+                let beyond = taken.iter().max().map_or(0, |last| last + 1);
+                let mut all = (beyond..MAX_SINKS as u32).chain(0..);
+                let free = all.find(|place| !taken.contains(place)).unwrap_or_default();
+                taken.push(free);
+                free
+            }));
+        }
+        given
     }
 
     /// The numbers of each, with its name.
@@ -119,6 +143,12 @@ impl Sinks {
             };
             Some((format!("sink {}", sink.config.name), beat?))
         })
+    }
+
+    /// True if there is nobody left who gets anything.
+    pub fn are_closed(&self) -> bool {
+        let is_closed = |sink: &Sink| matches!(&sink.work, Work::Lines(_, out) if out.is_closed());
+        self.0.iter().all(is_closed)
     }
 
     /// Opens the files that are written to anew.
@@ -194,7 +224,7 @@ fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
     }
 }
 
-fn start<W: World>(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
+fn start<W: World>(place: u32, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
     let numbers = Arc::new(Numbers::default());
     let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
     let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
@@ -202,17 +232,17 @@ fn start<W: World>(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Resu
         SinkKind::JsonLines(path) => {
             let ring = ring();
             let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let lines = JsonLines::start::<W>(&sink.name, at, path.clone(), own, counts)?;
+            let lines = JsonLines::start::<W>(&sink.name, place, path.clone(), own, counts)?;
             (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Lines(ring, lines))
         }
         SinkKind::RemoteWrite(remote) => {
             let ring = ring();
             let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let running = receiver(at, sink, remote)?.start::<W>(own, counts)?;
+            let running = receiver(place, sink, remote)?.start::<W>(own, counts)?;
             (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Remote(ring, running))
         }
     };
-    Ok(Sink { config: sink.clone(), numbers, outlet, work })
+    Ok(Sink { place, config: sink.clone(), numbers, outlet, work })
 }
 
 /// Says which receiver has no address that can be used.
@@ -227,7 +257,7 @@ pub fn check(sinks: &[config::Sink]) -> Result<(), String> {
 }
 
 fn receiver(
-    at: usize,
+    place: u32,
     sink: &config::Sink,
     remote: &config::RemoteWrite,
 ) -> Result<RemoteWrite, String> {
@@ -238,14 +268,12 @@ fn receiver(
         (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
         (None, None) => Credentials::None,
     };
-    // There are at most 64 sinks.
-    let position = u32::try_from(at).unwrap_or(u32::MAX);
     Ok(RemoteWrite {
         credentials,
         authorities: remote.authorities.clone(),
         timeout: remote.timeout,
         most_age: remote.max_age,
-        ..RemoteWrite::to(&sink.name, position, Url::parse(&remote.url.value)?)
+        ..RemoteWrite::to(&sink.name, place, Url::parse(&remote.url.value)?)
     })
 }
 
@@ -273,6 +301,36 @@ mod tests {
     use crate::syntax::ast::Spanned;
     use crate::text::{SourceId, Span};
 
+    #[test]
+    fn sinks_keep_their_places() {
+        let span = Span::new(SourceId(0), 0, 0);
+        let lines = |name: &str, path: &str| {
+            let kind = SinkKind::JsonLines(Some(path.into()));
+            config::Sink { name: name.into(), span, export: None, buffer: 1 << 20, kind }
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let [a, b, c] = ["a", "b", "c"].map(|name| lines(name, &path(name)));
+        let newest = Arc::new(Newest::default());
+        let mut sinks = Sinks::default();
+        for (configured, places) in [
+            (vec![a.clone(), b.clone()], vec![0, 1]),
+            (vec![b.clone(), a.clone()], vec![1, 0]),
+            // One that goes makes no room for another at once,
+            (vec![c.clone(), a.clone()], vec![2, 0]),
+            (vec![a.clone(), b.clone(), c.clone()], vec![0, 3, 2]),
+            // but for the same under another name.
+            (vec![lines("d", &path("b")), a.clone(), c.clone()], vec![3, 0, 2]),
+        ] {
+            assert_eq!(sinks.places(&configured), places);
+            sinks = match sinks.follow::<Machine>(&configured, &places, &newest) {
+                Ok(sinks) => sinks,
+                Err((_, problem)) => panic!("{problem}"),
+            };
+        }
+        sinks.stop(Instant::now());
+    }
+
     /// A sink that cannot be started comes after one that would show less.
     #[test]
     fn sinks_that_are_refused_change_nothing_of_what_is_shown() {
@@ -281,7 +339,7 @@ mod tests {
             |buffer, kind| config::Sink { name: "a".into(), span, export: None, buffer, kind };
         let newest = Arc::new(Newest::default());
         let shows = |buffer| sink(buffer, SinkKind::Prometheus);
-        let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &newest);
+        let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[0], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
         let away = config::RemoteWrite {
             url: Spanned { value: "nowhere".into(), span },
@@ -292,7 +350,7 @@ mod tests {
             max_age: Duration::from_secs(1),
         };
         let refused = [shows(1), sink(1, SinkKind::RemoteWrite(away))];
-        let Err((sinks, problem)) = sinks.follow::<Machine>(&refused, &newest) else {
+        let Err((sinks, problem)) = sinks.follow::<Machine>(&refused, &[1, 2], &newest) else {
             panic!("they are refused")
         };
         assert!(problem.starts_with("sink `a`: "), "{problem}");
@@ -301,7 +359,7 @@ mod tests {
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());
         newest.tell(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
-        assert_eq!(newest.of("web1:44321").len(), 1);
+        assert!(newest.of("web1:44321").is_some());
         assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }
 }

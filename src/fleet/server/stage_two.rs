@@ -24,14 +24,14 @@ use crate::fleet::world::{Job, World};
 /// slot of the largest fleet fits in.
 const MOST_WAITING: usize = 256 << 20;
 
-/// What computes across hosts.
+/// The thread that computes across hosts, as the server sees it.
 #[derive(Debug)]
 pub struct Computing {
     inlet: Arc<Inlet>,
     job: Job,
 }
 
-/// What hosts and the server talk to.
+/// Where hosts and the server leave what the thread of stage two reads.
 #[derive(Debug)]
 pub struct Inlet {
     sender: UnboundedSender<Message>,
@@ -195,7 +195,7 @@ impl Across for Inlet {
     }
 }
 
-/// What computes.
+/// What the thread of stage two does.
 struct Work<W: World> {
     plan: StageTwo,
     aggregates: Aggregates,

@@ -61,7 +61,7 @@ pub enum Verdict {
     Done,
     /// It is refused, and always will be.
     Drop,
-    /// It is sent again: when the receiver says, or else when [`Backoff`] says.
+    /// It is sent again: when [`Backoff`] says, or later if the receiver says so.
     Again(Option<Duration>),
 }
 

@@ -76,7 +76,9 @@ fn series(lines: &[&str]) {
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
         let choice = scrape::Choice { sink: 0, times: false, limits: Limits::default() };
-        scrape::write(&mut writer, &newest.of(line(0)), &choice);
+        if let Some(shown) = newest.of(line(0)) {
+            scrape::write(&mut writer, &shown, &choice);
+        }
         writer.finish();
         text.lines().filter(|line| !line.starts_with('#')).for_each(check_line);
     }

@@ -13,8 +13,10 @@ use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::target::Target;
 
-/// What the program's own series begin with.
-pub const OWN: &str = "pmderive_";
+/// True for the name of a series of the program's own, or of its process.
+pub fn is_own(series: &str) -> bool {
+    ["pmderive_", "process_"].iter().any(|start| series.starts_with(start))
+}
 
 /// Bounds of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +77,7 @@ pub fn collisions<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Vec<Collisi
     let collision = |(series, mut metrics): (String, Vec<&str>)| {
         metrics.sort_unstable();
         metrics.dedup();
-        let collides = metrics.len() > 1 || series.starts_with(OWN);
+        let collides = metrics.len() > 1 || is_own(&series);
         let metrics = metrics.into_iter().map(str::to_owned).collect();
         collides.then_some(Collision { series, metrics })
     };

@@ -32,8 +32,8 @@ impl Default for State {
     }
 }
 
-/// By name of the target, and for each of the groups that it is in.
-type Hosts = HashMap<Box<str>, Vec<(usize, Shown)>>;
+/// By name of the target.
+type Hosts = HashMap<Box<str>, Shown>;
 
 /// The newest frame of a host, and series in it that have ended since.
 #[derive(Clone, Debug)]
@@ -80,14 +80,14 @@ impl Newest {
         state.tell();
     }
 
-    /// The frames of a host, one for each of the groups that it is in; none if it
-    /// is not known or has none now.
-    pub fn of(&self, target: &str) -> Vec<Shown> {
-        let state = self.lock();
-        let groups = state.hosts.get(target).into_iter().flatten();
-        let mut groups: Vec<_> = groups.cloned().collect();
-        groups.sort_by_key(|(group, _)| *group);
-        groups.into_iter().map(|(_, shown)| shown).collect()
+    /// The frame of a host. `None` if the host is not known or has none now.
+    pub fn of(&self, target: &str) -> Option<Shown> {
+        self.lock().hosts.get(target).cloned()
+    }
+
+    /// What is counted of the sink that shows the frames.
+    pub fn numbers(&self) -> Arc<Numbers> {
+        Arc::clone(&self.lock().numbers)
     }
 
     /// Bytes of the frames.
@@ -107,36 +107,23 @@ impl State {
         let (target, bytes) = (event.target(), event.bytes());
         if self.bytes.saturating_add(bytes) > self.limit && !target.is_fleet() {
             self.numbers.dropped_overflow.add(1);
-            if self.hosts.get(&target.name).is_some_and(Vec::is_empty) {
-                self.hosts.remove(&target.name);
-            }
             return;
         }
         self.bytes += bytes;
         let shown = Shown { frame: Arc::clone(event), ended: Vec::new(), bytes };
-        match self.hosts.get_mut(&target.name) {
-            Some(groups) => groups.push((target.group, shown)),
-            None => drop(self.hosts.insert(target.name.clone(), vec![(target.group, shown)])),
-        }
+        self.hosts.insert(target.name.clone(), shown);
     }
 
-    /// Forgets what is known of the host of an event in its group.
+    /// Forgets what is known of the host of an event.
     fn forget(&mut self, event: &Event) {
-        let target = event.target();
-        let Some(groups) = self.hosts.get_mut(&target.name) else { return };
-        if let Some(at) = groups.iter().position(|(group, _)| *group == target.group) {
-            self.bytes -= groups.swap_remove(at).1.bytes;
-        }
-        if groups.is_empty() && !matches!(event, Event::Frame(_)) {
-            self.hosts.remove(&target.name);
+        if let Some(shown) = self.hosts.remove(&event.target().name) {
+            self.bytes -= shown.bytes;
         }
     }
 
     /// Takes note of series that have ended.
     fn end(&mut self, event: &Arc<Event>) {
-        let target = event.target();
-        let groups = self.hosts.get_mut(&target.name).into_iter().flatten();
-        if let Some((_, kept)) = groups.into_iter().find(|(group, _)| *group == target.group) {
+        if let Some(kept) = self.hosts.get_mut(&event.target().name) {
             kept.ended.push(Arc::clone(event));
             kept.bytes += event.bytes();
             self.bytes += event.bytes();
@@ -199,18 +186,18 @@ mod tests {
         };
         let ended = || {
             let shown = newest.of("web1:44321");
-            shown.iter().map(|shown| shown.ended().len()).collect::<Vec<_>>()
+            shown.map(|shown| shown.ended().len())
         };
         newest.tell(&stale(0, StaleReason::Missed, &["a"]));
-        assert_eq!(ended(), [] as [usize; 0]);
+        assert_eq!(ended(), None);
         newest.tell(&frame(1));
-        assert_eq!(ended(), [0]);
+        assert_eq!(ended(), Some(0));
         newest.tell(&stale(2, StaleReason::Vanished, &["a"]));
-        assert_eq!(ended(), [1]);
+        assert_eq!(ended(), Some(1));
         newest.tell(&frame(2));
-        assert_eq!(ended(), [0]);
+        assert_eq!(ended(), Some(0));
         newest.tell(&stale(3, StaleReason::Failed("no answer".into()), &["a", "b"]));
-        assert_eq!(ended(), [] as [usize; 0]);
+        assert_eq!(ended(), None);
         assert_eq!(newest.bytes(), 0);
     }
 
@@ -229,7 +216,7 @@ mod tests {
         let one = of(&hosts[0], 1).bytes();
         newest.limit(2 * one, Arc::clone(&numbers));
         hosts.iter().for_each(|host| newest.tell(&of(host, 1)));
-        let shown = || ["a", "b", "c", "fleet"].map(|name| newest.of(name).len());
+        let shown = || ["a", "b", "c", "fleet"].map(|name| usize::from(newest.of(name).is_some()));
         assert_eq!(shown(), [1, 1, 0, 0]);
         let counted = || (numbers.dropped_overflow.get(), numbers.ring_bytes.get() as usize);
         assert_eq!(counted(), (1, 2 * one));

@@ -194,8 +194,9 @@ impl<W: World> Sender<W> {
                 }
                 Verdict::Again(after) => {
                     self.failed = self.failed.saturating_add(1);
-                    let usual = || self.options.backoff.after(self.failed, W::chance());
-                    self.rest(after.unwrap_or_else(usual)).await;
+                    // A receiver that says at once is not believed.
+                    let usual = self.options.backoff.after(self.failed, W::chance());
+                    self.rest(after.map_or(usual, |after| after.max(usual))).await;
                 }
             }
         }

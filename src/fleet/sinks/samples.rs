@@ -8,7 +8,9 @@ use pmderive_runtime::program::Status;
 use pmderive_runtime::weak_table::Interner;
 
 use crate::fleet::columns::{Columns, Heads, Lanes};
-use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::frame::{
+    Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
+};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
@@ -103,6 +105,7 @@ pub fn stale(
     schema: &Arc<Schema>,
     series: Vec<(usize, Arc<Instances>)>,
 ) -> Event {
+    let series = series.into_iter().map(|(metric, has)| (ExportedId::at(metric), has));
     Event::Stale(Stale {
         target: Arc::clone(target),
         host_labels: Labels::default(),
@@ -110,7 +113,7 @@ pub fn stale(
         at: Nanos(at * 1_000_000_000),
         reason,
         schema: Arc::clone(schema),
-        series: series.into(),
+        series: series.collect(),
     })
 }
 

@@ -1,20 +1,21 @@
-//! Newest frames of hosts as text that is scraped.
+//! The newest frame of a host as text that is scraped.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
 
-use super::names::{HostLabels, Limits, OWN, SeriesLabels, Value, is_number, kind_of, metric_name};
+use super::names::{
+    HostLabels, Limits, SeriesLabels, Value, is_number, is_own, kind_of, metric_name,
+};
 use super::newest::Shown;
 use super::number;
 use super::text::{Family, Format, Kind, Writer, labels};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
 
-/// What of frames is written.
+/// What of a frame is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// Position of the sink, whose metrics are written ([`Exported::sinks`]).
@@ -25,69 +26,66 @@ pub struct Choice {
     pub limits: Limits,
 }
 
-/// A metric in one of the frames.
+/// A metric of the frame.
 #[derive(Clone, Copy)]
 struct Member<'s> {
-    host: usize,
     exported: &'s Exported,
     column: Column<'s>,
 }
 
-/// Writes frames. Returns how many labels were left out.
-pub fn write(writer: &mut Writer<'_>, hosts: &[Shown], choice: &Choice) -> usize {
-    let families = families(hosts, choice);
-    let mut texts = LabelTexts::new(hosts, choice);
-    let ended: Vec<HashSet<(&str, InstId)>> = hosts.iter().map(Shown::ended).collect();
+/// What was written of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Lines with values.
+    pub samples: usize,
+    /// Labels that were left out.
+    pub left_out: usize,
+}
+
+/// Writes a frame.
+pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written {
+    let families = families(shown, choice);
+    let mut texts = LabelTexts::new(shown, choice);
+    let ended = shown.ended();
+    let times = choice.times.then(|| shown.frame().at.milliseconds());
+    let mut samples = 0;
     for (name, members) in &families {
         // Of metrics whose names collide the first is there.
-        let Some(first) = members.iter().map(|member| member.exported).min_by_key(|e| &e.name)
+        let Some(Member { exported, column }) = members.iter().min_by_key(|one| &one.exported.name)
         else {
             continue;
         };
-        let (mut has_begun, mut seen) = (false, HashSet::new());
-        for member in members.iter().filter(|member| member.exported.name == first.name) {
-            let ids = &member.column.instances.ids;
-            let texts = texts.of(member.host, member.column.instances);
-            let milliseconds = hosts[member.host].frame().at.milliseconds();
-            let times = choice.times.then_some(milliseconds);
-            for ((bits, text), id) in member.column.bits.iter().zip(texts.iter()).zip(ids) {
-                if ended[member.host].contains(&(&*first.name, *id)) {
-                    continue;
-                }
-                // A series that is there twice would spoil all others.
-                if members.len() > 1 && !seen.insert(Rc::clone(text)) {
-                    continue;
-                }
-                if !has_begun {
-                    begin(writer, name, first, &families);
-                    has_begun = true;
-                }
-                writer.line(name, text, times, |out| {
-                    number::write(out, member.exported.value_type, *bits);
-                });
+        let mut has_begun = false;
+        let (ids, texts) = (&column.instances.ids, texts.of(column.instances));
+        for ((bits, text), id) in column.bits.iter().zip(texts.iter()).zip(ids) {
+            if ended.contains(&(&*exported.name, *id)) {
+                continue;
             }
+            if !has_begun {
+                begin(writer, name, exported, &families);
+                has_begun = true;
+            }
+            writer.line(name, text, times, |out| number::write(out, exported.value_type, *bits));
+            samples += 1;
         }
     }
-    texts.left_out
+    Written { samples, left_out: texts.left_out }
 }
 
 type Families<'s> = BTreeMap<String, Vec<Member<'s>>>;
 
-fn families<'s>(hosts: &'s [Shown], choice: &Choice) -> Families<'s> {
+fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
     let mut families: Families<'s> = BTreeMap::new();
-    for (host, shown) in hosts.iter().enumerate() {
-        let frame = shown.frame();
-        for (exported, column) in frame.schema.metrics.iter().zip(frame.columns.iter()) {
-            let is_wanted = exported.sinks.checked_shr(choice.sink).unwrap_or(0) & 1 == 1;
-            if !is_wanted || !is_number(exported.value_type) || column.status != Status::Values {
-                continue;
-            }
-            let name = metric_name(&exported.name);
-            // The program's own are written elsewhere.
-            if !name.starts_with(OWN) {
-                let member = Member { host, exported, column };
-                families.entry(name).or_default().push(member);
-            }
+    let frame = shown.frame();
+    for (exported, column) in frame.schema.metrics.iter().zip(frame.columns.iter()) {
+        let is_wanted = exported.sinks.checked_shr(choice.sink).unwrap_or(0) & 1 == 1;
+        if !is_wanted || !is_number(exported.value_type) || column.status != Status::Values {
+            continue;
+        }
+        let name = metric_name(&exported.name);
+        // The program's own are written elsewhere.
+        if !is_own(&name) {
+            families.entry(name).or_default().push(Member { exported, column });
         }
     }
     families
@@ -116,39 +114,36 @@ fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Fa
 
 /// Labels of series as text, made once for the instances that metrics share.
 struct LabelTexts {
-    hosts: Vec<HostLabels>,
+    host: HostLabels,
     limits: Limits,
-    made: HashMap<(usize, *const Instances), Rc<[Rc<str>]>>,
+    made: HashMap<*const Instances, Rc<[Box<str>]>>,
     left_out: usize,
 }
 
 impl LabelTexts {
-    fn new(frames: &[Shown], choice: &Choice) -> LabelTexts {
-        let host = |shown: &Shown| {
-            let frame = shown.frame();
-            HostLabels::new(&frame.target, &frame.host_labels, &choice.limits)
-        };
-        let hosts = frames.iter().map(host).collect();
-        LabelTexts { hosts, limits: choice.limits, made: HashMap::new(), left_out: 0 }
+    fn new(shown: &Shown, choice: &Choice) -> LabelTexts {
+        let frame = shown.frame();
+        let host = HostLabels::new(&frame.target, &frame.host_labels, &choice.limits);
+        LabelTexts { host, limits: choice.limits, made: HashMap::new(), left_out: 0 }
     }
 
-    /// Those of instances of a frame, parallel to the identifiers.
-    fn of(&mut self, host: usize, instances: &Arc<Instances>) -> Rc<[Rc<str>]> {
-        // The frames keep the instances alive, so the address stands for them.
-        let key = (host, Arc::as_ptr(instances));
+    /// Those of instances of the frame, parallel to the identifiers.
+    fn of(&mut self, instances: &Arc<Instances>) -> Rc<[Box<str>]> {
+        // The frame keeps the instances alive, so the address stands for them.
+        let key = Arc::as_ptr(instances);
         if let Some(made) = self.made.get(&key) {
             return Rc::clone(made);
         }
-        let given = &self.hosts[host];
         let mut text = |at: usize| {
-            let series = SeriesLabels::new(&given.names, instances, at, &self.limits);
+            let series = SeriesLabels::new(&self.host.names, instances, at, &self.limits);
             self.left_out += series.left_out;
-            Rc::from(labels(series.labels.iter().map(|(name, value)| match value {
-                Value::Host(at) => (&**name, &*given.values[*at]),
+            labels(series.labels.iter().map(|(name, value)| match value {
+                Value::Host(at) => (&**name, &*self.host.values[*at]),
                 Value::Own(text) => (&**name, &**text),
-            })))
+            }))
+            .into()
         };
-        let made: Rc<[Rc<str>]> = (0..instances.ids.len()).map(&mut text).collect();
+        let made: Rc<[Box<str>]> = (0..instances.ids.len()).map(&mut text).collect();
         self.made.insert(key, Rc::clone(&made));
         made
     }

@@ -9,7 +9,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Definitions, Evaluation, Merged, Schedule, ShardPartials,
+    Aggregates, Collector, Definitions, Evaluation, Merged, References, Schedule, ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
@@ -157,15 +157,15 @@ impl Shared {
 
     pub fn finish(&mut self, slot: u64) -> Vec<Event> {
         let mut shards: Vec<ShardPartials> = Vec::new();
-        let mut known = Vec::new();
+        let mut known = References::default();
         let definitions = &self.definitions;
         for collector in &mut self.collectors {
             // From process to process they are bytes.
             let mut sent: Vec<Vec<u8>> = Vec::new();
-            let take = |references: &[_], shard: &ShardPartials| {
+            let take = |references: &References, shard: &ShardPartials| {
                 sent.push(shard.encode(definitions, references).expect("few groups"));
             };
-            known = collector.finish(Slot(slot), take).to_vec();
+            known = collector.finish(Slot(slot), take).clone();
             let received =
                 sent.iter().map(|bytes| ShardPartials::decode(bytes, definitions, &known));
             shards.extend(received.map(|shard| shard.expect("what was sent")));

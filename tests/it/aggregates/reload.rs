@@ -46,7 +46,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
 
 /// Identifiers of groups by name, of one metric.
 fn ids(frame: &Frame, metric: &str) -> BTreeMap<String, InstId> {
-    let at = frame.schema.metrics.iter().position(|one| &*one.name == metric).expect(metric);
+    let (at, _) = frame.schema.find(metric).expect(metric);
     let (_, instances) = frame.columns.heads().get(at).expect(metric);
     let names = instances.names.iter().map(|name| name.to_string());
     names.zip(instances.ids.iter().copied()).collect()

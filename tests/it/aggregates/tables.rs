@@ -48,9 +48,8 @@ fn of(expression: &str) -> String {
     let events = fleet.finish(Slot(7));
     assert!(fleet.diagnostics().is_empty(), "{:?}", fleet.diagnostics());
     let frame = frame_of(&events);
-    let at = frame.schema.metrics.iter().position(|metric| &*metric.name == "f.x");
-    let at = at.expect("a definition without mistakes");
-    let (metric, column) = (&frame.schema.metrics[at], frame.columns.get(at).expect("a column"));
+    let (at, metric) = frame.schema.find("f.x").expect("a definition without mistakes");
+    let column = frame.columns.get(at).expect("a column");
     let values = column.bits.iter().enumerate().map(|(lane, bits)| {
         let name = column.instances.names.get(lane).map_or("", |name| name);
         match metric.value_type {
@@ -297,7 +296,8 @@ fn groups_end_once_and_keep_their_identifiers() {
         for event in fleet.finish(Slot(slot)) {
             let (what, schema, series) = match &event {
                 Event::Frame(frame) => {
-                    let all = frame.columns.iter().map(|one| one.instances).enumerate();
+                    let all = frame.columns.iter().map(|one| one.instances);
+                    let all = frame.schema.metrics.positions().zip(all);
                     ("has", &frame.schema, all.collect::<Vec<_>>())
                 }
                 Event::Stale(stale) => {
@@ -381,6 +381,11 @@ fn frames_that_do_not_fit_have_no_value() {
     for slot in 10..100 {
         fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
+    // One that is older than all that are open counts nowhere, and neither does its failure.
+    let late = frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]);
+    assert_eq!(fleet.frame(&late), Taken::Late);
+    fleet.failed(&hosts[0], Slot(95));
+    assert_eq!(values(&fleet.finish(Slot(96))), "=3");
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
     assert_eq!(fleet.frame(&frame(&hosts[0], "", 2, &schema, &[])), Taken::Late);
 }

@@ -30,7 +30,9 @@ impl Scrape {
         let mut text = String::new();
         let choice = Choice { sink, times: true, limits: Limits::default() };
         let mut writer = Writer::new(&mut text, Format::Text);
-        scrape::write(&mut writer, &newest.of(&target), &choice);
+        if let Some(shown) = newest.of(&target) {
+            scrape::write(&mut writer, &shown, &choice);
+        }
         Scrape { at, target, text }
     }
 

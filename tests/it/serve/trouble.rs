@@ -259,7 +259,7 @@ fn a_host_that_announces_a_million_metrics_harms_no_other() {
 fn mistakes_are_told_and_nothing_is_started() {
     let rows: &[(&str, &str)] = &[
         ("interval = 1\n", "there is no group of hosts to watch"),
-        ("interval = 'soon'\n", "this is no time"),
+        ("interval = 'soon'\n", "this is not a time"),
         ("intervall = 1\n", "there is no key `intervall` here"),
         ("deadline = 10\n", "the deadline is not shorter than the interval"),
         ("listen = 'here:1'\n", "this is no address with a port"),

@@ -49,8 +49,8 @@ pub fn listen() -> Listen {
 }
 
 fn start(listen: Listen, newest: &Arc<Newest>, own: Own) -> Listener {
-    let numbers = Arc::clone(&own.numbers);
-    Listener::start(listen, Arc::clone(newest), numbers, Arc::new(own)).expect("a listener")
+    newest.limit(usize::MAX, Arc::clone(&own.numbers));
+    Listener::start(listen, Arc::clone(newest), Arc::new(own)).expect("a listener")
 }
 
 fn end() -> Instant {
@@ -270,7 +270,7 @@ impl Pages for Long {
 
 #[test]
 fn what_is_long_is_compressed_for_those_who_accept_it() {
-    let listener = Listener::start(listen(), Arc::default(), Arc::default(), Arc::new(Long));
+    let listener = Listener::start(listen(), Arc::default(), Arc::new(Long));
     let listener = listener.expect("a listener");
     for (path, accepted, is_compressed) in [
         ("/-/long", "gzip", true),
@@ -303,7 +303,7 @@ fn addresses_that_cannot_be() {
     let first = start(listen(), &Arc::default(), Own::default());
     let start = |listen: Listen| {
         let pages = Arc::new(Own::default());
-        Listener::start(listen, Arc::default(), Arc::default(), pages).expect_err("no listener")
+        Listener::start(listen, Arc::default(), pages).expect_err("no listener")
     };
     let on = |address: &str| Listen::on(address.parse().expect("an address"));
     let error = start(Listen::on(first.address())).to_string();

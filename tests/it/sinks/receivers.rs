@@ -79,7 +79,8 @@ fn promtool_accepts_what_is_shown() {
     newest.tell(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
     let choice = scrape::Choice { sink: 0, times: true, limits: Default::default() };
-    scrape::write(&mut Writer::new(&mut text, Format::Text), &newest.of("web1:44321"), &choice);
+    let shown = newest.of("web1:44321").expect("it is there");
+    scrape::write(&mut Writer::new(&mut text, Format::Text), &shown, &choice);
     let (status, words) = promtool_check_metrics(&text).expect("it is there");
     assert_eq!((status, &*words), (0, ""), "{text}");
     // It tells text that cannot be read.
@@ -93,8 +94,8 @@ fn prometheus_scrapes_what_is_shown() {
     newest.tell(&host.frame(now(), RATES));
     newest.tell(&Host::new(Target::FLEET).frame(now(), RATES));
     let own = Own::default();
-    let numbers = Arc::clone(&own.numbers);
-    let listener = Listener::start(listen(), Arc::clone(&newest), numbers, Arc::new(own));
+    newest.limit(usize::MAX, Arc::clone(&own.numbers));
+    let listener = Listener::start(listen(), Arc::clone(&newest), Arc::new(own));
     let listener = listener.expect("a listener");
     let root = format!("http://{}/metrics", listener.address());
     let urls = [root.clone(), format!("{root}?target=web1:44321")];

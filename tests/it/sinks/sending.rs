@@ -10,6 +10,7 @@ use pmderive::internal::fleet::frame::Event;
 use pmderive::internal::fleet::sinks::client::{Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::Backoff;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
+use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive::internal::fleet::sinks::numbers::{Numbers, Outcome};
 use pmderive::internal::fleet::sinks::remote_write::{RemoteWrite, Running};
 use pmderive::internal::fleet::sinks::ring::Ring;
@@ -301,8 +302,9 @@ fn both_sides_of_tls() {
     let everywhere = "0.0.0.0:9464".parse().expect("an address");
     Listen { address: everywhere, ..options.clone() }.check().expect("it is safe");
     let answered = Arc::new(Numbers::default());
-    let listener =
-        Listener::start(options, Arc::default(), Arc::clone(&answered), Arc::new(NoPages));
+    let newest = Arc::new(Newest::default());
+    newest.limit(usize::MAX, Arc::clone(&answered));
+    let listener = Listener::start(options, newest, Arc::new(NoPages));
     let listener = listener.expect("a listener");
     let url = format!("https://localhost:{}/metrics", listener.address().port());
     // It takes no samples, and says so once it was understood.

@@ -63,7 +63,7 @@ impl Hosts {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Stop::Output)?;
         let caught = Arc::<Caught>::default();
-        let outlets = Outlets::new(vec![Arc::clone(&caught) as Arc<dyn Outlet>]);
+        let outlets = Outlets::new(vec![(0, Arc::clone(&caught) as Arc<dyn Outlet>)]);
         let limits = Limits { connects: MOST_AT_ONCE, ..limits };
         let shared = Shared::new(Arc::clone(engine), Arc::new(Numbers::default()), limits, outlets);
         let mut targets = targets.to_vec();

@@ -22,13 +22,14 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
 use super::names::{HostLabels, Limits, is_number, metric_name};
 use super::number::{self, ENDED};
 use super::numbers::Numbers;
-use crate::fleet::frame::{Event, Frame, Instances, Schema, Stale};
+use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::Nanos;
 use crate::fleet::target::Target;
@@ -79,7 +80,7 @@ pub struct Encoder {
 struct Names {
     /// Keeps the address from being another's.
     schema: Arc<Schema>,
-    names: Box<[Option<Box<[u8]>>]>,
+    names: Per<ExportedId, Option<Box<[u8]>>>,
 }
 
 impl Encoder {

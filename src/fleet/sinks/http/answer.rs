@@ -1,5 +1,6 @@
 //! What requests are answered. How they come and go is not known here.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use pmderive_runtime::escape;
 use super::{Changing, Pages};
 use crate::fleet::sinks::names;
 use crate::fleet::sinks::newest::Newest;
-use crate::fleet::sinks::numbers::Numbers;
 use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
 use crate::fleet::sinks::secret::Secret;
 use crate::fleet::sinks::text::Writer;
 use crate::fleet::target::Target;
+use crate::fleet::targets::canonical;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -76,7 +77,6 @@ impl Answer {
 /// What answers are made of.
 pub(super) struct Answers {
     pub(super) newest: Arc<Newest>,
-    pub(super) numbers: Arc<Numbers>,
     pub(super) pages: Arc<dyn Pages>,
     pub(super) changing: Changing,
     pub(super) labels: names::Limits,
@@ -130,9 +130,14 @@ impl Answers {
         if target == Some("") {
             return Answer::text(400, "target= without a name\n");
         }
-        let hosts = self.newest.of(target.unwrap_or(Target::FLEET));
-        if let (Some(target), true) = (target, hosts.is_empty()) {
+        let name = target.map_or(Cow::Borrowed(Target::FLEET), canonical);
+        let shown = self.newest.of(&name);
+        if let (Some(target), None) = (target, &shown) {
             let target = escape::line(target.as_bytes());
+            if self.changing.shown().is_none() {
+                let why = "there is no sink of the kind `prometheus`";
+                return Answer::text(404, format!("no values of {target}: {why}\n"));
+            }
             let why = "unknown, it did not answer in its newest slot, or its frame has no room \
                        (`buffer` of the sink)";
             return Answer::text(404, format!("no values of {target}: {why}\n"));
@@ -140,15 +145,17 @@ impl Answers {
         let format = query::format(accept(&request.headers));
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
-        if let Some(sink) = self.changing.shown() {
+        if let (Some(sink), Some(shown)) = (self.changing.shown(), &shown) {
             let times = query.get("times") == Some("true");
             let choice = scrape::Choice { sink, times, limits: self.labels };
-            let left_out = scrape::write(&mut writer, &hosts, &choice);
-            self.numbers.labels_left_out.add(left_out as u64);
+            let written = scrape::write(&mut writer, shown, &choice);
+            let numbers = self.newest.numbers();
+            numbers.samples.add(written.samples as u64);
+            numbers.labels_left_out.add(written.left_out as u64);
         }
         match target {
             None => self.pages.write_own(&mut writer),
-            Some(target) => self.pages.write_target(target, &mut writer),
+            Some(_) => self.pages.write_target(&name, &mut writer),
         }
         writer.finish();
         Answer::of(200, format.content_type(), text)

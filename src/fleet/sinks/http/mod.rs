@@ -26,7 +26,6 @@ use tokio::sync::watch;
 
 use super::names;
 use super::newest::Newest;
-use super::numbers::Numbers;
 use super::secret::Secret;
 use super::text::Writer;
 use super::tls::{self, Identity};
@@ -97,6 +96,14 @@ impl Listen {
         }
         Err(ListenError::Open { address: self.address })
     }
+
+    /// Checks that certificate, key and token can be used.
+    ///
+    /// # Errors
+    /// [`ListenError::File`].
+    pub fn check_files(&self) -> Result<(), ListenError> {
+        Files::read(self).map(drop)
+    }
 }
 
 /// What others show through the listener. Calls come from threads of the
@@ -166,7 +173,7 @@ pub enum ListenError {
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "; ports below 1024 need rights",
+        io::ErrorKind::PermissionDenied => "; only root may use ports below 1024",
         io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has",
         _ => "",
     }
@@ -246,14 +253,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens, and answers from now on.
+    /// Listens, and answers from now on. Requests count as those of the sink whose frames
+    /// are the newest.
     ///
     /// # Errors
     /// The address or a file cannot be used.
     pub fn start(
         listen: Listen,
         newest: Arc<Newest>,
-        numbers: Arc<Numbers>,
         pages: Arc<dyn Pages>,
     ) -> Result<Listener, ListenError> {
         listen.check()?;
@@ -275,7 +282,6 @@ impl Listener {
         let serving = serving::Serving {
             answers: Arc::new(answer::Answers {
                 newest,
-                numbers,
                 pages,
                 changing: changing.clone(),
                 labels: listen.labels,

@@ -155,7 +155,7 @@ impl Serving {
         });
         let answer =
             answer.await.unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n"));
-        let numbers = &self.answers.numbers;
+        let numbers = self.answers.newest.numbers();
         numbers.latency.observe(begun.elapsed());
         numbers.bytes.add(answer.body.len() as u64);
         numbers.request(match answer.status {

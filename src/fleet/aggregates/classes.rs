@@ -1,0 +1,158 @@
+//! Hosts with the same metrics: which of them an operand is, and how its values become
+//! those of the fleet. The first class that has an operand decides about its metadata.
+
+use std::sync::Arc;
+
+use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::aggregate::OperandId;
+use super::carry::carry;
+use super::definitions::{Definitions, Operand};
+use super::hosts::{Host, HostId, HostSlot, State};
+use super::operand::{Action, Reference, References};
+use crate::fleet::frame::{ExportedId, Schema};
+
+positions! {
+    /// Position of hosts with the same metrics in a list of these.
+    pub ClassId;
+}
+
+/// All classes of hosts in use.
+#[derive(Debug, Default)]
+pub struct Classes {
+    all: Per<ClassId, Class>,
+    by_schema: FxHashMap<usize, ClassId>,
+}
+
+/// Hosts with the same metrics.
+#[derive(Debug)]
+struct Class {
+    schema: Arc<Schema>,
+    /// Which metric an operand is,
+    columns: Per<OperandId, Option<ExportedId>>,
+    /// and what is done with its values, once that is known.
+    actions: Per<OperandId, Option<Action>>,
+    /// All of that is known.
+    is_decided: bool,
+}
+
+impl Classes {
+    /// What is to be done with the values of an operand, if that is known.
+    pub fn action(&self, class: ClassId, operand: OperandId) -> Option<Action> {
+        self.all.get(class)?.actions[operand]
+    }
+
+    /// The metrics of a class that are operands.
+    pub fn columns(&self, class: ClassId) -> &Per<OperandId, Option<ExportedId>> {
+        &self.all[class].columns
+    }
+
+    /// Goes over to other definitions. `operands` are the positions that operands had.
+    pub fn follow(
+        &mut self,
+        definitions: &Definitions,
+        operands: &Per<OperandId, Option<OperandId>>,
+    ) {
+        for class in self.all.iter_mut() {
+            class.columns = columns(&class.schema, definitions);
+            class.actions = carry(std::mem::take(&mut class.actions), operands);
+            class.is_decided = false;
+        }
+    }
+
+    /// The class of hosts with these metrics.
+    pub fn class(&mut self, schema: &Arc<Schema>, definitions: &Definitions) -> ClassId {
+        let address = Arc::as_ptr(schema).addr();
+        if let Some(at) = self.by_schema.get(&address) {
+            return *at;
+        }
+        let columns = columns(schema, definitions);
+        let actions = Per::all(columns.len(), None);
+        let schema = Arc::clone(schema);
+        let class = self.all.push(Class { schema, columns, actions, is_decided: false });
+        // The address is taken for as long as the class holds it.
+        self.by_schema.insert(address, class);
+        class
+    }
+
+    /// Forgets classes that none of these hosts has, once they are many.
+    pub fn forget<'s>(&mut self, slots: impl Iterator<Item = &'s mut HostSlot>, hosts: usize) {
+        if self.all.len() <= 64 + 2 * self.by_schema.len().min(hosts) {
+            return;
+        }
+        let slots: Vec<&mut HostSlot> = slots.collect();
+        let used: FxHashSet<ClassId> = slots.iter().map(|slot| slot.class).collect();
+        let mut moved: Per<ClassId, ClassId> = Per::default();
+        let mut kept: Per<ClassId, Class> = Per::default();
+        for (at, class) in self.all.positions().zip(std::mem::take(&mut self.all)) {
+            moved.push(match used.contains(&at) {
+                true => kept.push(class),
+                false => ClassId(0),
+            });
+        }
+        self.all = kept;
+        let address = |(at, class): (ClassId, &Class)| (Arc::as_ptr(&class.schema).addr(), at);
+        self.by_schema = self.all.enumerate().map(address).collect();
+        slots.into_iter().for_each(|slot| slot.class = moved[slot.class]);
+    }
+
+    /// Decides, by the first host that has an operand, about its metadata, and for
+    /// each class of hosts what is done with its values.
+    pub fn decide(
+        &mut self,
+        (hosts, slots): (&Per<HostId, Host>, &Per<HostId, HostSlot>),
+        references: &mut References,
+        warnings: &mut Vec<String>,
+    ) {
+        if self.all.iter().all(|class| class.is_decided) {
+            return;
+        }
+        for operand in references.positions() {
+            let mut warned = false;
+            for (host, slot) in hosts.iter().zip(slots) {
+                if slot.state != State::Present {
+                    continue;
+                }
+                let class = &mut self.all[slot.class];
+                if class.actions[operand].is_some() {
+                    continue;
+                }
+                let Some(column) = class.columns[operand] else { continue };
+                let metric = &class.schema.metrics[column];
+                let reference = *references[operand].get_or_insert_with(|| Reference::of(metric));
+                let action = reference.action(metric);
+                class.actions[operand] = Some(action);
+                if action == Action::LeaveOut && !warned {
+                    warned = true;
+                    warnings.push(format!(
+                        "{} of {} and hosts like it is {}, which cannot become {}: left out of \
+                         the fleet's aggregates",
+                        metric.name,
+                        host.name,
+                        in_words(&Reference::of(metric)),
+                        in_words(&reference),
+                    ));
+                }
+            }
+        }
+        for class in self.all.iter_mut() {
+            let mut all = class.columns.iter().zip(&class.actions);
+            class.is_decided = all.all(|(column, action)| column.is_none() || action.is_some());
+        }
+    }
+}
+
+/// Which metrics of a schema the operands are.
+fn columns(schema: &Schema, definitions: &Definitions) -> Per<OperandId, Option<ExportedId>> {
+    let column = |operand: &Operand| schema.find(&operand.name).map(|(at, _)| at);
+    definitions.operands().iter().map(column).collect()
+}
+
+fn in_words(reference: &Reference) -> String {
+    let Reference { value_type, semantics, units } = reference;
+    let units = units.to_string();
+    let units = if units.is_empty() { "none".to_owned() } else { units };
+    format!("{value_type}, {semantics}, units {units}")
+}

@@ -1,0 +1,194 @@
+//! The hosts that are expected: their groups, the instances of each operand in an order
+//! of their own, and their values in a slot.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
+use rustc_hash::FxHashMap;
+
+use super::aggregate::{GroupingId, OperandId};
+use super::classes::ClassId;
+use super::definitions::Definitions;
+use super::groups::GroupKey;
+use crate::fleet::frame::Instances;
+use crate::fleet::labels::Labels;
+use crate::fleet::slot::hash_of;
+use crate::fleet::target::Target;
+
+positions! {
+    /// Position of a host in a list by shard and name.
+    pub HostId;
+    /// Position of a group in [`Keys::keys`].
+    pub KeyId;
+}
+
+/// The group of a host in each grouping; none while its labels are not known.
+pub type Placement = Per<GroupingId, Option<KeyId>>;
+
+/// A host that is expected.
+#[derive(Debug)]
+pub struct Host {
+    /// Where it is, and its labels.
+    pub target: Arc<Target>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its own labels. None before its first frame.
+    pub own_labels: Option<Labels>,
+    /// Its groups.
+    pub placement: Arc<Placement>,
+    /// The instances that it had last.
+    pub members: Per<OperandId, Option<Arc<Members>>>,
+}
+
+/// Instances of one operand on one host.
+#[derive(Debug)]
+pub struct Members {
+    instances: Arc<Instances>,
+    /// Positions by name, unless that is the order of the instances anyway.
+    pub order: Option<Box<[u32]>>,
+    /// The sum of a hash of each, by the names of host and instance.
+    pub hash: u128,
+}
+
+/// The groups of one grouping.
+#[derive(Debug, Default)]
+pub struct Keys {
+    positions: FxHashMap<GroupKey, KeyId>,
+    /// Each once.
+    pub keys: Per<KeyId, GroupKey>,
+}
+
+/// What is known of a host in a slot.
+#[derive(Debug, Default)]
+pub struct HostSlot {
+    /// Whether it has values.
+    pub state: State,
+    /// Hosts with the same metrics.
+    pub class: ClassId,
+    /// Its groups. None before its first frame.
+    pub placement: Option<Arc<Placement>>,
+    /// Of operands with values their instances, and where the values are.
+    pub columns: Per<OperandId, Option<(Arc<Members>, Range<usize>)>>,
+    /// Values by operand and name of instance, as bits of the host's type.
+    pub values: Vec<u64>,
+}
+
+/// Whether a host has values in a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Its slot was not begun.
+    #[default]
+    Missed,
+    /// It did not answer rightly before the deadline.
+    Failed,
+    /// It has answered.
+    Present,
+}
+
+impl HostSlot {
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.len() * size_of::<Option<(Arc<Members>, Range<usize>)>>();
+        size_of::<HostSlot>() + columns + self.values.capacity() * size_of::<u64>()
+    }
+}
+
+impl Host {
+    /// Bytes of memory. Operands that have the same instances share them; frames do not
+    /// hold them.
+    pub fn bytes(&self) -> usize {
+        let mut members: Vec<&Arc<Members>> = self.members.iter().flatten().collect();
+        members.dedup_by_key(|one| Arc::as_ptr(one));
+        let of = |one: &&Arc<Members>| one.order.as_ref().map_or(0, |order| size_of_val(&**order));
+        size_of::<Host>()
+            + self.members.len() * size_of::<Option<Arc<Members>>>()
+            + members.iter().map(|one| size_of::<Members>() + of(one)).sum::<usize>()
+    }
+
+    /// A host of which nothing is known.
+    pub fn new(target: &Arc<Target>, operands: usize) -> Host {
+        Host {
+            target: Arc::clone(target),
+            name: Arc::from(&*target.name),
+            own_labels: None,
+            placement: Arc::default(),
+            members: Per::all(operands, None),
+        }
+    }
+
+    /// The instances of an operand, which are known from now on. Operands share them
+    /// where the frame does.
+    pub fn members_of(&mut self, operand: OperandId, instances: &Arc<Instances>) -> &Arc<Members> {
+        let Host { target, members, .. } = self;
+        let is_it = |one: &&Arc<Members>| Arc::ptr_eq(&one.instances, instances);
+        if members[operand].as_ref().filter(is_it).is_none() {
+            members[operand] = members.iter().flatten().find(is_it).map(Arc::clone);
+        }
+        members[operand].get_or_insert_with(|| Arc::new(Members::new(target, instances)))
+    }
+}
+
+/// The groups of a host: by the target's labels, then by the host's own.
+pub fn placement(
+    host: &Host,
+    definitions: &Definitions,
+    keys: &mut Per<GroupingId, Keys>,
+) -> Arc<Placement> {
+    let value = |label: &str| -> Option<Box<str>> {
+        match (host.target.labels.get(label), &host.own_labels) {
+            (Some(value), _) => Some(value.into()),
+            (None, Some(own)) => Some(own.get(label).unwrap_or_default().into()),
+            (None, None) => None,
+        }
+    };
+    let of = |(labels, keys): (&Box<[Box<str>]>, &mut Keys)| {
+        let key: Option<Vec<Box<str>>> = labels.iter().map(|label| value(label)).collect();
+        Some(keys.position(key?.into()))
+    };
+    Arc::new(definitions.groupings().iter().zip(keys.iter_mut()).map(of).collect())
+}
+
+impl Keys {
+    fn position(&mut self, key: GroupKey) -> KeyId {
+        *self.positions.entry(key).or_insert_with_key(|key| self.keys.push(Arc::clone(key)))
+    }
+}
+
+impl Members {
+    fn new(target: &Target, instances: &Arc<Instances>) -> Members {
+        let count = instances.ids.len();
+        let place = |at: u32| {
+            let name = instances.names.get(at as usize).map_or("", |name| name);
+            (name, instances.ids[at as usize])
+        };
+        let positions = 0..u32::try_from(count).unwrap_or(u32::MAX);
+        let is_sorted = positions.clone().is_sorted_by_key(place);
+        let order = (!is_sorted).then(|| {
+            let mut order: Box<[u32]> = positions.clone().collect();
+            order.sort_by_key(|at| place(*at));
+            order
+        });
+        let hash = positions.fold(0u128, |sum, at| {
+            let own = hash_of(place(at).0);
+            let low = mix(own ^ target.hash.rotate_left(17));
+            let high = mix(own.wrapping_add(target.hash).wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
+            sum.wrapping_add(u128::from(high) << 64 | u128::from(low))
+        });
+        Members { instances: Arc::clone(instances), order, hash }
+    }
+
+    /// Name of the instance at a position by name.
+    pub fn name(&self, lane: usize) -> Arc<str> {
+        let at = self.order.as_ref().map_or(lane, |order| order[lane] as usize);
+        self.instances.names.get(at).cloned().unwrap_or_default()
+    }
+}
+
+/// Lets each bit depend on all.
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    bits = (bits ^ (bits >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    bits ^ (bits >> 33)
+}

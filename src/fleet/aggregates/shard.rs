@@ -1,0 +1,207 @@
+//! The partial aggregates of the hosts of one virtual shard in one slot.
+
+use std::sync::Arc;
+
+use pmderive_runtime::position::Per;
+use rustc_hash::FxHashMap;
+
+use super::aggregate::{AggregateId, Function, GroupingId, OperandId};
+use super::classes::Classes;
+use super::definitions::Definitions;
+use super::groups::GroupKey;
+use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
+use super::operand::{Action, Kind, References, convert};
+use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
+
+/// Partial aggregates of one virtual shard in one slot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShardPartials {
+    /// The shard.
+    pub shard: u8,
+    /// The groups of its hosts; `None` is for hosts whose labels are not known yet.
+    pub groups: Per<GroupingId, Vec<Option<GroupKey>>>,
+    /// What is known of each group of an aggregate, parallel to the groups of its labels.
+    pub partials: Per<AggregateId, Vec<Partial>>,
+}
+
+/// The hosts of a shard in one slot, and what is known of the fleet.
+pub struct Shard<'s> {
+    /// The shard.
+    pub number: u8,
+    /// The definitions,
+    pub definitions: &'s Definitions,
+    /// and which of their aggregates take an operand.
+    pub by_operand: &'s Per<OperandId, Box<[AggregateId]>>,
+    /// Metadata of operands.
+    pub references: &'s References,
+    /// What is done with the values of hosts.
+    pub classes: &'s Classes,
+    /// Groups.
+    pub keys: &'s Per<GroupingId, Keys>,
+    /// The hosts,
+    pub hosts: &'s [Host],
+    /// and their values, parallel to them.
+    pub slots: &'s [HostSlot],
+}
+
+/// Memory that serves shard after shard.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    lanes: Vec<u64>,
+    rankings: Vec<Ranking>,
+    /// The groups of the hosts, as positions in [`ShardPartials::groups`].
+    positions: Per<GroupingId, Vec<usize>>,
+    known: FxHashMap<Option<KeyId>, usize>,
+}
+
+impl Shard<'_> {
+    /// Makes its partial aggregates.
+    pub fn partials(&self, scratch: &mut Scratch, out: &mut ShardPartials) {
+        let Shard { number, definitions, by_operand, references, classes, keys, .. } = *self;
+        let (hosts, slots) = (self.hosts, self.slots);
+        out.shard = number;
+        out.groups.resize_with(keys.len(), Vec::new);
+        scratch.positions.resize_with(keys.len(), Vec::new);
+        for (grouping, keys) in keys.enumerate() {
+            let (groups, positions) = (&mut out.groups[grouping], &mut scratch.positions[grouping]);
+            groups.clear();
+            positions.clear();
+            scratch.known.clear();
+            for (host, slot) in hosts.iter().zip(slots) {
+                let placement = match (slot.state, &slot.placement) {
+                    (State::Present, Some(placement)) => placement,
+                    _ => &host.placement,
+                };
+                let key = placement[grouping];
+                positions.push(*scratch.known.entry(key).or_insert_with(|| {
+                    groups.push(key.map(|key| Arc::clone(&keys.keys[key])));
+                    groups.len() - 1
+                }));
+            }
+        }
+        let aggregates = definitions.aggregates();
+        out.partials.resize_with(aggregates.len(), Vec::new);
+        for (operand, its_aggregates) in by_operand.enumerate() {
+            let kind = references[operand].map_or(Kind::Other, |reference| reference.kind());
+            for at in its_aggregates {
+                let Function::Ranked { k, top } = aggregates[*at].function else { continue };
+                let groups = out.groups[aggregates[*at].grouping].len();
+                scratch.rankings.resize_with(groups.max(scratch.rankings.len()), Ranking::default);
+                rank(
+                    &mut out.partials[*at],
+                    (k, top, kind),
+                    (hosts, slots),
+                    &scratch.positions[aggregates[*at].grouping],
+                    &mut scratch.rankings[..groups],
+                    |slot, lanes| values(slot, operand, classes, kind, lanes),
+                );
+            }
+            for at in its_aggregates {
+                let aggregate = &aggregates[*at];
+                if !aggregate.function.is_ranked() {
+                    let groups = out.groups[aggregate.grouping].len();
+                    out.partials[*at].clear();
+                    out.partials[*at]
+                        .resize_with(groups, || Partial::new(aggregate.function, kind));
+                }
+            }
+            for (at, slot) in slots.iter().enumerate() {
+                let found = values(slot, operand, classes, kind, &mut scratch.lanes);
+                for one in its_aggregates {
+                    let aggregate = &aggregates[*one];
+                    let group = scratch.positions[aggregate.grouping][at];
+                    let partial = &mut out.partials[*one][group];
+                    partial.hosts.add(&found.hosts);
+                    if let Some(members) = found.members {
+                        partial.members = partial.members.wrapping_add(members.hash);
+                        let lanes = match found.is_converted {
+                            true => &scratch.lanes[..],
+                            false => found.lanes,
+                        };
+                        partial.add(aggregate.function, kind, lanes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Values of an operand on a host in a slot.
+struct Found<'s> {
+    /// Nothing without values.
+    members: Option<&'s Members>,
+    /// By name of the instance; those that were converted are elsewhere.
+    lanes: &'s [u64],
+    is_converted: bool,
+    /// One host, and why it has no values.
+    hosts: Hosts,
+}
+
+/// The values of an operand on a host, those that have to be converted in `into`.
+fn values<'s>(
+    slot: &'s HostSlot,
+    operand: OperandId,
+    classes: &Classes,
+    kind: Kind,
+    into: &mut Vec<u64>,
+) -> Found<'s> {
+    let none = |hosts: Hosts| Found {
+        members: None,
+        lanes: &[],
+        is_converted: false,
+        hosts: Hosts { expected: 1, ..hosts },
+    };
+    let no_value = Hosts { no_value: 1, ..Hosts::default() };
+    match slot.state {
+        State::Missed => return none(Hosts { missed: 1, ..Hosts::default() }),
+        State::Failed => return none(Hosts { failed: 1, ..Hosts::default() }),
+        State::Present => {}
+    }
+    let action = classes.action(slot.class, operand);
+    let Some(Some((members, lanes))) = slot.columns.get(operand) else { return none(no_value) };
+    let lanes = &slot.values[lanes.clone()];
+    let is_converted = match action {
+        None => return none(no_value),
+        Some(Action::Nothing) => false,
+        Some(Action::Convert { from, conversion }) => {
+            into.clear();
+            if !convert(lanes, from, &conversion, kind, into) {
+                return none(Hosts { left_out: 1, ..Hosts::default() });
+            }
+            true
+        }
+        Some(Action::LeaveOut) => return none(Hosts { left_out: 1, ..Hosts::default() }),
+    };
+    let hosts = Hosts { expected: 1, present: 1, ..Hosts::default() };
+    Found { members: Some(members), lanes, is_converted, hosts }
+}
+
+/// The rankings of a shard, for each group.
+fn rank<'s>(
+    partials: &mut Vec<Partial>,
+    (k, top, kind): (u32, bool, Kind),
+    (hosts, slots): (&[Host], &'s [HostSlot]),
+    positions: &[usize],
+    rankings: &mut [Ranking],
+    values: impl Fn(&'s HostSlot, &mut Vec<u64>) -> Found<'s>,
+) {
+    let mut lanes = Vec::new();
+    let mut members: Vec<Option<&Members>> = Vec::with_capacity(slots.len());
+    for (at, slot) in slots.iter().enumerate() {
+        let found = values(slot, &mut lanes);
+        members.push(found.members);
+        let lanes = if found.is_converted { &lanes[..] } else { found.lanes };
+        rankings[positions[at]].add(k, top, kind, lanes, (at as u64) << 32);
+    }
+    partials.clear();
+    for ranking in rankings {
+        let ranked = ranking.take().into_iter().filter_map(|(key, place, bits)| {
+            let (host, lane) = ((place >> 32) as usize, place as u32 as usize);
+            let instance = members[host]?.name(lane);
+            Some(Ranked { key, bits, host: Arc::clone(&hosts[host].name), instance })
+        });
+        let mut partial = Partial::new(Function::Ranked { k, top }, kind);
+        partial.values = Values::Ranked(ranked.collect());
+        partials.push(partial);
+    }
+}
