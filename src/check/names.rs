@@ -38,11 +38,11 @@ pub(crate) fn value_elsewhere(
 ) -> Option<Diagnostic> {
     let small = name.to_ascii_lowercase();
     let (word, meant) = VALUES.iter().find(|(word, _)| *word == small)?;
-    let diagnostic = diagnostic.label(span, "no value has a name of its own");
+    let diagnostic = diagnostic.label(span, "not a value; values are numbers");
     Some(match *meant {
         "" => diagnostic.help("there is no infinity; name a number"),
         "novalue()" if *word == "novalue" => {
-            diagnostic.help("what is no value is a call").guess(span, "novalue()")
+            diagnostic.help("`novalue` is a function").guess(span, "novalue()")
         }
         "novalue()" => diagnostic.help("`novalue()` is no value, as one branch of `?:`"),
         _ => diagnostic.help("values are numbers").guess(span, *meant),
@@ -224,8 +224,8 @@ impl Checker<'_> {
 /// The mistake of a group of metrics that stands where a metric is wanted.
 fn of_group(name: &str, span: Span, group: &Group) -> Diagnostic {
     let message = format!("`{name}` is a group of metrics, not a metric");
-    let diagnostic =
-        Diagnostic::error(Code::UnknownMetric, span, message).label(span, "its name goes on");
+    let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
+        .label(span, "a group: the rest of the name is missing");
     let name = name.strip_suffix('.').unwrap_or(name);
     let named: Vec<String> = group.nearest.iter().map(|name| format!("`{name}`")).collect();
     let (count, names) = (group.count, named.join(", "));

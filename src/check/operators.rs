@@ -295,7 +295,7 @@ impl Checker<'_> {
 /// What can be done with a counter.
 fn of_counter(name: &str) -> String {
     format!(
-        "`rate({name})` is its change per second, `delta({name})` that since the sample before, \
+        "`rate({name})` is its change per second, `delta({name})` that since the previous sample, \
          and `instant({name})` the counter as it is"
     )
 }

@@ -14,7 +14,10 @@ use pmderive_runtime::archive::base_of_file;
 /// added again, as pmGetOptions(3) has it.
 pub fn joined(arguments: &[PathBuf]) -> Option<PathBuf> {
     let mut list: Vec<u8> = arguments.first()?.as_os_str().as_bytes().to_vec();
-    for argument in &arguments[1..] {
+    for (at, argument) in arguments.iter().enumerate().skip(1) {
+        if arguments[..at].contains(argument) {
+            continue;
+        }
         let argument = argument.as_os_str().as_bytes();
         if !list.split(|byte| *byte == b',').any(|known| known == argument) {
             list.push(b',');

@@ -152,7 +152,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "serve",
         &[
             example(
-                "A few hosts, for Prometheus to scrape:",
+                "A few hosts, for Prometheus to scrape at /metrics?target=HOST:",
                 "pmderive serve --targets hosts.json -c shop.conf --export 'shop.*' --listen 127.0.0.1:9464",
             ),
             example(

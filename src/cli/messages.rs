@@ -240,7 +240,7 @@ impl Messages {
     /// will tell it, too.
     pub fn damage(&self, error: &dyn fmt::Display) {
         let name = self.name();
-        self.line(&format_args!("{name}: warning: {error}; what can be read is used without it"));
+        self.line(&format_args!("{name}: warning: {error}; the others are used"));
         self.has_told_damage.set(true);
     }
 

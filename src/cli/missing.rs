@@ -13,7 +13,7 @@ use crate::text::SourceMap;
 
 use super::messages::{Messages, counted};
 
-/// What it means that a source lacks an operand.
+/// How to report an operand that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Missing {
     /// The definition is wrong.

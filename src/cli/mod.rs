@@ -112,8 +112,8 @@ enum Command {
     /// Write values of metrics as a table: CSV, JSON, Arrow or Parquet.
     ///
     /// The table has a row for each value, with the same columns for every source. A file
-    /// appears under its name once it is complete. What was written before a failure is in
-    /// FILE.partial.
+    /// appears under its name once it is complete. If the source fails or a signal comes, the
+    /// rows so far are in FILE.partial.
     Export(export::ExportArguments),
     /// Find mistakes in definitions and expressions.
     ///
@@ -251,7 +251,7 @@ impl Stop {
         Stop::Tool(Lines::of(parts))
     }
 
-    /// The same with what was known before: a closed output does not hide it.
+    /// Adds what was known before: a closed output does not hide it.
     fn after(self, outcome: Outcome) -> Stop {
         match self {
             Stop::OutputClosed(known) => Stop::OutputClosed(known.max(outcome)),

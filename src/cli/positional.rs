@@ -22,7 +22,7 @@ pub struct PositionalArguments {
     /// Take EXPRESSION as an expression or a name, even if it looks like a file.
     #[arg(short, long = "expression", value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
-    /// Definition files, names and expressions. A file ends in `.conf`, begins with `/`,
+    /// Definition files, names and expressions. A file ends in `.conf` or the like, begins with `/`,
     /// `./` or `../`, or exists. `-` is standard input, `DIRECTORY/` all files below it.
     #[arg(value_name = "FILE|NAME|EXPRESSION")]
     pub arguments: Vec<String>,
@@ -54,10 +54,16 @@ impl PositionalArguments {
     }
 }
 
+/// What names of files of definitions end in, and what files end in that people give in
+/// their place.
+const ENDINGS: [&str; 7] = [".cfg", ".cnf", ".conf", ".derived", ".json", ".yaml", ".yml"];
+
 /// True for an argument that is a file, be it there or not.
 fn is_file(argument: &str) -> bool {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     argument == "-"
         || ["/", "./", "../"].iter().any(|start| argument.starts_with(start))
+        || ENDINGS.iter().any(|end| argument.ends_with(end)) && argument.chars().all(is_of_path)
         || argument.ends_with(".conf")
         || argument.ends_with('/') && Path::new(argument).is_dir()
         || Path::new(argument).is_file()

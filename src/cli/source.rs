@@ -34,8 +34,8 @@ impl SourceArguments {
         Ok(context)
     }
 
-    /// The same, for callers that tell later what is wrong with archives: an
-    /// archive that is followed may be incomplete only while it is written.
+    /// Opens the source and says nothing of what is wrong with archives: an archive that
+    /// is followed may be incomplete only while it is written.
     ///
     /// # Errors
     /// It cannot be opened.

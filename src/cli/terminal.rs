@@ -29,7 +29,7 @@ use crate::text::Escaping;
 /// The option of commands whose text is escaped in a pipe as well.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct RawArgument {
-    /// Print names and values as they are, with all that a terminal would obey.
+    /// Print names and values unescaped, control characters included.
     #[arg(long, display_order = 999)]
     pub raw: bool,
 }
@@ -39,7 +39,7 @@ pub struct RawArgument {
 pub enum Purpose {
     /// For programs as well, to which a pipe brings every byte as it is.
     Exact,
-    /// The same with fields in quotes (RFC 4180), which may hold ends of lines.
+    /// For programs as well, with fields in quotes (RFC 4180), which may hold ends of lines.
     Csv,
     /// For people.
     Text,

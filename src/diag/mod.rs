@@ -165,7 +165,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same as a warning.
+    /// A warning, with nothing but its place and message.
     pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
     }

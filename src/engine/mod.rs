@@ -158,9 +158,9 @@ impl Engine {
         self.with_jobs_run_by(|job| job())
     }
 
-    /// The engine, without threads of its own: `run` is given what they would do,
-    /// which is to compile, and does it soon, in the order of the calls. A job that is
-    /// dropped is done by whoever needs what it would have made.
+    /// Gives jobs that compile to `run` instead of the engine's threads. `run` does them
+    /// soon, in the order of the calls. A job that is dropped is done again by whoever
+    /// needs its program.
     pub fn with_jobs_run_by(mut self, run: impl Fn(Job) + Send + Sync + 'static) -> Engine {
         self.threads.instead = Some(Box::new(run));
         self

@@ -191,9 +191,8 @@ fn draw(definitions: &[&Registered], cycle: &[(DefinitionId, Span)]) -> Diagnost
     }
     way.push(name(0));
     let mut diagnostic = diagnostic.help(match cycle.len() {
-        1 => {
-            "a value is of one moment; `delta()` and `rate()` look back to the sample before".into()
-        }
+        1 => "a value is of one moment; `delta()` and `rate()` look back to the previous sample"
+            .into(),
         _ => way.join(" -> "),
     });
     diagnostic.metric = Some(Box::from(&**name(0)));

@@ -139,7 +139,7 @@ impl Noted<'_> {
             }
             TypedKind::Rate { operand, decrease, time_factor } => {
                 note(
-                    "the difference from the sample before, by the seconds between them; no \
+                    "the difference from the previous sample, by the seconds between them; no \
                       value in the first sample",
                 );
                 note(match decrease {

@@ -26,7 +26,8 @@ pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
     suitable_if(insts, types, |_| false)
 }
 
-/// The same if some instructions, by position, are done otherwise.
+/// True when every operation of a map can be done in vectors, but for those whose
+/// position is `done` otherwise.
 pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> bool) -> bool {
     let scalar = |reg: &Reg| types[usize::from(reg.0)];
     insts.iter().enumerate().all(|(at, inst)| match inst {
@@ -77,9 +78,9 @@ pub enum Group {
     Narrow(Value),
     /// The outcome of a comparison of numbers of 8 bytes: all bits of a lane or none.
     WideMask([Value; 2]),
-    /// The same of 4 bytes.
+    /// The outcome of a comparison of numbers of 4 bytes.
     NarrowMask(Value),
-    /// The same, with all bits where it is false.
+    /// The outcome of a comparison of numbers of 4 bytes: all bits where it is false.
     NarrowNot(Value),
 }
 
@@ -356,7 +357,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         self.each_pair(a, a, |this, a, _| op(this, a))
     }
 
-    /// The same with two operands.
+    /// Does an operation with both halves of two operands.
     fn each_pair(
         &mut self,
         [a, c]: [Value; 2],

@@ -85,7 +85,7 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
             diagnostics.push(
                 warning(format!("`{}` is a word of the language", one.name))
                     .label(one.name_span, "is read as that where a parenthesis follows")
-                    .help("give it a name with a point in it, as metrics have"),
+                    .help("give it a name with a dot in it, as metrics have"),
             );
         }
         let group = format!("{}.", one.name);

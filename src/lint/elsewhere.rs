@@ -94,7 +94,7 @@ impl Selector<'_> {
             return Some(because("definitions have no variables").help(self.otherwise));
         }
         if window(wanted).is_some() {
-            let told = because("a window of time elsewhere; here an instance's name");
+            let told = because("a range of time in PromQL; here the name of an instance");
             return Some(told.help(WINDOWS).guess(span, ""));
         }
         let all: Vec<&str> = wanted.split(',').map(str::trim).collect();

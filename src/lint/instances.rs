@@ -12,7 +12,7 @@ use super::elsewhere::Selector;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
-use crate::syntax::ast::{ExprId, Node, NodeKind};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceMap, Span};
 
@@ -60,6 +60,11 @@ pub fn missing_instances(
 }
 
 /// The operand of a selector or `matchinst()`.
+/// True for an expression that selects instances by their names.
+pub fn selects_instances(expr: &Expr) -> bool {
+    expr.nodes().any(|(_, node)| filtered(&node.kind).is_some())
+}
+
 fn filtered(kind: &NodeKind) -> Option<ExprId> {
     match kind {
         NodeKind::Select { operand, .. } | NodeKind::Match { operand, .. } => Some(*operand),

@@ -29,7 +29,7 @@ use crate::text::{SourceMap, Span};
 pub use allow::apply_allowances;
 pub use definitions::lint_definitions;
 pub use elsewhere::notation_of_others;
-pub use instances::missing_instances;
+pub use instances::{missing_instances, selects_instances};
 
 /// Most warnings about one expression.
 const MAX_REPORTS: usize = 20;

@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 impl Written {
-    /// The same as any other message.
+    /// The text as a message.
     pub fn into_message(self) -> Message {
         let contents = serde_json::from_str(&self.contents).unwrap_or_default();
         match self.kind {

@@ -43,7 +43,7 @@ pub enum Task {
 pub enum Wish {
     /// What stands at a place.
     Hover(Position),
-    /// The same without a source, which does not answer.
+    /// What stands at a place, without asking the source, which does not answer.
     HoverOffline(Position),
     /// Names of the instances of an expression.
     Instances(String),

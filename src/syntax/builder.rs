@@ -396,7 +396,7 @@ impl<'b> Builder<'b> {
                     return;
                 }
                 None => no_value_of("indom", value).help(
-                    "an instance domain is `null` or two numbers joined by a point, \
+                    "an instance domain is `null` or two numbers joined by a dot, \
                      domain (to 510) and serial (to 4194303): `indom=60.1`",
                 ),
             },

@@ -202,7 +202,7 @@ impl Call {
                 match name.as_str() {
                     "scalar" => error.help("leave it out").guess(rest, ""),
                     _ => error
-                        .help("it looks back to the sample before, however long that is; leave it out")
+                        .help("it looks back to the previous sample, however long that is; leave it out")
                         .guess(rest, ""),
                 }
             }

@@ -62,8 +62,10 @@ impl Call {
                         .guess(call, format!("defined({metric})")),
                     None => error.help("it tells whether the source has a metric"),
                 };
-                Diagnostic { labels: Vec::new(), ..error }
-                    .label(repair.span(first, last), "has a value or none, and is always known")
+                Diagnostic { labels: Vec::new(), ..error }.label(
+                    repair.span(first, last),
+                    "an expression; `defined()` asks about a metric",
+                )
             }
             _ => error,
         }

@@ -280,7 +280,7 @@ fn advice(character: char) -> Option<&'static str> {
         '\u{2265}' => "greater or equal is `>=`",
         '\u{2260}' => "unequal is `!=`",
         '\u{201c}' | '\u{201d}' | '\u{2018}' | '\u{2019}' => "texts stand in plain quotes: `\"`",
-        '\u{a0}' => "this looks like a blank and is none",
+        '\u{a0}' => "a no-break space, which is no blank here",
         _ => return None,
     })
 }

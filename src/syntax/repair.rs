@@ -181,7 +181,7 @@ impl<'t> Repair<'_, 't> {
             };
             let mut diagnostic =
                 Diagnostic::error(Code::UnbalancedDelimiter, self.origin.span(end, end), message)
-                    .label(self.origin.span(end, end), "`)` is missing here at the latest");
+                    .label(self.origin.span(end, end), "`)` is missing here or earlier");
             for &open in unclosed.iter().take(3) {
                 diagnostic = diagnostic.label(self.span(open, open), "opened here");
             }

@@ -91,7 +91,11 @@ impl HostLabels {
     /// True if `labels.conf` asks for a hash in place of the machine's
     /// identifier.
     fn hashes_machine(&self) -> bool {
-        let Ok(text) = read_file(&self.settings.join("labels.conf")) else { return false };
+        let text = match read_file(&self.settings.join("labels.conf")) {
+            Ok(text) => text,
+            // It may ask for that.
+            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+        };
         let mut global = true;
         let mut hashes = false;
         for line in text.lines().map(str::trim) {
@@ -135,8 +139,11 @@ fn sets_of_folder(folder: &Path, flags: LabelFlags, warnings: &mut Vec<String>) 
 
 fn read_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    std::fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_FILE_BYTES {
+        true => Err(io::Error::other(format!("larger than {MAX_FILE_BYTES} bytes"))),
+        false => Ok(text),
+    }
 }
 
 fn sha256(text: &str) -> String {

@@ -96,7 +96,7 @@ pub struct CheckArguments {
     /// Also print the page of each code that was reported.
     #[arg(long)]
     pub explain_all: bool,
-    /// Choose what an operand is that the source does not have [default: error; ignore
+    /// Choose what to do if the source lacks an operand [default: error; ignore
     /// in the definitions that come with PCP].
     #[arg(long, value_enum)]
     pub missing: Option<Missing>,

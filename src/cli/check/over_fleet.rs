@@ -14,7 +14,7 @@ use crate::engine::{Engine, Registered, Registry};
 use crate::fleet::aggregates::{self, HostMetrics};
 use crate::fleet::stages;
 
-/// What stands over the fleet, if there is any.
+/// Definitions over the fleet, if there are any.
 pub struct OverFleet {
     definitions: Option<Arc<aggregates::Definitions>>,
     /// How many definitions there are, those with mistakes included.

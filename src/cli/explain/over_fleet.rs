@@ -15,7 +15,7 @@ use crate::explain::Explained;
 use crate::fleet::aggregates::{self, HostMetrics};
 use crate::fleet::stages;
 
-/// What stands over the fleet, if there is any.
+/// Definitions over the fleet, if there are any.
 pub struct OverFleet {
     definitions: Option<Arc<aggregates::Definitions>>,
     /// Names of definitions that are to be explained; all without any.

@@ -46,6 +46,11 @@ fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
             Some(page) => Ok(render::render(page, terminal::width(), styled)),
             None => of_command(&arguments.words, styled),
         },
+        // `help functions rate`: a page has no parts.
+        [name, ..] if page_of(name).is_some() && command().find_subcommand(name).is_none() => {
+            let name = name.clone();
+            Err(Stop::Usage(format!("`{name}` is a whole page: pmderive help {name}")))
+        }
         words => of_command(words, styled),
     }
 }

@@ -3,7 +3,7 @@
 //! terminal shows that.
 //!
 //! It knows what the manual uses and no more: headings, paragraphs, lists,
-//! fenced blocks, tables, references, `code`, **strong** words and comments.
+//! fenced and indented blocks, tables, references, `code`, **strong** words and comments.
 //! The pages are ours, so nothing in them is hostile.
 
 /// Widest prose: longer lines are hard to read.
@@ -33,6 +33,9 @@ pub fn render(page: &str, width: usize, styled: bool) -> String {
             out.heading(heading.trim_start_matches('#').trim(), !heading.starts_with('#'));
         } else if line.is_empty() {
             out.blank();
+        } else if line.starts_with("    ") {
+            // Code without a fence.
+            out.line("", line);
         } else if line.starts_with("<!--") || is_definition(line) {
             // For the book and the crate's documentation only.
         } else {
@@ -234,6 +237,7 @@ impl Rendered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Code;
 
     const PAGE: &str = "# A `page`\n\nOne two three four, see [units] and\n[the tables][tables] or \
         [this](x.md): `a b`.\n\n- an item that is long enough to be wrapped\n  and goes on\n- \
@@ -257,6 +261,17 @@ mod tests {
         let shown = render(&page, 40, false);
         assert!(shown.starts_with("x\n    b: w w w"), "{shown}");
         assert!(shown.ends_with("\n    c: z\n"), "{shown}");
+    }
+
+    #[test]
+    fn code_stays_as_it_is() {
+        for code in Code::ALL {
+            let page = crate::diag::page(*code);
+            let shown = render(page, 80, false);
+            for line in page.lines().filter(|line| line.starts_with("    ")) {
+                assert!(shown.contains(&format!("\n{line}\n")), "{line}");
+            }
+        }
     }
 
     /// Prose of no page is wider than the terminal, in any width.

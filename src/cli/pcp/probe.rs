@@ -45,7 +45,7 @@ pub struct Shown {
     /// Print all instances, those without values included.
     #[arg(short, long)]
     pub force: bool,
-    /// Take the names for metrics, and do not look below them.
+    /// Assume that each name is a metric, and not a group.
     #[arg(short = 'F', long)]
     pub faster: bool,
     /// Print identifiers of instances.

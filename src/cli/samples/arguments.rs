@@ -74,6 +74,7 @@ impl SampleArguments {
         messages.set_words(self.diag);
         let definitions = Definitions::read(&self.definitions);
         refuse_files(&self.metrics, &definitions.registry)?;
+        self.follow.refuse_time(&self.metrics)?;
         Ok(definitions)
     }
 

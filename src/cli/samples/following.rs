@@ -40,7 +40,8 @@ pub struct Follower {
 impl FollowArgument {
     /// Opens a source. While too little of an archive is there it tries again.
     ///
-    /// # Errors It cannot be opened for another reason.
+    /// # Errors
+    /// It cannot be opened for another reason.
     pub fn open<S>(&self, mut open: impl FnMut() -> Result<S, Stop>) -> Result<S, Stop> {
         let mut waiting = None;
         loop {
@@ -57,6 +58,20 @@ impl FollowArgument {
                 return Err(error.into());
             }
             waiting.pace.wait(&SystemClock);
+        }
+    }
+
+    /// Refuses a time that stands behind the option as a word of its own, and so among
+    /// the metrics.
+    ///
+    /// # Errors
+    /// The first of the metrics is a time.
+    pub fn refuse_time(&self, metrics: &[String]) -> Result<(), Stop> {
+        match (self.follow, metrics.first()) {
+            (Some(None), Some(time)) if interval(time).is_ok() => {
+                Err(Stop::Usage(format!("write `--follow={time}`: the time is part of the option")))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -29,14 +29,15 @@ use crate::cli::missing::LeftOut;
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
+use crate::lint::{missing_instances, selects_instances};
 
 /// Takes samples, one after the other.
 pub trait Sink {
     /// Called after the first fetch and before the first sample, or at the end
     /// if there is none; again until it succeeds.
     ///
-    /// # Errors The source fails, or the text before the samples cannot be
-    /// written.
+    /// # Errors
+    /// The source fails, or the text before the samples cannot be written.
     fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
         let _ = (metrics, source);
         Ok(())
@@ -44,7 +45,8 @@ pub trait Sink {
 
     /// Takes a sample.
     ///
-    /// # Errors It cannot be written.
+    /// # Errors
+    /// It cannot be written.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
 
     /// False for one that has no place for metrics that fail.
@@ -113,6 +115,7 @@ impl<'r> Run<'r> {
                 .with_equivalent_domains(EquivalentDomains::of_this_machine()),
         );
         let mut selection = definitions.selection();
+        warn_of_instances(definitions, &selection, &engine, &mut source, messages)?;
         let mut diagnostics = Diagnostics::default();
         let mut session = Session::new(Arc::clone(&engine), definitions.shared(), source);
         session.choose(&selection, &mut diagnostics)?;
@@ -367,6 +370,29 @@ impl Selected<'_> {
         let part = if self.course.is_part() { "in this part of its time " } else { "" };
         self.messages.error(&format_args!("{archive}: {part}{found}"));
     }
+}
+
+/// Warns of instances that expressions of the arguments name and that the source does not
+/// have: otherwise they would just have no values.
+fn warn_of_instances(
+    definitions: &Definitions,
+    selection: &[&Registered],
+    engine: &Engine,
+    source: &mut dyn MetadataSource,
+    messages: &mut Messages,
+) -> Result<(), Stop> {
+    let selects = |one: &&&Registered| !one.is_named && selects_instances(&one.expr);
+    let chosen: Vec<&Registered> = selection.iter().filter(selects).copied().collect();
+    if chosen.is_empty() || engine.dialect() != Dialect::Fixed {
+        return Ok(());
+    }
+    // What else is wrong is told where the selection is compiled.
+    let unheard = &mut Diagnostics::default();
+    let examination = engine.examine(&definitions.registry, &chosen, source, unheard)?;
+    let (sources, mut found) = (&definitions.sources, Diagnostics::default());
+    missing_instances(&chosen, &examination, sources, source, &mut found)?;
+    messages.diagnostics(found, sources);
+    Ok(())
 }
 
 /// What is wrong with each definition of a selection, if anything is.

@@ -8,7 +8,7 @@ use pmderive_runtime::time::WindowSpec;
 /// time have but an origin; the others come from the environment.
 #[derive(Debug, Default, Args)]
 pub struct WindowOptions {
-    /// Begin at this time, such as @10:00 or 5min from the start.
+    /// Begin at this time, such as `@10:00`, or `5min` after the start.
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     pub start: Option<String>,
     /// End at this time.

@@ -54,7 +54,6 @@ impl<S: FetchSource> Session<S> {
     ///
     /// # Errors
     /// The source failed. Nothing has changed.
-    /// The source failed; everything is as before.
     pub fn choose(
         &mut self,
         selection: &[&Registered],

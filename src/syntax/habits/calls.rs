@@ -40,9 +40,10 @@ const fn certain(
     ForeignCall { name, arguments, write, note, is_certain: true }
 }
 
-const BOUND: &str = "a bound is a choice";
-const CHOICE: &str = "a choice is written with `?` and `:`";
-const LATEST: &str = "the change per second since the sample before";
+const BOUND: &str = "a bound is a choice, and both results have the same type, units and semantics";
+const CHOICE: &str =
+    "a choice is written with `?` and `:`; both results have the same type, units and semantics";
+const LATEST: &str = "the change per second since the previous sample";
 const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of instances";
 const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
 const NO_WINDOW: &str =
@@ -54,8 +55,8 @@ const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them te
 const FOREIGN: &[ForeignCall] = &[
     // PromQL
     call("irate", (1, 2), "rate($1)", LATEST),
-    call("increase", (1, 2), "delta($1)", "the change since the sample before"),
-    call("idelta", (1, 2), "delta($1)", "the change since the sample before"),
+    call("increase", (1, 2), "delta($1)", "the change since the previous sample"),
+    call("idelta", (1, 2), "delta($1)", "the change since the previous sample"),
     call("deriv", (1, 2), "rate(instant($1))", LATEST),
     call("absent", (1, 1), "!defined($1)", "whether the source has a metric"),
     call("avg_over_time", (1, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
@@ -73,7 +74,7 @@ const FOREIGN: &[ForeignCall] = &[
         "changes",
         (1, 1),
         "delta($1) != 0",
-        "nothing counts changes; this tells of one since the sample before",
+        "nothing counts changes; this tells of one since the previous sample",
     ),
     call("resets", (1, 1), "", "nothing counts resets; `rate()` has no value across one"),
     call("count_values", (1, 2), "", "nothing counts equal values; `count(NAME)` counts instances"),
@@ -91,7 +92,7 @@ const FOREIGN: &[ForeignCall] = &[
     // InfluxDB, Graphite
     call("non_negative_derivative", (1, 2), "rate($1)", LATEST),
     call("nonNegativeDerivative", (1, 2), "rate($1)", LATEST),
-    call("non_negative_difference", (1, 1), "delta($1)", "the change since the sample before"),
+    call("non_negative_difference", (1, 1), "delta($1)", "the change since the previous sample"),
     call("perSecond", (1, 1), "rate($1)", LATEST),
     call("movingAverage", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("moving_average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),

@@ -266,7 +266,7 @@ impl<'t> Characters<'_, 't> {
         let last = self.following(index, end)?;
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
         let whole = self.span(index, last);
-        let error = self.error(index, last, "these quotation marks are those of print");
+        let error = self.error(index, last, "these are curly quotes, as in print");
         let before = out.last().map(|at| at.token);
         let (diagnostic, token) = if text_expected(before, self.language) {
             let quoted = format!("\"{inside}\"");
@@ -438,7 +438,10 @@ impl<'t> Characters<'_, 't> {
 /// A number that has units behind it.
 pub(in crate::syntax) fn number_with_units(whole: Span, number: &str, units: &str) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, whole, "units do not stand behind a number")
-        .help("mkconst() gives a number its units")
+        .help(format!(
+            "mkconst() gives a number its units; a comparison does not convert, so convert the \
+             metric there: `rescale(NAME, \"{units}\") > {number}`"
+        ))
         .guess(whole, format!("mkconst({number}, units=\"{units}\")"))
 }
 

@@ -48,7 +48,7 @@ const GUARD: &str = "`defined()` tells whether the source has a metric";
 const NO_VECTORS: &str = "instances have no labels to match";
 const MATCHED: &str = "values meet by their instances; leave it out";
 const NO_OFFSET: &str = "values are those of one moment";
-const DELTA: &str = "the change since the sample before is `delta()`";
+const DELTA: &str = "the change since the previous sample is `delta()`";
 const NO_GROUPS: &str = "an aggregate takes all instances of a metric";
 const UNEQUAL: &str = "inequality is written `!=`";
 const MISSING: &str = "a value for what is missing is a choice";
@@ -82,6 +82,12 @@ pub(super) const CLAUSES: &[Clause] = &[
     clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
     clause("select $1", "$1", "a definition is no query", "write what is computed alone"),
     clause("%1 offset %2", "$1", NO_OFFSET, DELTA),
+    clause(
+        "%1 or vector ( $2 )",
+        "$1",
+        "nothing fills in values that are missing",
+        "`||` is true or false; a metric that a host may lack is guarded by `defined(NAME) ? ...`",
+    ),
     clause("on (0) group_left (0)", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_left", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_right (0)", "-", NO_VECTORS, MATCHED),

@@ -44,7 +44,7 @@ impl<'t> Repair<'_, 't> {
     fn no_host(&self, first: usize, last: usize) -> Diagnostic {
         let span = self.span(first, last);
         Diagnostic::error(Code::UnexpectedToken, span, "an expression chooses no host")
-            .label(span, "a host, elsewhere")
+            .label(span, "a host in pmie")
             .help("a definition is evaluated on whatever host it is asked of; leave the host out")
             .fix(span, "")
     }

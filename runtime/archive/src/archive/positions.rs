@@ -25,11 +25,6 @@ macro_rules! neighbours {
             pub(in crate::archive) const fn next(self) -> $name {
                 $name(self.0 + 1)
             }
-
-            /// The one before. `None` for the first one.
-            pub(in crate::archive) fn previous(self) -> Option<$name> {
-                self.0.checked_sub(1).map($name)
-            }
         })*
     };
 }

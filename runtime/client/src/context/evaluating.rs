@@ -22,7 +22,6 @@ impl<T: Transport> AsyncHostContext<T> {
     ///
     /// # Errors
     /// The source failed, or its result is inconsistent. Nothing was evaluated.
-    /// was evaluated.
     pub async fn evaluate<'w>(
         &mut self,
         evaluator: &'w mut Evaluator,

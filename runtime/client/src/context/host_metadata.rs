@@ -114,7 +114,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(())
     }
 
-    /// The same for questions about metadata only.
+    /// Asks questions that are about metadata only.
     async fn ask_metadata(
         &mut self,
         questions: &[Question<'_>],

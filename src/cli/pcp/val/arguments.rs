@@ -31,7 +31,7 @@ pub struct ValArguments {
     /// [default: 1sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
-    /// Pause between samples of an archive, for as long as lay between them.
+    /// Replay an archive at its original speed.
     #[arg(short, long)]
     pub delay: bool,
     /// What to do at the end.

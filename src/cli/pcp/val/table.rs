@@ -276,7 +276,7 @@ impl Table {
         }
     }
 
-    /// The same for the growth between two samples, divided by a time.
+    /// Puts the growth between two samples into a row, divided by a time.
     fn put_rates(&self, row: &mut Row<'_>, before: &[u64], bits: &[u64], time: f64) {
         let value_type = self.desc.value_type;
         let number = |bits| Number { value_type, bits }.to_f64();

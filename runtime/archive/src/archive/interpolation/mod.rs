@@ -321,7 +321,7 @@ impl Interpolator {
         }
     }
 
-    /// The same, but only among the covered records.
+    /// Searches for a value among the covered records only.
     fn search(
         &mut self,
         (track, lane): (TrackId, LaneId),
