@@ -316,10 +316,10 @@ mod tests {
             mistakes,
             [
                 "2:1 there is no key `extension` here",
-                "1:10 `7` means nothing here",
+                "1:10 this should be `6.0`, `7.2` or `off`",
                 "6:1 `GaugeDelta` is no code of a diagnostic; codes are written as in PMD0203",
                 "5:1 PMD0203 is an error, and no lint",
-                "4:11 `forbid` means nothing here",
+                "4:11 this should be `allow`, `warn` or `deny`",
             ]
         );
         assert_eq!(read_text("compat = ").1.len(), 1);

@@ -305,10 +305,30 @@ mod tests {
         }
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
         let list = root.path().to_str().expect("UTF-8");
-        let loaded = load_paths(list, Dialect::Fixed, &mut sources, &mut diagnostics);
+        // Outside of libpcp's dialects these are no texts.
+        let loaded = load_paths(list, Dialect::Pcp7_2, &mut sources, &mut diagnostics);
         assert_eq!(loaded.len(), 2);
         let said: Vec<_> = diagnostics.iter().map(|one| &*one.message).collect();
         assert!(matches!(said[..], [one] if one.contains("/c: larger than")), "{said:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_text_is_told_once() -> std::io::Result<()> {
+        let root = tempfile::tempdir()?;
+        let path = root.path().join("a.conf");
+        for (bytes, texts, mistakes) in
+            [(&b"\xef\xbb\xbfa.b = c\n"[..], 1, 0), (b"a\0.\0b\0\n\0", 0, 1), (&[0; 2000], 0, 1)]
+        {
+            fs::write(&path, bytes)?;
+            let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+            let path = path.to_str().expect("UTF-8");
+            let loaded = load_file(path, &mut sources, &mut diagnostics);
+            assert_eq!((loaded.len(), diagnostics.len()), (texts, mistakes));
+            if let [text] = loaded[..] {
+                assert_eq!(&*sources.get(text).text, "a.b = c\n");
+            }
+        }
         Ok(())
     }
 

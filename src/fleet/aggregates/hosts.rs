@@ -60,6 +60,9 @@ pub struct Keys {
     pub keys: Per<KeyId, GroupKey>,
 }
 
+/// Instances of an operand with values, and where in [`HostSlot::values`] these are.
+type InValues = (Arc<Members>, Range<usize>);
+
 /// What is known of a host in a slot.
 #[derive(Debug, Default)]
 pub struct HostSlot {
@@ -70,7 +73,7 @@ pub struct HostSlot {
     /// Its groups. None before its first frame.
     pub placement: Option<Arc<Placement>>,
     /// Of operands with values their instances, and where the values are.
-    pub columns: Per<OperandId, Option<(Arc<Members>, Range<usize>)>>,
+    pub columns: Per<OperandId, Option<InValues>>,
     /// Values by operand and name of instance, as bits of the host's type.
     pub values: Vec<u64>,
 }
@@ -90,7 +93,7 @@ pub enum State {
 impl HostSlot {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        let columns = self.columns.len() * size_of::<Option<(Arc<Members>, Range<usize>)>>();
+        let columns = self.columns.len() * size_of::<Option<InValues>>();
         size_of::<HostSlot>() + columns + self.values.capacity() * size_of::<u64>()
     }
 }
@@ -143,11 +146,12 @@ pub fn placement(
             (None, None) => None,
         }
     };
-    let of = |(labels, keys): (&Box<[Box<str>]>, &mut Keys)| {
+    let groupings = definitions.groupings().iter().zip(keys.iter_mut());
+    let placed = groupings.map(|(labels, keys)| {
         let key: Option<Vec<Box<str>>> = labels.iter().map(|label| value(label)).collect();
         Some(keys.position(key?.into()))
-    };
-    Arc::new(definitions.groupings().iter().zip(keys.iter_mut()).map(of).collect())
+    });
+    Arc::new(placed.collect())
 }
 
 impl Keys {
