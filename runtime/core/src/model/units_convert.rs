@@ -345,7 +345,8 @@ mod tests {
         assert_eq!(of_libpcp("byte", "Kbyte"), Ok((1 << 10, 1 << 20)));
         assert_eq!(of_libpcp("nanosec", "microsec"), Ok((1_000_000, 1_000_000_000)));
         assert_eq!(of_libpcp("Kbyte", "byte"), Ok((1024, 1)));
-        assert_eq!(of_libpcp("Ebyte^2", "byte^2"), Err(PmStatus::CONV));
+        assert_eq!(of_libpcp("Ebyte^2", "byte^2"), Ok((0, 1)));
+        assert_eq!(of_libpcp("byte^2", "Ebyte^2"), Err(PmStatus::CONV), "it divides by 0");
         assert_eq!(of_libpcp("byte", "sec"), Err(PmStatus::CONV));
     }
 
