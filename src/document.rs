@@ -196,13 +196,6 @@ impl<'d> Document<'d> {
         self.array(value).iter().filter_map(|one| self.path(one, directory)).collect()
     }
 
-    /// A value that should be a list of texts.
-    pub fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
-        let list = self.array(value);
-        let text = |one| self.string(one).map(|(text, span)| Spanned { value: text.into(), span });
-        list.iter().filter_map(text).collect()
-    }
-
     /// The tables of a list of tables.
     pub fn tables<'v, 't>(&mut self, value: &'v Value<'t>) -> Vec<(&'v Table<'t>, Span)> {
         let array = self.array(value);

@@ -168,7 +168,7 @@ impl Reader<'_> {
             user: table.get("user").and_then(|value| Some(self.document.string(value)?.0.into())),
             password_file: table.get("password-file").and_then(|value| self.path(value)),
         };
-        let export = table.get("export").map(|value| self.document.texts(value));
+        let export = table.get("export").map(|value| self.texts(value));
         let labels = labels.unwrap_or_default();
         Some(Group { name, targets, definitions, export, interval, deadline, labels, access })
     }
@@ -179,7 +179,7 @@ impl Reader<'_> {
         self.only(table, &FLEET, &[]);
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
         let definitions = self.document.paths(files, self.directory);
-        let export = table.get("export").map(|value| self.document.texts(value));
+        let export = table.get("export").map(|value| self.texts(value));
         let grace = table.get("grace").and_then(|value| self.document.time(value, LONGEST));
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
@@ -224,7 +224,7 @@ impl Reader<'_> {
         Some(Sink {
             name: name.unwrap_or(word).into(),
             span,
-            export: table.get("export").map(|value| self.document.texts(value)),
+            export: table.get("export").map(|value| self.texts(value)),
             buffer: table.get("buffer").and_then(|value| self.size(value)).unwrap_or(64 << 20),
             kind,
         })
@@ -363,6 +363,14 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
+        let list = self.document.array(value);
+        let text = |one| {
+            self.document.string(one).map(|(text, span)| Spanned { value: text.into(), span })
+        };
+        list.iter().filter_map(text).collect()
     }
 
     fn path(&mut self, value: &Value<'_>) -> Option<PathBuf> {
