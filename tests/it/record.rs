@@ -15,12 +15,14 @@ use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Sampled};
 use pmderive_runtime::archive::{ArchiveContext, Version};
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::model::{
     InDom, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject,
-    Timestamp, Units,
+    Timestamp, Units, ValueType,
 };
 use pmderive_runtime::pdu::PduType;
+use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use pmderive_runtime::source::{Freshness, MetadataSource};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 
@@ -63,9 +65,7 @@ fn records(archive: &mut ArchiveContext) -> Vec<Record> {
             Ok(result) => {
                 let sets = result.sets.into_iter().map(|set| {
                     let values = set.outcome.map(|values| {
-                        let pair = |value: pmderive_runtime::result::InstanceValue| {
-                            (value.instance, value.value)
-                        };
+                        let pair = |value: InstanceValue| (value.instance, value.value);
                         values.into_iter().map(pair).collect()
                     });
                     (set.pmid, values)
@@ -131,13 +131,9 @@ fn compare(from: &Path, to: &Path) {
         (label.host.clone(), label.timezone.clone(), label.zoneinfo.clone(), label.start, label.pid)
     };
     assert_eq!(label(&from), label(&to));
-    let (before, mut after) = (records(&mut from), records(&mut to));
+    let (before, after) = (records(&mut from), records(&mut to));
     assert_eq!(before.len(), after.len());
-    for (before, after) in before.iter().zip(&mut after) {
-        if before.1.is_empty() {
-            // Where a mark stands between two records does not matter.
-            after.0 = before.0;
-        }
+    for (before, after) in before.iter().zip(&after) {
         assert_eq!(before, after);
         for archive in [&mut from, &mut to] {
             archive.set_position(before.0).expect("an archive");
@@ -157,6 +153,46 @@ fn an_archive_of_an_archive_is_the_same() {
         let out = recorded(folder.path(), &["-a", &source, "."]);
         compare(Path::new(&source), &out);
     }
+}
+
+/// Those between records and those behind the last one have their times.
+#[test]
+fn marks_are_those_of_the_archive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("source");
+    let at = |seconds: i64| Timestamp::new(1_700_000_000 + seconds, 0);
+    let options = WriterOptions {
+        version: Version::V3,
+        start: at(0),
+        host: "marks.example".into(),
+        timezone: "UTC".into(),
+        zoneinfo: "".into(),
+        pid: 1,
+        volume_bytes: None,
+    };
+    let mut writer = ArchiveWriter::create(&source, options).expect("a new archive");
+    let desc = MetricDesc {
+        pmid: Pmid::new(60, 0, 1),
+        value_type: ValueType::U32,
+        indom: None,
+        semantics: Semantics::Instant,
+        units: Units::NONE,
+    };
+    writer.describe(&desc, &["a"]).expect("it is new");
+    // A mark has no value.
+    for (second, value) in [(0, Some(7)), (4, None), (10, Some(8)), (11, Some(9)), (19, None)] {
+        let Some(word) = value else {
+            writer.mark(at(second)).expect("in order");
+            continue;
+        };
+        let value = InstanceValue { instance: -1, value: RawValue::InPlace(word) };
+        let sets = vec![MetricValues { pmid: desc.pmid, outcome: Ok(vec![value]) }];
+        let record = FetchResult { timestamp: at(second), sets, ..FetchResult::default() };
+        writer.record(&record).expect("it is good");
+    }
+    writer.finish().expect("it is written");
+    let out = recorded(folder.path(), &["-a", source.to_str().expect("UTF-8"), "."]);
+    compare(&source, &out);
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Classes {
 
     /// Forgets classes that none of these hosts has, once they are many.
     pub fn forget<'s>(&mut self, slots: impl Iterator<Item = &'s mut HostSlot>, hosts: usize) {
-        if self.all.len() <= 64 + 2 * self.by_schema.len().min(hosts) {
+        if self.all.len() <= 64 + 2 * hosts {
             return;
         }
         let slots: Vec<&mut HostSlot> = slots.collect();

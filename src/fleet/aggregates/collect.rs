@@ -285,7 +285,7 @@ impl Collector {
         let hosts = (&self.hosts, &ended.hosts);
         self.classes.decide(hosts, &mut self.references, &mut self.warnings);
         let mut out = ShardPartials::default();
-        // Shards are fewer than 256.
+        // There are 256 shards.
         for (number, range) in (0u8..=u8::MAX).zip(&self.shards) {
             if range.start == range.end {
                 continue;
