@@ -54,9 +54,9 @@ impl PositionalArguments {
     }
 }
 
-/// What names of files of definitions end in, and what files end in that people give in
-/// their place.
-const ENDINGS: [&str; 7] = [".cfg", ".cnf", ".conf", ".derived", ".json", ".yaml", ".yml"];
+/// What names of files end in that people give beside those in `.conf`; of paths without
+/// blanks and operators, as metrics may be called so, too.
+const ENDINGS: [&str; 6] = [".cfg", ".cnf", ".derived", ".json", ".yaml", ".yml"];
 
 /// True for an argument that is a file, be it there or not.
 fn is_file(argument: &str) -> bool {

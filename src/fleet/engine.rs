@@ -203,8 +203,8 @@ impl Thread {
 async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
     let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
     let mut tasks = JoinSet::new();
-    // The host of each task.
-    let mut names: HashMap<Id, Box<str>> = HashMap::new();
+    // The desk of each task.
+    let mut working: HashMap<Id, Rc<Desk>> = HashMap::new();
     loop {
         let order = tokio::select! {
             // In this order, so that a simulation runs the same again.
@@ -215,14 +215,11 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                     Ok((id, ())) => (id, false),
                     Err(error) => (error.id(), error.is_panic()),
                 };
-                let name = names.remove(&id);
-                // A task that panicked has said so. Its host begins anew.
-                if let Some((name, desk)) = name.filter(|_| is_broken).and_then(|name| {
-                    let desk = Rc::clone(desks.get(&name)?);
-                    Some((name, desk))
-                }) {
-                    let task = tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
-                    names.insert(task.id(), name);
+                let desk = working.remove(&id);
+                // A task that panicked has said so. Its host begins anew, unless it leaves.
+                if let Some(desk) = desk.filter(|desk| is_broken && desk.target().is_some()) {
+                    let task = tasks.spawn_local(live::<W>(Rc::clone(&desk), Rc::clone(&shared)));
+                    working.insert(task.id(), desk);
                 }
                 continue;
             }
@@ -234,9 +231,9 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                 None => {
                     let name = orders.target.name.clone();
                     let desk = Rc::new(Desk::new(orders));
-                    desks.insert(name.clone(), Rc::clone(&desk));
-                    let task = tasks.spawn_local(live::<W>(desk, Rc::clone(&shared)));
-                    names.insert(task.id(), name);
+                    desks.insert(name, Rc::clone(&desk));
+                    let task = tasks.spawn_local(live::<W>(Rc::clone(&desk), Rc::clone(&shared)));
+                    working.insert(task.id(), desk);
                 }
             },
             Order::Leave(name) => {

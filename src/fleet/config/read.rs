@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pmderive_runtime::context::Encryption;
+
 use super::keys::{FLEET, GROUP, LIMITS, SINK, Section, TOP, WEB};
 use super::{
     Access, Config, DEFAULT_INTERVAL, Fleet, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind,
@@ -17,8 +19,6 @@ use crate::fleet::labels::Labels;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
-use pmderive_runtime::context::Encryption;
-
 /// The language unless a configuration says otherwise.
 const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 

@@ -49,12 +49,7 @@ pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written
     let ended = shown.ended();
     let times = choice.times.then(|| shown.frame().at.milliseconds());
     let mut samples = 0;
-    for (name, members) in &families {
-        // Of metrics whose names collide the first is there.
-        let Some(Member { exported, column }) = members.iter().min_by_key(|one| &one.exported.name)
-        else {
-            continue;
-        };
+    for (name, Member { exported, column }) in &families {
         let mut has_begun = false;
         let (ids, texts) = (&column.instances.ids, texts.of(column.instances));
         for ((bits, text), id) in column.bits.iter().zip(texts.iter()).zip(ids) {
@@ -72,7 +67,8 @@ pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written
     Written { samples, left_out: texts.left_out }
 }
 
-type Families<'s> = BTreeMap<String, Vec<Member<'s>>>;
+/// By name. Of metrics whose names collide the first is there.
+type Families<'s> = BTreeMap<String, Member<'s>>;
 
 fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
     let mut families: Families<'s> = BTreeMap::new();
@@ -85,7 +81,11 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
         let name = metric_name(&exported.name);
         // The program's own are written elsewhere.
         if !is_own(&name) {
-            families.entry(name).or_default().push(Member { exported, column });
+            let member = Member { exported, column };
+            let first = families.entry(name).or_insert(member);
+            if exported.name < first.exported.name {
+                *first = member;
+            }
         }
     }
     families

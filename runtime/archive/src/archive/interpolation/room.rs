@@ -17,8 +17,8 @@ pub(super) struct Room {
     /// Number of records kept on the side that time moves away from. Hardly anything is
     /// looked for there, and each record takes 16 bytes per metric.
     kept: Ordinal,
-    /// Number of records kept if the archive is followed. More are kept to learn how often metrics
-    /// occur, which decides how long their next values are awaited.
+    /// Number of records kept if the archive is followed. More are kept to learn how often
+    /// metrics occur, which decides how long their next values are awaited.
     kept_to_learn: Ordinal,
     /// Number of records covered on each side even if there is no room for more.
     covered: Ordinal,
@@ -115,7 +115,8 @@ mod tests {
         (delivered, end)
     }
 
-    /// Everything that a scan delivers, its end, and the number of records that were looked at far from the time.
+    /// Everything that a scan delivers, its end, and the number of records that were looked
+    /// at far from the time.
     fn scan_and_count(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String, usize) {
         let mut context = ArchiveContext::open(path).expect("a good archive");
         let names = context.traverse("").expect("it has names");
