@@ -22,6 +22,9 @@ const MAX_TEXT_BYTES: usize = 1024;
 /// Most labels of one entry.
 const MAX_LABELS: usize = 64;
 
+/// What the name of a label may be made of.
+pub const LABEL_NAME_RULE: &str = "letters, digits and `_`, and no digit in front";
+
 /// Mistakes that are told of one file at most.
 const MAX_MISTAKES: usize = 20;
 
@@ -47,6 +50,10 @@ pub struct Targets {
     all: Vec<Arc<Target>>,
     /// Where each host stands, by what it is.
     places: HashMap<Box<str>, Span>,
+    /// Labels with an `instance` among them, and where the first host that has them stands.
+    instances: HashMap<Labels, Span>,
+    /// It was told that two hosts have the same labels.
+    are_alike_told: bool,
 }
 
 impl Targets {
@@ -102,9 +109,30 @@ impl Targets {
                     file.report(Diagnostic::error(Code::BadServeFile, place, message).help(help));
                     return;
                 }
+                if labels.get("instance").is_some_and(|instance| !instance.is_empty()) {
+                    self.check_labels(&labels, &name, place, &mut file);
+                }
                 self.all.push(Arc::new(Target::new(name, spec, labels.clone(), group)));
             }
         }
+    }
+}
+
+impl Targets {
+    /// Warns, once, of a host whose series cannot be told from those of another.
+    fn check_labels(&mut self, labels: &Labels, name: &str, place: Span, file: &mut File<'_>) {
+        let Some(first) = self.instances.get(labels) else {
+            self.instances.insert(labels.clone(), place);
+            return;
+        };
+        if std::mem::replace(&mut self.are_alike_told, true) {
+            return;
+        }
+        let message = format!("`{name}` has all the labels of another host, `instance` too");
+        let warning = Diagnostic::warning(Code::BadServeFile, place, message);
+        let help = "give each host its own `instance`, or none: then it is the host's name; \
+                    otherwise only labels of their pmcds can tell their series apart";
+        file.diagnostics.push(warning.label(*first, "the first of them").help(help));
     }
 }
 
@@ -205,7 +233,7 @@ impl File<'_> {
             if !is_label_name(&name.0) {
                 let span = self.span(name);
                 let message = "this cannot be the name of a label";
-                self.error(span, message, "letters, digits and `_`, and no digit in front");
+                self.error(span, message, LABEL_NAME_RULE);
             } else if value.0.len() > MAX_TEXT_BYTES {
                 let span = self.span(value);
                 let message = format!("a label of {} bytes", value.0.len());

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -151,7 +152,9 @@ impl World for Machine {
 
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
         let Some(path) = path else { return Ok(Box::new(standard_output())) };
-        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        // Open for reading as well, a FIFO does not wait for its reader, who may come and go.
+        let is_fifo = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
+        let file = File::options().read(is_fifo).append(true).create(true).open(path);
         match file.and_then(|file| end_line(file, path)) {
             Ok(file) => Ok(Box::new(file)),
             Err(error) => {

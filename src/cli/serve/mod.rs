@@ -9,7 +9,7 @@ mod signals;
 use std::time::{Duration, Instant};
 
 use crate::fleet::plan::{Loaded, load};
-use crate::fleet::server::{Reload, Server, allow_files};
+use crate::fleet::server::{Reload, Server, allow_files, tell_refused};
 
 use super::messages::{Messages, counted};
 use super::terminal::Purpose;
@@ -32,8 +32,8 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         return Ok(Outcome::Mistake);
     }
     if arguments.check {
-        if let Err(problem) = Server::check_files(&plan) {
-            messages.warning(&format_args!("the listener would not start here: {problem}"));
+        for problem in Server::unusable_files(&plan) {
+            messages.warning(&problem);
         }
         let count = |count, noun| counted(count, noun);
         let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
@@ -99,9 +99,7 @@ fn log_stream() -> std::io::Stderr {
 fn reload(server: &Server) {
     match server.reload() {
         Reload::Done { hosts } => tracing::info!(hosts, "read again"),
-        Reload::Refused(report) => {
-            tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
-        }
+        Reload::Refused(report) => tell_refused(&report),
     }
 }
 

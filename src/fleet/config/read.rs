@@ -16,6 +16,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value, number_of};
 use crate::fleet::labels::Labels;
+use crate::fleet::targets::{LABEL_NAME_RULE, is_label_name};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
@@ -255,6 +256,12 @@ impl Reader<'_> {
         if user.is_some() != password.is_some() {
             self.document.error(span, "`user` and `password-file` need each other");
         }
+        if let Some(token) = table.get("token-file").filter(|_| user.is_some()) {
+            let span = self.document.span(token.span());
+            let message = "a receiver asks for a token or for a user, not for both";
+            let help = "take away `token-file`, or `user` and `password-file`";
+            self.document.error_with_help(span, message, help);
+        }
         let time = |reader: &mut Self, key, usual| {
             table.get(key).and_then(|value| reader.document.time(value, LONGEST)).unwrap_or(usual)
         };
@@ -379,9 +386,14 @@ impl Reader<'_> {
 
     fn labels(&mut self, table: &Table<'_>) -> Labels {
         let mut labels: Vec<(String, String)> = Vec::new();
-        for (name, value) in table {
-            if let Some((value, _)) = self.document.string(value) {
-                labels.push((name.get_ref().to_string(), value.to_owned()));
+        for (key, value) in table {
+            let name = key.get_ref();
+            if !is_label_name(name) {
+                let span = self.document.span(key.span());
+                let message = "this cannot be the name of a label";
+                self.document.error_with_help(span, message, LABEL_NAME_RULE);
+            } else if let Some((value, _)) = self.document.string(value) {
+                labels.push((name.to_string(), value.to_owned()));
             }
         }
         labels.into_iter().collect()

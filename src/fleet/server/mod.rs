@@ -69,6 +69,11 @@ pub enum Reload {
     Refused(String),
 }
 
+/// Says in the log why files that were read again are not in force.
+pub fn tell_refused(report: &str) {
+    tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
+}
+
 impl Server {
     /// Says what of a plan can be seen to fail without starting anything.
     ///
@@ -81,14 +86,12 @@ impl Server {
         running::check(&plan.config.sinks)
     }
 
-    /// Says which certificate, key or token of the listener cannot be used. They may be on
-    /// another machine than where a plan is checked.
-    ///
-    /// # Errors
-    /// In words.
-    pub fn check_files(plan: &Plan) -> Result<(), String> {
-        listen(plan)
-            .map_or(Ok(()), |listen| listen.check_files().map_err(|error| error.to_string()))
+    /// Says which certificates, keys, tokens and passwords cannot be used, each in words.
+    /// They may be on another machine than where a plan is checked.
+    pub fn unusable_files(plan: &Plan) -> Vec<String> {
+        let listener = listen(plan).and_then(|listen| listen.check_files().err());
+        let listener = listener.map(|error| format!("the listener would not start here: {error}"));
+        listener.into_iter().chain(running::unusable_files(&plan.config.sinks)).collect()
     }
 
     /// Begins with a plan, which is made of files that were like this.

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files beside those of the hosts: sinks, definitions, connections to the listener.
-const OTHER_FILES: u64 = 256;
+const OTHER_FILES: u64 = 512;
 
 /// Raises the limit of open files as far as the system lets us.
 ///

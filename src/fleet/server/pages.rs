@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
-use super::{Reload, Shared, own};
+use super::{Reload, Shared, own, tell_refused};
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
@@ -45,7 +45,10 @@ impl Pages for Shared {
     fn reload(&self) -> Answer {
         match Shared::reload(self) {
             Reload::Done { hosts } => Answer::text(200, format!("{hosts} hosts\n")),
-            Reload::Refused(report) => Answer::text(422, report),
+            Reload::Refused(report) => {
+                tell_refused(&report);
+                Answer::text(422, report)
+            }
         }
     }
 }

@@ -256,6 +256,30 @@ pub fn check(sinks: &[config::Sink]) -> Result<(), String> {
     Ok(())
 }
 
+/// Says what each sink could not read or write if it were started here.
+pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
+    sinks.iter().filter_map(|sink| {
+        let problem = match &sink.kind {
+            SinkKind::Prometheus | SinkKind::JsonLines(None) => None,
+            SinkKind::JsonLines(Some(path)) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let is_missing = folder.is_some_and(|folder| !folder.is_dir());
+                let problem = |what| format!("{} {what}", crate::escape::path(path));
+                match (path.is_dir(), is_missing) {
+                    (true, _) => Some(problem("is a folder")),
+                    (false, true) => Some(problem("is in a folder that does not exist")),
+                    (false, false) => None,
+                }
+            }
+            SinkKind::RemoteWrite(remote) => {
+                let receiver = receiver(0, sink, remote);
+                receiver.and_then(|receiver| receiver.check_files()).err()
+            }
+        }?;
+        Some(format!("sink `{}` would not start here: {problem}", sink.name))
+    })
+}
+
 fn receiver(
     place: u32,
     sink: &config::Sink,

@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use pmderive_runtime::escape;
 use tokio::time::Instant;
 
-use super::client::{Client, Credentials, Url};
+use super::client::{Client, Credentials, HttpClient, Url};
 use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
 use super::encode::{Encoder, Message};
 use super::names;
@@ -68,6 +68,15 @@ impl RemoteWrite {
             backoff: Backoff::default(),
             labels: names::Limits::default(),
         }
+    }
+
+    /// Checks that its secret and its authorities can be used.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub fn check_files(&self) -> Result<(), String> {
+        let (url, credentials) = (self.url.clone(), self.credentials.clone());
+        HttpClient::new(url, credentials, self.authorities.as_deref()).map(drop)
     }
 
     /// Starts its thread, which sends what comes into the ring until that is

@@ -1,7 +1,7 @@
 //! Files that are wrong, and receivers, disks, addresses and hosts that fail: it is told
 //! which and what to do, nothing else is harmed, and memory stays bounded.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -65,6 +65,41 @@ fn files_of_targets_that_are_wrong_are_told_in_few_words() {
         // It is for people to read.
         assert!(said.len() < 64 << 10, "{begin}: {} bytes", said.len());
     }
+}
+
+#[test]
+fn a_check_tells_what_would_fail_here() {
+    let group = "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n";
+    let remote =
+        "[[sink]]\nkind = 'remote-write'\nurl = 'http://127.0.0.1:9/'\ntoken-file = 'no'\n";
+    let lines = "[[sink]]\nkind = 'json-lines'\npath = 'no/lines.json'\n";
+    let site = Site::new(1, &format!("{group}{remote}{lines}"));
+    let alike = r#"[{"targets": ["a", "b", "c"], "labels": {"instance": "x"}}]"#;
+    let (status, said) = check_targets(&site, alike);
+    assert_eq!(status, Some(0), "{said}");
+    for expected in [
+        "Warning: `b:44321` has all the labels of another host",
+        "warning: sink `remote-write` would not start here: ",
+        "warning: sink `json-lines` would not start here: ",
+        "is in a folder that does not exist",
+    ] {
+        assert_eq!(said.matches(expected).count(), 1, "{expected}: {said}");
+    }
+}
+
+/// Whoever reads a FIFO may come later, or never.
+#[test]
+fn a_fifo_without_a_reader_keeps_nothing_from_beginning_or_ending() {
+    let site = Site::new(1, &format!("{LINES}path = 'lines'\n"));
+    let made = Command::new("mkfifo").arg(site.path("lines")).status().expect("a program");
+    assert!(made.success());
+    let mut serving = site.start();
+    serving.log_with("watching");
+    let reader = std::fs::File::open(site.path("lines")).expect("a FIFO");
+    let mut line = String::new();
+    std::io::BufReader::new(reader).read_line(&mut line).expect("a line");
+    assert!(line.starts_with('{'), "{line}");
+    serving.end();
 }
 
 #[test]
@@ -280,6 +315,14 @@ fn mistakes_are_told_and_nothing_is_started() {
         (
             "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
             "begins with `http://` or `https://`",
+        ),
+        (
+            "[[sink]]\nkind = 'remote-write'\nurl = 'http://x'\nuser = 'a'\npassword-file = 'b'\ntoken-file = 'c'\n",
+            "a token or for a user, not for both",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nlabels = { '9x' = 'y' }\n",
+            "this cannot be the name of a label",
         ),
         ("[[group]]\nname = 'a'\ntargets = ['no.json']\ndefinitions = ['s.conf']\n", "cannot read"),
         (

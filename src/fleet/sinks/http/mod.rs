@@ -11,6 +11,7 @@
 //! ```
 
 mod answer;
+mod places;
 mod serving;
 
 use std::fmt;
@@ -51,7 +52,8 @@ pub struct Listen {
 /// Bounds of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once; others wait until one ends.
+    /// Connections at once. One more takes the place of the one that has been still for
+    /// the longest time.
     pub connections: usize,
     /// Bytes of the head of a request.
     pub head_bytes: usize,
@@ -64,7 +66,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 64,
+            connections: 256,
             head_bytes: 16 << 10,
             head_time: Duration::from_secs(30),
             connection_time: Duration::from_secs(300),

@@ -16,10 +16,11 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers};
+use super::places::{Place, Places};
 use super::{Changing, Limits};
 use crate::fleet::sinks::numbers::Outcome;
 
@@ -71,29 +72,34 @@ impl Serving {
             Ok(socket) => socket,
             Err(error) => return tracing::error!("the listener cannot run: {error}"),
         };
-        let free = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Places::new(self.limits.connections);
         let mut ending = self.ending.clone();
         let ended = async |ending: &mut watch::Receiver<Option<Instant>>| {
             // Without the other side it has ended as well.
             ending.wait_for(Option::is_some).await.map_or(None, |end| *end)
         };
         let mut connections = tokio::task::JoinSet::new();
+        // It came, and there is no place for it yet.
+        let mut waiting: Option<(TcpStream, SocketAddr)> = None;
         let mut next_beat = tokio::time::Instant::now();
         let deadline = loop {
-            let next = async {
-                let permit = Arc::clone(&free).acquire_owned().await;
-                (permit, socket.accept().await)
-            };
             tokio::select! {
                 end = ended(&mut ending) => break end,
-                (permit, accepted) = next => match accepted {
-                    Ok((stream, peer)) => {
+                place = places.take(), if waiting.is_some() => {
+                    if let Some((stream, peer)) = waiting.take() {
                         let serving = Arc::clone(&self);
                         connections.spawn(async move {
-                            serving.connection(stream, peer).await;
-                            drop(permit);
+                            tokio::select! {
+                                () = serving.connection(stream, peer, &place) => {}
+                                () = place.is_wanted() => {
+                                    tracing::debug!("{peer} gives way to another connection");
+                                }
+                            }
                         });
                     }
+                }
+                accepted = socket.accept(), if waiting.is_none() => match accepted {
+                    Ok(connection) => waiting = Some(connection),
                     Err(error) => {
                         tracing::debug!("a connection cannot be accepted: {error}");
                         tokio::time::sleep(REST).await;
@@ -112,21 +118,30 @@ impl Serving {
         let _ = tokio::time::timeout_at(deadline.into(), rest).await;
     }
 
-    async fn connection(&self, stream: TcpStream, peer: SocketAddr) {
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr, place: &Place) {
         let _ = stream.set_nodelay(true);
+        let stream = place.watched(stream);
         let tls = self.changing.files.read().unwrap_or_else(PoisonError::into_inner).tls.clone();
-        let Some(tls) = tls else { return self.requests(stream, peer).await };
+        let Some(tls) = tls else { return self.requests(stream, peer, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits.head_time, handshake).await {
-            Ok(Ok(stream)) => self.requests(stream, peer).await,
+            Ok(Ok(stream)) => self.requests(stream, peer, place).await,
             Ok(Err(error)) => tracing::debug!("no TLS with {peer}: {error}"),
             Err(_) => tracing::debug!("no TLS with {peer} in time"),
         }
     }
 
-    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+    async fn requests(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        peer: SocketAddr,
+        place: &Place,
+    ) {
         let service = service_fn(async |request: Request<Incoming>| {
-            Ok::<_, Infallible>(self.request(request, peer).await)
+            place.answers(true);
+            let response = self.request(request, peer).await;
+            place.answers(false);
+            Ok::<_, Infallible>(response)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

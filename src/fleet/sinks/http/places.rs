@@ -1,0 +1,220 @@
+//! How many connections there are at once. When all places are taken, the connection
+//! on which nothing has moved for the longest time gives its place to the next one. So
+//! clients that keep connections open, or do not read, keep nobody out. What a
+//! connection carries is not known here.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// A connection on which something moved within this time keeps its place.
+const STILL: Duration = Duration::from_millis(250);
+
+/// The places of all connections.
+pub struct Places {
+    free: Arc<Semaphore>,
+    began: Instant,
+    taken: Mutex<Vec<Weak<Shared>>>,
+}
+
+/// The place of one connection, until it is dropped.
+pub struct Place {
+    shared: Arc<Shared>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What a connection tells of itself.
+struct Shared {
+    began: Instant,
+    /// Milliseconds from `began` to when something moved last.
+    moved: AtomicU64,
+    /// Its request is being answered: that nothing moves is not its fault.
+    is_answered: AtomicBool,
+    is_asked: AtomicBool,
+    asked: Notify,
+}
+
+impl Places {
+    /// So many places, all free.
+    pub fn new(most: usize) -> Places {
+        let (free, taken) = (Arc::new(Semaphore::new(most)), Mutex::default());
+        Places { free, began: Instant::now(), taken }
+    }
+
+    /// Waits until there is a place. May be dropped and called anew.
+    pub async fn take(&self) -> Place {
+        let permit = loop {
+            if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+                break permit;
+            }
+            self.ask_one();
+            let next = Arc::clone(&self.free).acquire_owned();
+            // Nobody closes the semaphore, so all that can happen is that it takes long.
+            if let Ok(Ok(permit)) = tokio::time::timeout(STILL, next).await {
+                break permit;
+            }
+        };
+        let shared = Arc::new(Shared {
+            began: self.began,
+            moved: AtomicU64::new(0),
+            is_answered: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
+            asked: Notify::new(),
+        });
+        shared.moves();
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|one| one.strong_count() > 0);
+        taken.push(Arc::downgrade(&shared));
+        Place { shared, _permit: permit }
+    }
+
+    /// Asks the connection that has been still for the longest time to give way, unless
+    /// one that was asked is still there.
+    fn ask_one(&self) {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<Arc<Shared>> = taken.iter().filter_map(Weak::upgrade).collect();
+        if all.iter().any(|one| one.is_asked.load(Ordering::Relaxed)) {
+            return;
+        }
+        let waiting = all.iter().filter(|one| !one.is_answered.load(Ordering::Relaxed));
+        let still = waiting.max_by_key(|one| one.stillness());
+        if let Some(one) = still.filter(|one| one.stillness() >= STILL) {
+            one.is_asked.store(true, Ordering::Relaxed);
+            one.asked.notify_one();
+        }
+    }
+}
+
+impl Place {
+    /// Ready once the connection is to give way.
+    pub async fn is_wanted(&self) {
+        self.shared.asked.notified().await;
+    }
+
+    /// Says whether a request is being answered.
+    pub fn answers(&self, is_answered: bool) {
+        self.shared.is_answered.store(is_answered, Ordering::Relaxed);
+        self.shared.moves();
+    }
+
+    /// A stream whose bytes count as movement of this connection.
+    pub fn watched<S>(&self, stream: S) -> Watched<S> {
+        Watched { stream, shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Shared {
+    fn moves(&self) {
+        let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.moved.store(since, Ordering::Relaxed);
+    }
+
+    fn stillness(&self) -> Duration {
+        self.began
+            .elapsed()
+            .saturating_sub(Duration::from_millis(self.moved.load(Ordering::Relaxed)))
+    }
+}
+
+/// A stream that tells when bytes move.
+pub struct Watched<S> {
+    stream: S,
+    shared: Arc<Shared>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        self.shared.moves();
+        Poll::Ready(read)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes));
+        self.shared.moves();
+        Poll::Ready(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts));
+        self.shared.moves();
+        Poll::Ready(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::{advance, timeout};
+
+    /// True if the connection was asked to give way.
+    async fn is_asked(place: &Place) -> bool {
+        timeout(Duration::from_millis(1), place.is_wanted()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_stillest_gives_its_place_to_the_next() {
+        let places = Places::new(3);
+        let (answered, second, third) =
+            (places.take().await, places.take().await, places.take().await);
+        answered.answers(true);
+        advance(STILL).await;
+        third.answers(false);
+        // The second has been still, the third has not, and the first is not to blame.
+        let next = timeout(Duration::from_millis(10), places.take()).await;
+        assert!(next.is_err(), "nobody has gone yet");
+        assert!(is_asked(&second).await && !is_asked(&third).await && !is_asked(&answered).await);
+        // One is asked for one that waits, however long it takes to go.
+        advance(STILL * 4).await;
+        assert!(timeout(STILL, places.take()).await.is_err());
+        assert!(!is_asked(&third).await);
+        drop(second);
+        let next = timeout(Duration::from_millis(1), places.take()).await.expect("a place");
+        assert!(!is_asked(&next).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_move_keep_their_places() {
+        let places = Places::new(1);
+        let place = places.take().await;
+        for _ in 0..8 {
+            advance(STILL / 2).await;
+            place.shared.moves();
+            assert!(timeout(Duration::from_millis(1), places.take()).await.is_err());
+        }
+        assert!(!is_asked(&place).await);
+    }
+}
