@@ -22,6 +22,7 @@ mod min_over;
 mod pow;
 mod quantile;
 mod round;
+pub mod signature;
 mod sqrt;
 mod stdev;
 mod topk;

@@ -3,10 +3,10 @@
 
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, Documentation};
 
-use super::calls;
 use super::cursor::{Call, Cursor, Within};
 use crate::diag::{Code, page};
 use crate::engine::Registry;
+use crate::functions::signature;
 use crate::project::is_warning;
 use crate::syntax::keywords::{SEMANTICS, TYPES};
 
@@ -68,7 +68,7 @@ pub fn completions(cursor: &Cursor<'_>, vocabulary: &Vocabulary<'_>) -> Completi
         }
         Within::Quotes(_) => {
             let takes_interval = |call: Call<'_>| {
-                let usage = calls::named(call.name).map_or("", |function| function.usage);
+                let usage = signature::named(call.name).map_or("", |function| function.usage);
                 ["\"interval\"", "\"half-life\""].iter().any(|one| usage.contains(one))
             };
             match cursor.call.is_some_and(takes_interval) {
@@ -133,8 +133,8 @@ fn add_words(
     vocabulary: &Vocabulary<'_>,
     items: &mut Vec<CompletionItem>,
 ) -> bool {
-    for function in calls::all() {
-        if function.name.starts_with(word) && (function.is_of_libpcp || vocabulary.extensions) {
+    for function in signature::all() {
+        if function.name.starts_with(word) && (function.extension.is_none() || vocabulary.extensions) {
             let documentation = Some(Documentation::String(function.words.to_owned()));
             let item = item(function.name, CompletionItemKind::FUNCTION, Some(function.usage));
             items.push(CompletionItem { documentation, ..item });

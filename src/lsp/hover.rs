@@ -14,12 +14,12 @@ use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 
 use super::analysis::{Analysis, whole};
 use super::asker::{Asked, Opened};
-use super::calls;
 use crate::check::describe;
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};
 use crate::explain::{Outcome, explain};
+use crate::functions::signature;
 use crate::report::plain;
 use crate::syntax::ast::NodeKind;
 use crate::text::Span;
@@ -55,7 +55,7 @@ pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> O
         // A line with a mistake: words can be looked up all the same.
         None => {
             let (word, place) = word_at(analysis, offset)?;
-            match calls::named(word) {
+            match signature::named(word) {
                 Some(function) => add_function(&mut words, function),
                 None => add_metric(&mut words, analysis, place, asked?)?,
             }
@@ -83,12 +83,12 @@ fn function_at(
     analysis: &Analysis,
     definition: &Registered,
     offset: usize,
-) -> Option<calls::Signature> {
+) -> Option<signature::Signature> {
     let (word, place) = word_at(analysis, offset)?;
     let is_name = |kind: &NodeKind| matches!(kind, NodeKind::Metric(_));
     let mut nodes = definition.expr.nodes();
     let is_metric = nodes.any(|(_, node)| node.span == place && is_name(&node.kind));
-    if is_metric { None } else { calls::named(word) }
+    if is_metric { None } else { signature::named(word) }
 }
 
 /// The word at an offset of a text.
@@ -104,9 +104,9 @@ fn word_at(analysis: &Analysis, offset: usize) -> Option<(&str, Span)> {
     (start < end).then(|| (&text[start..end], place))
 }
 
-fn add_function(words: &mut String, function: calls::Signature) {
+fn add_function(words: &mut String, function: signature::Signature) {
     let _ = writeln!(words, "`{}`: {}\n", function.usage, function.words);
-    if !function.is_of_libpcp {
+    if function.extension.is_some() {
         words.push_str("libpcp does not have this function.\n\n");
     }
 }

@@ -16,7 +16,6 @@ mod actions;
 mod analysis;
 mod asker;
 mod before;
-mod calls;
 mod completion;
 mod cursor;
 mod files;

@@ -31,7 +31,6 @@ use super::Options;
 use super::actions::shown;
 use super::analysis::Analysis;
 use super::asker::{self, Sources, Turn, textual};
-use super::calls;
 use super::completion::{Vocabulary, completions, instances};
 use super::cursor::{Cursor, Within, cursor};
 use super::framing::{Client, Kind, Written};
@@ -39,6 +38,7 @@ use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
 use super::reader::{self, Reader, SourceNames, Task, Wish};
 use crate::diag::Diagnostics;
+use crate::functions::signature;
 
 /// How long a request may wait for the source before it is answered without.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -419,7 +419,7 @@ impl<'c> Running<'c> {
 
     fn signature(&self, at: &TextDocumentPositionParams) -> Option<SignatureHelp> {
         let call = self.cursor(at)?.call?;
-        let function = calls::named(call.name)?;
+        let function = signature::named(call.name)?;
         let arguments = function.arguments();
         let argument = |text: &&str| ParameterInformation {
             label: ParameterLabel::Simple((*text).to_owned()),

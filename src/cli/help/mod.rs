@@ -1,13 +1,15 @@
-//! `pmderive help`: a page of the manual, the arguments of a command, or the page of a
-//! diagnostic's code.
+//! `pmderive help`: a page of the manual, the arguments of a command, a function, or the
+//! page of a diagnostic's code.
 //!
 //! ```text
-//! words ─┬─► a topic of the manual, or a code ── render ─┐
-//!        └─► a command ── clap's text ───────────────────┴─► pager ─► the terminal
+//! words ─┬─► a topic of the manual, a code, a function ── render ─┐
+//!        └─► a command ── clap's text ────────────────────────────┴─► pager ─► the terminal
 //! ```
 
 mod pager;
 pub mod render;
+
+use std::borrow::Cow;
 
 use clap::Args;
 use clap::builder::StyledStr;
@@ -17,13 +19,15 @@ use super::messages::Messages;
 use super::terminal;
 use super::{Outcome, Stop};
 use crate::diag::{Code, page};
+use crate::functions::signature;
 use crate::manual::{TOPICS, topic};
 use crate::syntax::nearest;
 
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub struct HelpArguments {
-    /// A topic of the manual, a command, or the code of a diagnostic such as PMD0202.
+    /// A topic of the manual, a command, a function such as rate, or the code of a
+    /// diagnostic such as PMD0202.
     #[arg(value_name = "TOPIC|COMMAND")]
     pub words: Vec<String>,
 }
@@ -43,7 +47,7 @@ fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     match &arguments.words[..] {
         [] => Ok(overview(styled)),
         [name] => match page_of(name) {
-            Some(page) => Ok(render::render(page, terminal::width(), styled)),
+            Some(page) => Ok(render::render(&page, terminal::width(), styled)),
             None => of_command(&arguments.words, styled),
         },
         // `help functions rate`: a page has no parts.
@@ -55,10 +59,15 @@ fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     }
 }
 
-/// The page that a name is of: a topic, or the code of a diagnostic.
-fn page_of(name: &str) -> Option<&'static str> {
+/// The page that a name is of: a topic, the code of a diagnostic, or a function that is no
+/// command as well.
+fn page_of(name: &str) -> Option<Cow<'static, str>> {
     let code = || name.parse::<Code>().ok().map(page);
-    topic(name).map(|topic| topic.text).or_else(code)
+    let written = topic(name).map(|topic| topic.text).or_else(code);
+    if written.is_some() || command().find_subcommand(name).is_some() {
+        return written.map(Cow::Borrowed);
+    }
+    signature::named(name.trim_end_matches("()")).map(|function| Cow::Owned(function.page()))
 }
 
 /// The parts of the manual, with the names of their topics' files.
@@ -109,14 +118,16 @@ fn shown(text: &StyledStr, styled: bool) -> String {
 /// Says that a word is unknown, with what may have been meant.
 fn unknown(word: &str, commands: &[String]) -> Stop {
     let topics = TOPICS.iter().map(|topic| topic.name);
-    let help = match nearest(word, topics.chain(commands.iter().map(String::as_str))) {
+    let functions = signature::all().map(|function| function.name);
+    let others = commands.iter().map(String::as_str).chain(functions);
+    let help = match nearest(word, topics.chain(others)) {
         Some(meant) => format!("did you mean `pmderive help {meant}`?"),
         None => match &topics_about(word)[..] {
             [] => "`pmderive help` lists all of them".to_owned(),
             found => format!("these topics are about it: {}", found.join(", ")),
         },
     };
-    Stop::Usage(format!("`{word}` is neither a topic nor a command; {help}"))
+    Stop::Usage(format!("`{word}` is no topic, command or function; {help}"))
 }
 
 /// Topics that are shown for a word, at most.
@@ -161,9 +172,20 @@ mod tests {
 
     #[test]
     fn a_code_in_a_message_has_its_page() {
-        let shown = page_of("PMD0100");
-        assert!(shown.is_some_and(|page| page.starts_with("# PMD0100: ")), "{shown:?}");
+        let shown = page_of("PMD0100").unwrap_or_default();
+        assert!(shown.starts_with("# PMD0100: "), "{shown}");
         assert_eq!((page_of("PMD9999"), page_of("eval")), (None, None));
+    }
+
+    #[test]
+    fn a_function_has_a_page() {
+        for name in signature::all().map(|function| function.name) {
+            let shown = page_of(name);
+            let expected = format!("# {name}(");
+            assert!(shown.is_some_and(|page| page.starts_with(&expected)), "{name}");
+        }
+        assert_eq!(page_of("rate()"), page_of("rate"));
+        assert!(page_of("rate").is_some());
     }
 
     #[test]

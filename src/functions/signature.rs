@@ -1,7 +1,9 @@
-//! Functions as an editor shows them: how a call is written and what it gives.
-//! libpcp's own are described here; the others describe themselves.
+//! All functions as editors and the manual show them: how a call is written and what it
+//! gives. libpcp's own are described here; the others describe themselves.
 
-use crate::functions::FUNCTIONS;
+use std::fmt::Write as _;
+
+use super::{Example, FUNCTIONS, Function, ResultRule};
 
 /// A function in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +14,12 @@ pub struct Signature {
     pub usage: &'static str,
     /// What it gives.
     pub words: &'static str,
-    /// False for functions that need extensions.
-    pub is_of_libpcp: bool,
+    /// What more is known of it, if it needs extensions; nothing of those of libpcp.
+    pub extension: Option<&'static Function>,
 }
 
 const fn of_libpcp(name: &'static str, usage: &'static str, words: &'static str) -> Signature {
-    Signature { name, usage, words, is_of_libpcp: true }
+    Signature { name, usage, words, extension: None }
 }
 
 /// The functions of libpcp (pmRegisterDerived(3)).
@@ -53,7 +55,7 @@ pub fn all() -> impl Iterator<Item = Signature> {
         name: function.name,
         usage: function.usage,
         words: function.values,
-        is_of_libpcp: false,
+        extension: Some(function),
     });
     LIBPCP.into_iter().chain(others)
 }
@@ -68,6 +70,24 @@ impl Signature {
     pub fn arguments(&self) -> Vec<&'static str> {
         let inside = self.usage.split_once('(').map_or("", |(_, rest)| rest);
         inside.trim_end_matches(')').split(", ").filter(|one| !one.is_empty()).collect()
+    }
+
+    /// A page of the manual about it.
+    pub fn page(&self) -> String {
+        let mut page = format!("# {}\n\n{}\n", self.usage, self.words);
+        if let Some(function) = self.extension {
+            let ResultRule { value_type, semantics, units, instances } = &function.result;
+            let Example { call, gives } = &function.example;
+            let _ = write!(
+                page,
+                "\nlibpcp does not have this function: it needs `--extensions`.\n\n\
+                 - type: {value_type}\n- semantics: {semantics}\n- units: {units}\n\
+                 - instances: {instances}\n\n\
+                 For example, `{call}` gives {gives}.\n"
+            );
+        }
+        page + "\n`pmderive help functions` has all functions with their values, and \
+                `pmderive help language` how they are put together.\n"
     }
 }
 
@@ -90,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_grammar_of_editors_knows_the_same_functions() {
-        let grammar = include_str!("editors/vscode/syntaxes/pmderive.tmLanguage.json");
+        let grammar = include_str!("../lsp/editors/vscode/syntaxes/pmderive.tmLanguage.json");
         let (_, names) = grammar.split_once("\\b(?:abs|").expect("the list of functions");
         let (names, _) = names.split_once(')').expect("its end");
         let mut listed: Vec<&str> = names.split('|').chain(["abs"]).collect();
