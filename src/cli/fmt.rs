@@ -17,6 +17,7 @@ use crate::report::json::write_object;
 use crate::syntax::{
     STANDARD_INPUT, Unreadable, definition_files, read_bounded, read_definition_file,
 };
+use crate::text::stray;
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::messages::Messages;
@@ -155,13 +156,7 @@ impl Input {
             Input::File(path) => read_definition_file(path),
             Input::StandardInput => read_bounded(io::stdin().lock()),
         };
-        // Other bytes would not survive the way through a text.
-        let text = bytes.and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|error| {
-                let offset = error.utf8_error().valid_up_to();
-                format!("at byte {offset} is something that is not UTF-8")
-            })
-        });
+        let text = bytes.map(|bytes| stray::decoded(&bytes).into_owned());
         text.map_err(|reason| Unreadable { path: self.name().into(), reason })
     }
 }
@@ -212,7 +207,7 @@ fn format(
                 let done = if is_same { "unchanged" } else { "formatted" };
                 messages.note(&format_args!("{name}: {done}"));
             }
-            if !is_same && let Err(error) = replace(path, formatted.text.as_bytes()) {
+            if !is_same && let Err(error) = replace(path, &stray::encoded(&formatted.text)) {
                 messages.error(&format_args!("cannot write {name}: {error}"));
                 return Ok(Outcome::SourceFailed);
             }
@@ -224,5 +219,5 @@ fn format(
 
 /// Prints what may be read by programs: a definition file, or a patch for one.
 fn print(text: &str, messages: &Messages) -> Result<(), Stop> {
-    messages.output(Purpose::Exact).print(text)
+    messages.output(Purpose::Exact).print(stray::encoded(text))
 }

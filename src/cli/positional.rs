@@ -65,7 +65,7 @@ fn is_file(argument: &str) -> bool {
         || ["/", "./", "../"].iter().any(|start| argument.starts_with(start))
         || ENDINGS.iter().any(|end| argument.ends_with(end)) && argument.chars().all(is_of_path)
         || argument.ends_with(".conf")
-        || argument.ends_with('/') && Path::new(argument).is_dir()
+        || Path::new(argument).is_dir()
         || Path::new(argument).is_file()
 }
 
@@ -158,7 +158,8 @@ mod tests {
             ("/shop", true),
             ("Cargo.toml", true),
             ("src/", true),
-            ("src", false),
+            ("src", true),
+            (".", true),
             ("nosuch/", false),
             ("shop.conf2", false),
             ("shop.conf + 1", false),

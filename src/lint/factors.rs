@@ -1,6 +1,6 @@
 //! Lints about numbers that stand for a change of scale.
 
-use pmderive_runtime::model::{Conversion, Units};
+use pmderive_runtime::model::{Conversion, Units, ValueType};
 
 use super::Subject;
 use crate::check::units_name;
@@ -28,14 +28,24 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let (from, to) = (units_name(&desc.units), units_name(&target));
         let at = subject.span(constant);
         let call = format!("rescale({}, \"{to}\")", subject.text(value));
+        // A product of whole numbers is one itself.
+        let is_rounded = is_divided && is_whole(desc.value_type);
+        let help = match is_rounded {
+            true => "`rescale()` changes both; of whole numbers it gives whole numbers",
+            false => "`rescale()` changes both",
+        };
         diagnostics.push(
             Diagnostic::warning(Code::HiddenFactor, at, "this factor changes values, not units")
                 .label(at, format!("makes {to} of {from}"))
                 .label(subject.span(value), format!("units {from}, and so has the result"))
-                .help("`rescale()` changes both")
+                .help(help)
                 .guess(node.span, call),
         );
     }
+}
+
+fn is_whole(value_type: ValueType) -> bool {
+    matches!(value_type, ValueType::I32 | ValueType::U32 | ValueType::I64 | ValueType::U64)
 }
 
 /// The value of a plain number.

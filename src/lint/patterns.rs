@@ -48,9 +48,13 @@ fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
     }
     // A pattern matches anywhere in a name.
     let mark = written.starts_with('!').into();
-    let inside = written.get(mark..)?.trim_start_matches([' ', '/']);
-    let inside = inside.strip_suffix('/')?;
-    let bare = inside.strip_prefix(".*").unwrap_or(inside);
+    let inside = written.get(mark..)?.trim_start().strip_prefix('/')?.strip_suffix('/')?;
+    // What follows may repeat it, and what stands beside `|` is a pattern of its own.
+    let is_repeated = |rest: &str| rest.starts_with(['?', '*', '+', '{']);
+    if inside.contains('|') {
+        return None;
+    }
+    let bare = inside.strip_prefix(".*").filter(|rest| !is_repeated(rest)).unwrap_or(inside);
     let bare = match bare.strip_suffix(".*") {
         Some(before) if !before.ends_with('\\') => before,
         _ => bare,
@@ -127,9 +131,13 @@ mod tests {
         let text = |text: &str| Some(Some(text.to_owned()));
         assert_eq!(fixed(".*sd.*"), text("/sd/"));
         assert_eq!(fixed(".*sd"), text("/sd/"));
+        assert_eq!(fixed(".* sd"), text("/ sd/"));
         assert_eq!(fixed("(a)-\\1"), Some(None));
         assert_eq!(fixed("(a*b)+"), Some(None));
         assert_eq!(fixed("vd*"), text("/^vd/"));
+        for cheap in [" .*sd", ".*?sd", ".*+sd", ".*{2}sd", "sd|.*", ".*a|b"] {
+            assert_eq!(fixed(cheap), None, "{cheap}");
+        }
         for cheap in ["sd", "^sd.*x", ".*", "a\\.*", "(ab)*", "[(*)]*", "a*(b)", "(a*)b"] {
             assert_eq!(fixed(cheap), None, "{cheap}");
         }

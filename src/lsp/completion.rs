@@ -134,7 +134,9 @@ fn add_words(
     items: &mut Vec<CompletionItem>,
 ) -> bool {
     for function in signature::all() {
-        if function.name.starts_with(word) && (function.extension.is_none() || vocabulary.extensions) {
+        if function.name.starts_with(word)
+            && (function.extension.is_none() || vocabulary.extensions)
+        {
             let documentation = Some(Documentation::String(function.words.to_owned()));
             let item = item(function.name, CompletionItemKind::FUNCTION, Some(function.usage));
             items.push(CompletionItem { documentation, ..item });

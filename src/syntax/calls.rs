@@ -417,7 +417,7 @@ impl Call {
             Token::Minus if first < self.close - 1 => {
                 let rest = repair.slice(first + 1, self.close);
                 let help = "numbers have no sign; negate the result";
-                match rest.len() <= 80 && rest.ends_with(')') {
+                match self.arguments.len() > 1 && rest.len() <= 80 && rest.ends_with(')') {
                     true => error
                         .help(help)
                         .fix(repair.span(self.function, self.close), format!("-mkconst({rest}")),

@@ -9,6 +9,7 @@ use crate::dialect::Language;
 use crate::text::Span;
 use crate::text::stray;
 
+use super::explain::wants_operand;
 use super::habits::characters::{Characters, number_with_units};
 use super::habits::{MAX_TOKENS, of_number};
 use super::origin::{Origin, offset};
@@ -196,9 +197,14 @@ fn report(
         Invalid::HalfOperator(character) => {
             let meant = format!("{character}{character}");
             let message = format!("`{character}` is no operator");
-            Diagnostic::error(Code::IllegalCharacter, span, message)
+            let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
+            if before.is_none_or(wants_operand) {
+                return diagnostic.help("an operand is due here");
+            }
+            // In C it is an operator on bits.
+            diagnostic
                 .help(format!("there are no operators on bits; write `{meant}`"))
-                .fix(span, meant)
+                .guess(span, meant)
         }
         Invalid::SingleQuoted => {
             let diagnostic =

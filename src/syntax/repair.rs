@@ -291,6 +291,20 @@ impl<'t> Repair<'_, 't> {
             self.report(Diagnostic::error(Code::UnexpectedToken, span, message).fix(span, ""));
             return 1;
         }
+        if self.begins_definition(index) {
+            let name = self.span(index - 1, index - 1);
+            // What stands before it may have been reported.
+            if !matches!(self.at(index - 2), Some(Token::Invalid(_))) {
+                let message = "this line has two definitions";
+                self.report(
+                    Diagnostic::error(Code::UnexpectedToken, span, message)
+                        .label(name, "the second of them")
+                        .help("each definition has a line of its own"),
+                );
+            }
+            self.out.pop();
+            return self.blot_out(index - 1, self.tokens.len() - 1);
+        }
         let message = format!("`{}` is no operator", self.slice(index, last));
         self.report(
             Diagnostic::error(Code::UnexpectedToken, span, message)
@@ -299,6 +313,23 @@ impl<'t> Repair<'_, 't> {
         );
         self.push(token, index, last);
         last + 1
+    }
+
+    /// True for the `=` of a further definition: a name is before it, and before that is no
+    /// operator.
+    fn begins_definition(&self, index: usize) -> bool {
+        let Some(before) = index.checked_sub(2) else { return false };
+        let is_operand = matches!(
+            self.tokens[before].token,
+            Token::Name(_)
+                | Token::Integer(_)
+                | Token::Double(_)
+                | Token::Str(_)
+                | Token::Instance(_)
+                | Token::RightParen
+                | Token::Invalid(_)
+        );
+        is_operand && matches!(self.tokens[index - 1].token, Token::Name(_))
     }
 
     /// Two tokens that mean one operator: `< =` with a blank, or `<>`, `===`,

@@ -1,6 +1,6 @@
 //! Two definitions in one line: the edit that gives each a line of its own.
 //!
-//! The habits of [`super::habits`] find the comma between them. An expression
+//! [`super::habits`] and [`super::repair`] find what stands between them. An expression
 //! alone has no lines, so only a definition file takes this edit.
 
 use crate::diag::{Code, Diagnostic};
@@ -11,29 +11,38 @@ use super::habits::is_understood;
 use super::names::name_mistake;
 use super::origin::{Origin, offset};
 
-/// Lets a diagnostic of the comma between two definitions put the second one
-/// into a line of its own. `expression` is what follows the first `=` of the
-/// line, and `origin` is its place.
+/// Lets a diagnostic of what stands between two definitions, or of the second one's `=`,
+/// put the second one into a line of its own. `expression` is what follows the first `=`
+/// of the line, and `origin` is its place.
 pub(super) fn split(
     diagnostic: &mut Diagnostic,
     expression: &str,
     origin: &Origin,
     language: Language,
 ) {
-    if diagnostic.code != Code::UnexpectedToken || diagnostic.fix.is_some() {
+    let may_be = matches!(diagnostic.code, Code::UnexpectedToken | Code::IllegalCharacter);
+    if !may_be || diagnostic.fix.is_some() {
         return;
     }
-    let Some(place) = separator(diagnostic.span, expression, origin, language) else { return };
+    let Some(place) = between(diagnostic.span, expression, origin, language) else { return };
     let end = if expression.ends_with('\r') { "\r\n" } else { "\n" };
     *diagnostic = diagnostic.clone().fix(place, end);
 }
 
-/// The place of a comma and of the blanks around it, if a whole expression
-/// stands before it and a whole definition behind it.
-fn separator(comma: Span, expression: &str, origin: &Origin, language: Language) -> Option<Span> {
-    let is_here = |at: &usize| origin.span(offset(*at), offset(*at + 1)) == comma;
-    let (at, _) = expression.match_indices(',').find(|(at, _)| is_here(at))?;
-    let (first, second) = (expression[..at].trim_end(), expression[at + 1..].trim_start());
+/// The place between two definitions, with the blanks there, if a whole expression stands
+/// before it and a whole definition behind it.
+fn between(mark: Span, expression: &str, origin: &Origin, language: Language) -> Option<Span> {
+    let is_here = |at: &usize| origin.span(offset(*at), offset(*at + 1)) == mark;
+    let (at, mark) = expression.match_indices([',', ';', '=']).find(|(at, _)| is_here(at))?;
+    let (first, second) = match mark {
+        "=" => {
+            let before = expression[..at].trim_end();
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+            expression.split_at(before.trim_end_matches(is_of_name).len())
+        }
+        _ => (&expression[..at], &expression[at + 1..]),
+    };
+    let (first, second) = (first.trim_end(), second.trim_start());
     let (name, value) = second.split_once('=')?;
     let are_whole = name_mistake(name.trim()).is_none()
         && is_understood(first, language)
@@ -53,6 +62,8 @@ mod tests {
             ("a = b ,c.d=e + 1\r\n", Some("a = b\r\nc.d=e + 1\r\n")),
             ("a = b, \\\n c = d\n", Some("a = b\nc = d\n")),
             ("a = matchinst(/x,y/, b), c = d\n", Some("a = matchinst(/x,y/, b)\nc = d\n")),
+            ("a = b ; c = d\n", Some("a = b\nc = d\n")),
+            ("a = rate(b) c.d = e[f]\n", Some("a = rate(b)\nc.d = e[f]\n")),
             // One of the two is no definition.
             ("a = b +, c = d\n", None),
             ("a = b, c = d +\n", None),

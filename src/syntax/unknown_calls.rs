@@ -67,7 +67,10 @@ impl<'t> Repair<'_, 't> {
         let message = format!("there is no function `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownFunction, span, message).help(advice.note);
         let place = self.span(index, call.close);
-        self.report(match advice.write {
+        let (before, after) = (self.before(), self.at(call.close + 1));
+        let enclosed = |text: &str| habits::binding::enclosed(text, before, after, self.language);
+        let write = advice.write.map(|(text, is_certain)| (enclosed(&text), is_certain));
+        self.report(match write {
             Some((text, true)) => diagnostic.fix(place, text),
             Some((text, false)) => diagnostic.guess(place, text),
             None => diagnostic,

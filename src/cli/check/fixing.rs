@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::cli::definitions::Definitions;
 use crate::cli::messages::{Messages, counted};
 use crate::cli::patch;
 use crate::cli::rewrite::replace;
@@ -17,6 +18,9 @@ use crate::text::{SourceId, SourceMap, stray};
 
 /// How often edits are looked for again once others are applied.
 const MAX_ROUNDS: usize = 50;
+
+/// What is said where that was not enough.
+const MORE: &str = "there may be more to edit: run this again";
 
 /// What files are to become.
 #[derive(Default)]
@@ -34,6 +38,22 @@ impl Fixing {
     /// An empty map of texts in which files have their edits already.
     pub fn sources(&self) -> SourceMap {
         SourceMap::with_unsaved(self.texts.clone())
+    }
+
+    /// Keeps the text of the standard input, which can be read only once.
+    pub fn keep_standard_input(&mut self, definitions: &Definitions) {
+        let texts = definitions.own_texts();
+        let texts = texts.iter().map(|text| definitions.sources.get(*text));
+        let given = texts.into_iter().filter(|text| &*text.name == STANDARD_INPUT);
+        self.texts.extend(given.map(|text| (Arc::clone(&text.name), Arc::clone(&text.text))));
+    }
+
+    /// The same without edits.
+    pub fn undone(&self) -> Fixing {
+        let is_given = |(name, _): &(&Arc<str>, &Arc<str>)| &***name == STANDARD_INPUT;
+        let given = self.texts.iter().filter(is_given);
+        let texts = given.map(|(name, text)| (Arc::clone(name), Arc::clone(text))).collect();
+        Fixing { texts, ..Fixing::default() }
     }
 
     /// Applies what is offered for these texts. False if nothing is, or too often.
@@ -84,6 +104,9 @@ impl Fixing {
             let (edits, files) = (counted(self.count, "edit"), counted(changes.len(), "file"));
             messages.line(&format_args!("{edits} in {files}"));
         }
+        if self.rounds > MAX_ROUNDS {
+            messages.warning(&MORE);
+        }
         outcome
     }
 
@@ -94,6 +117,9 @@ impl Fixing {
             let name = escape::line(name.as_bytes());
             let patch = patch::unified(&name, before, after);
             messages.output(Purpose::Exact).print(stray::encoded(&patch))?;
+        }
+        if self.rounds > MAX_ROUNDS {
+            messages.warning(&MORE);
         }
         Ok(if changes.is_empty() { Outcome::Good } else { Outcome::Failed })
     }

@@ -86,7 +86,8 @@ pub struct CheckArguments {
     /// Write edits into the definition files where nothing else can be meant.
     #[arg(long)]
     pub fix: bool,
-    /// Print these edits as patches and write nothing; exit with 1 if there are any.
+    /// Print these edits as patches and write nothing; exit with 1 if there are any, or with 2 if
+    /// there are mistakes.
     #[arg(long, conflicts_with = "fix")]
     pub diff: bool,
     /// Report only what is in files that have changed since a revision of git, and errors of
@@ -174,7 +175,11 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     };
     let mut fixing = Fixing::default();
     let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+    let changed = arguments.changed_since.as_ref().map(|revision| checked.changed_since(revision));
+    let changed = changed.transpose()?;
+    checked.narrow(changed.as_ref());
     if arguments.fix || arguments.diff {
+        fixing.keep_standard_input(&checked.definitions);
         loop {
             let CheckedDefinitions { definitions, diagnostics, .. } = &checked;
             let texts = definitions.own_texts();
@@ -182,23 +187,18 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
                 break;
             }
             checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+            checked.narrow(changed.as_ref());
         }
         if arguments.diff {
             // What is in the files is what is told.
-            let files = Fixing::default();
+            let files = fixing.undone();
             checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
+            checked.narrow(changed.as_ref());
         }
     }
-    let CheckedDefinitions { definitions, mut diagnostics, warnings, left_out, count, .. } =
-        checked;
+    let CheckedDefinitions { definitions, diagnostics, warnings, left_out, count, .. } = checked;
     definitions.warn_of_system_mistakes(messages);
     warnings.iter().for_each(|warning| messages.warning(warning));
-    if let Some(revision) = &arguments.changed_since {
-        let own = definitions.own_texts();
-        let file = own.first().map_or(".", |text| &*definitions.sources.get(*text).name);
-        let changed = Changed::since(revision, Path::new(file))?;
-        changed.keep(&own, &definitions.registry, &definitions.sources, &mut diagnostics);
-    }
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
     let mut outcome = if errors > 0 { Outcome::Mistake } else { Outcome::Good };
@@ -246,6 +246,23 @@ struct CheckedDefinitions {
     warnings: Vec<String>,
     left_out: LeftOut,
     count: usize,
+}
+
+impl CheckedDefinitions {
+    /// What has changed around the files since a revision.
+    fn changed_since(&self, revision: &str) -> Result<Changed, Stop> {
+        let own = self.definitions.own_texts();
+        let file = own.first().map_or(".", |text| &*self.definitions.sources.get(*text).name);
+        Changed::since(revision, Path::new(file))
+    }
+
+    /// Forgets what is said of what has not changed.
+    fn narrow(&mut self, changed: Option<&Changed>) {
+        let Some(changed) = changed else { return };
+        let own = self.definitions.own_texts();
+        let Definitions { registry, sources, .. } = &self.definitions;
+        changed.keep(&own, registry, sources, &mut self.diagnostics);
+    }
 }
 
 /// Checks once, with the edits so far.

@@ -184,7 +184,8 @@ pub(in crate::syntax) fn advise(
     if needs_name && !bare.first().is_some_and(|text| is_name(text.trim())) {
         return Some(advice("`defined(NAME)` tells whether the source has a metric", None));
     }
-    let write = (!foreign.write.is_empty()).then(|| filled(foreign.write, &places)).flatten();
+    let write =
+        (!foreign.write.is_empty()).then(|| filled(foreign.write, &places, language)).flatten();
     let Some(write) = write.filter(|write| write.len() <= MAX_REPEATED) else {
         return Some(advice(foreign.note, None));
     };

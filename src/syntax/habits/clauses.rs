@@ -21,6 +21,16 @@ impl Clause {
     pub const fn leaves_nothing(&self) -> bool {
         self.write.len() == 1 && self.write.as_bytes()[0] == b'-'
     }
+
+    /// True for a clause that begins with the one operand before its word.
+    pub fn begins_with_operand(&self) -> bool {
+        self.form.starts_with(['%', '@'])
+    }
+
+    /// True for a clause that is written as a comparison.
+    pub fn compares(&self) -> bool {
+        ["==", "!=", "<", ">"].iter().any(|sign| self.write.contains(sign))
+    }
 }
 
 pub(super) const fn clause(
@@ -126,7 +136,7 @@ pub(super) const CLAUSES: &[Clause] = &[
     ),
     clause("%1 is not %2", "$1 != $2", "there is no `is`", UNEQUAL),
     certain("%1 is %2", "$1 == $2", "there is no `is`", "equality is written `==`"),
-    certain(
+    clause(
         "count ( distinct @1 )",
         "count($1)",
         "values are not made distinct",

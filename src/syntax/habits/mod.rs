@@ -6,12 +6,14 @@
 //! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
 //! [`characters`] knows what is written with characters that begin no token of ours,
 //! [`matchers`] what stands between braces, [`operands`] what stands around metrics.
+//! [`binding`] knows where parentheses are needed.
 //! Each habit is reported once, with what to write instead, in the user's own names.
 
 use crate::dialect::Language;
 
 use super::{lexer, pcp_error};
 
+pub(super) mod binding;
 pub(super) mod calls;
 pub(super) mod characters;
 mod clauses;
@@ -31,18 +33,29 @@ pub(super) const MAX_TOKENS: usize = 5_000;
 /// Longest piece of the user's text that a suggestion repeats, in bytes.
 const MAX_REPEATED: usize = 160;
 
-/// A template with its places `$1` to `$9` and `$w` filled in; nothing where the
-/// result is too long to be read, or goes over several lines.
-fn filled(template: &str, places: &[(char, &str)]) -> Option<String> {
+/// A template with its places `$1` to `$9` and others filled in; what fills a digit's place
+/// is an operand, and stands in parentheses where it needs them. Nothing where the result
+/// is too long to be read, or goes over several lines.
+fn filled(template: &str, places: &[(char, &str)], language: Language) -> Option<String> {
     let mut out = String::new();
-    let mut rest = template.chars();
-    while let Some(character) = rest.next() {
-        if character != '$' {
-            out.push(character);
-            continue;
-        }
+    let mut pieces = template.split('$');
+    let mut before = pieces.next()?;
+    out.push_str(before);
+    for piece in pieces {
+        let mut rest = piece.chars();
         let wanted = rest.next()?;
-        out.push_str(places.iter().find(|(place, _)| *place == wanted)?.1.trim());
+        let after = rest.as_str();
+        let text = places.iter().find(|(place, _)| *place == wanted)?.1.trim();
+        match wanted.is_ascii_digit() {
+            true => {
+                let left = binding::edge(before, true, language);
+                let right = binding::edge(after, false, language);
+                out.push_str(&binding::enclosed(text, left, right, language));
+            }
+            false => out.push_str(text),
+        }
+        out.push_str(after);
+        before = after;
     }
     (out.len() <= MAX_REPEATED && !out.contains('\n')).then_some(out)
 }

@@ -11,6 +11,7 @@ use super::super::delimiters::Delimiters;
 use super::super::origin::Origin;
 use super::super::repair::Repair;
 use super::super::token::{Token, TokenAt};
+use super::binding;
 use super::characters::begins_operand;
 use super::clauses::{CLAUSES, Clause};
 use super::forms::{self, Found, Part};
@@ -105,9 +106,22 @@ impl Clauses<'_, '_> {
             texts.iter().map(|(place, text)| (*place, text.as_str())).collect();
         let text = match places.iter().any(is_refused_call) || clause.write.is_empty() {
             true => None,
-            false => written(clause.write, &texts),
+            false => written(clause.write, &texts, self.language),
         };
+        let token = |index: usize| self.tokens.get(index).map(|at| at.token);
+        let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
+        // It would take `2 * a is 1` for `2 * (a is 1)`.
+        let takes_too_little = clause.begins_with_operand()
+            && clause.compares()
+            && [before, after].into_iter().flatten().any(binding::is_tight);
+        // Which of the two comes first elsewhere is not known here.
+        let word = self.slice(word.0, word.1);
+        let is_repeated = clause.is_certain
+            && token(last + 1).is_some()
+            && self.text[self.tokens[last + 1].start as usize..].starts_with(word);
+        let text = text.filter(|_| !takes_too_little && !is_repeated);
         let Some(text) = text else { return diagnostic.help(clause.help) };
+        let text = binding::enclosed(&text, before, after, self.language);
         match understood(&text, self.language) {
             Understood::WithExtensions if !self.language.extensions => {
                 diagnostic.help(format!("{}: `{text}`, with --extensions", clause.help))
@@ -169,12 +183,12 @@ fn uses_alone(template: &str, place: char) -> bool {
 }
 
 /// A template filled in; of what stands in braces there is one for each of a list.
-fn written(template: &str, texts: &[(char, &str)]) -> Option<String> {
+fn written(template: &str, texts: &[(char, &str)], language: Language) -> Option<String> {
     let parts = template.split_once('{').and_then(|(before, rest)| {
         let (each, after) = rest.split_once('}')?;
         Some((before, each, after))
     });
-    let Some((before, each, after)) = parts else { return filled(template, texts) };
+    let Some((before, each, after)) = parts else { return filled(template, texts, language) };
     let list = texts.iter().find(|(place, _)| *place == '2')?.1;
     let list = list.strip_prefix('(')?.strip_suffix(')')?;
     if list.contains(['(', '[', '"']) {
@@ -185,7 +199,7 @@ fn written(template: &str, texts: &[(char, &str)]) -> Option<String> {
             .iter()
             .map(|(place, text)| (*place, if *place == '2' { one } else { *text }))
             .collect();
-        filled(each, &texts)
+        filled(each, &texts, language)
     };
     let all: Option<Vec<String>> = list.split(',').map(of_one).collect();
     let all = all?.join(" || ");
@@ -204,11 +218,18 @@ pub(in crate::syntax) fn operator(
     if word.eq_ignore_ascii_case("not") && repair.operand_is_due() {
         let at = repair.span(index, index);
         let with_blank = repair.origin.span(repair.tokens[index].start, next_start);
-        repair.report(
-            Diagnostic::error(Code::UnexpectedToken, at, format!("`{word}` is no operator"))
-                .help("write `!`")
-                .fix(with_blank, "!"),
-        );
+        let error =
+            Diagnostic::error(Code::UnexpectedToken, at, format!("`{word}` is no operator"));
+        // Elsewhere `not` takes a whole comparison, and `!` only an operand.
+        let whole = whole_operand(repair, index + 1);
+        let text = repair.slice(index + 1, whole);
+        let enclosed = binding::enclosed(text, Some(Token::Bang), None, repair.language);
+        repair.report(match enclosed.len() == text.len() {
+            true => error.help("write `!`").fix(with_blank, "!"),
+            false => error
+                .help("write `!`, which takes a comparison only in parentheses")
+                .fix(repair.span(index, whole), format!("!{enclosed}")),
+        });
         repair.push(Token::Bang, index, index);
         return Some(index + 1);
     }
@@ -240,9 +261,70 @@ pub(in crate::syntax) fn operator(
     Some(index + 1)
 }
 
+/// Last token of what `not` takes elsewhere: all before the next `and`, `or` or choice, or
+/// what ends the parentheses around it.
+fn whole_operand(repair: &Repair<'_, '_>, first: usize) -> usize {
+    let mut last = first;
+    let mut index = first;
+    while let Some(token) = repair.at(index).filter(|_| index - first < MAX_RUN) {
+        let is_word =
+            |word: &str| OPERATORS.iter().any(|(known, ..)| known.eq_ignore_ascii_case(word));
+        let ends = match token {
+            Token::RightParen | Token::Comma | Token::Question | Token::Colon => true,
+            Token::AndAnd | Token::OrOr => true,
+            Token::Name(word) => is_word(word),
+            _ => false,
+        };
+        if ends {
+            break;
+        }
+        last = match repair.delimiters.pair(index) {
+            Some(pair) if pair.open == index => pair.close.unwrap_or(index),
+            _ => index,
+        };
+        index = last + 1;
+    }
+    last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
+
+    /// What is edited without a question has the value that was meant.
+    #[test]
+    fn edits_keep_operands_whole() {
+        for (text, expected) in [
+            ("2 / b ** 2", Some("2 / (b * b)")),
+            ("100 / b^2", Some("100 / (b * b)")),
+            ("b ** 2 ** 2", None),
+            ("2 * if b then 1 else 2", Some("2 * (b ? 1 : 2)")),
+            ("case when 1 then 10 else 20 end / 5", Some("(1 ? 10 : 20) / 5")),
+            ("5 + case when b then 1 else 2 end * 2", Some("5 + (b ? 1 : 2) * 2")),
+            ("if 1 then 5 else 0 ? 6 : 7", Some("1 ? 5 : (0 ? 6 : 7)")),
+            ("2 * b between 3 and 5", None),
+            ("1 && b between 3 and 5", Some("1 && (b >= 3 && b <= 5)")),
+            ("b + 1 is 2", None),
+            ("8 / div(b, 2)", Some("8 / (b / 2)")),
+            ("div(b + 2, 2)", Some("(b + 2) / 2")),
+            ("or(1, 1 && 0)", Some("(1 || (1 && 0))")),
+            ("if(1, 5, 0 ? 6 : 7)", Some("(1 ? 5 : (0 ? 6 : 7))")),
+            ("not b", Some("!b")),
+            ("not rate(b + 1)", Some("!rate(b + 1)")),
+            ("not b == 3 and c", Some("!(b == 3) && c")),
+            ("not (b) * 2", Some("!((b) * 2)")),
+            ("b ~= 3", None),
+            ("b && & c", None),
+            ("b & c", None),
+            ("mkconst(-5)", None),
+            ("count(distinct b)", None),
+        ] {
+            let mended = crate::diag::fixes::mended(&format!("a = {text}\n"));
+            let expected = expected.map(|expected| format!("a = {expected}\n"));
+            assert_eq!(mended, expected, "{text}");
+        }
+    }
 
     /// What is written has no place that the clause does not have.
     #[test]
@@ -251,7 +333,11 @@ mod tests {
             let known = forms::parts(clause.form).filter_map(forms::Part::place);
             let texts: Vec<(char, &str)> =
                 known.chain(['B', 'L', 'R']).map(|place| (place, "(x)")).collect();
-            assert!(written(clause.write, &texts).is_some(), "{}", clause.form);
+            assert!(
+                written(clause.write, &texts, Dialect::Fixed.into()).is_some(),
+                "{}",
+                clause.form
+            );
         }
     }
 }

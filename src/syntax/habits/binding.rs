@@ -1,0 +1,122 @@
+//! Where an operand needs parentheses: what is written in the place of something else
+//! must stay one operand of what is around it. What is written is not known here.
+
+use crate::dialect::Language;
+
+use super::super::lexer;
+use super::super::token::{Token, TokenAt};
+
+/// Of an operand without operators, or in parentheses.
+const CLOSED: u8 = 6;
+
+/// How loosely an operator binds, the loosest first; nothing for other tokens.
+fn level(token: Token<'_>) -> Option<u8> {
+    match token {
+        Token::Question | Token::Colon => Some(0),
+        Token::AndAnd | Token::OrOr => Some(1),
+        Token::Less
+        | Token::LessEqual
+        | Token::Equal
+        | Token::GreaterEqual
+        | Token::Greater
+        | Token::NotEqual => Some(2),
+        Token::Plus | Token::Minus => Some(3),
+        Token::Star | Token::Slash => Some(4),
+        Token::Bang => Some(5),
+        // These are operators elsewhere.
+        Token::Name(word) if word.eq_ignore_ascii_case("and") => Some(1),
+        Token::Name(word) if word.eq_ignore_ascii_case("or") => Some(1),
+        Token::Name(word) if word.eq_ignore_ascii_case("not") => Some(5),
+        _ => None,
+    }
+}
+
+/// True for an operator that binds more tightly than a choice or `&&`.
+pub fn is_tight(token: Token<'_>) -> bool {
+    level(token).is_some_and(|level| level >= 2)
+}
+
+/// The level of the loosest operator of a text. What begins with `!` is loose, as `!` may
+/// take more than one expects.
+fn loosest(text: &str, language: Language) -> u8 {
+    let (mut loosest, mut depth) = (CLOSED, 0_usize);
+    let mut before: Option<Token<'_>> = None;
+    for TokenAt { token, .. } in lexer::lex(text, language) {
+        let is_due = before.is_none_or(|before| level(before).is_some());
+        match token {
+            Token::LeftParen => depth += 1,
+            Token::RightParen => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            Token::Bang | Token::Invalid(_) | Token::Comma | Token::Assign => return 0,
+            Token::Instance(_) => {}
+            operator if level(operator).is_some() => {
+                loosest = loosest.min(level(operator).unwrap_or_default());
+            }
+            // Two operands in a row.
+            _ if !is_due => return 0,
+            _ => {}
+        }
+        if depth == 0 {
+            before = Some(token);
+        }
+    }
+    loosest
+}
+
+/// A text in parentheses, if it needs them between these tokens to be one operand.
+pub fn enclosed(
+    text: &str,
+    before: Option<Token<'_>>,
+    after: Option<Token<'_>>,
+    language: Language,
+) -> String {
+    let (left, right) = (before.and_then(level), after.and_then(level));
+    let own = loosest(text, language);
+    let is_free = left.is_none() && right.is_none();
+    let is_held = left.is_none_or(|left| left < own) && right.is_none_or(|right| right <= own);
+    match is_free || (is_held && own > 0) {
+        true => text.to_owned(),
+        false => format!("({text})"),
+    }
+}
+
+/// The token at one end of a piece of a template.
+pub fn edge(piece: &str, is_end: bool, language: Language) -> Option<Token<'_>> {
+    let tokens = lexer::lex(piece, language);
+    let token = if is_end { tokens.last() } else { tokens.first() };
+    token.map(|at| at.token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn an_operand_stays_one() {
+        let language = Language { dialect: Dialect::Fixed, extensions: true };
+        let token = |text: &'static str| edge(text, false, language);
+        for (before, text, after, expected) in [
+            ("", "a ? 1 : 2", "", "a ? 1 : 2"),
+            ("(", "a ? 1 : 2", ")", "a ? 1 : 2"),
+            ("*", "a ? 1 : 2", "", "(a ? 1 : 2)"),
+            (":", "a ? 1 : 2", "", "(a ? 1 : 2)"),
+            ("/", "a * a", "", "(a * a)"),
+            ("", "a * a", "/", "a * a"),
+            ("+", "a * a", "-", "a * a"),
+            ("", "a + 2", "/", "(a + 2)"),
+            ("&&", "a == 2", "", "a == 2"),
+            ("||", "a && 2", "", "(a && 2)"),
+            ("not", "a == 2", "", "(a == 2)"),
+            ("!", "a[x y]", "", "a[x y]"),
+            ("!", "rate(a + 1)", "", "rate(a + 1)"),
+            ("*", "(a + 1)", "*", "(a + 1)"),
+            ("*", "-a", "", "(-a)"),
+            ("&&", "!a", "", "(!a)"),
+            ("&&", "a b", "", "(a b)"),
+        ] {
+            let text = enclosed(text, token(before), token(after), language);
+            assert_eq!(text, expected, "{before} _ {after}");
+        }
+    }
+}
