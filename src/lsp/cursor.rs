@@ -107,7 +107,8 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
                 .is_some_and(|call| call.argument == 0 && takes_pattern(call.name))
                 && expression[..at].trim_end().ends_with(['(', '!']) =>
             {
-                if !skip_past('/', &mut characters) {
+                let is_closed = skip_past('/', &mut characters);
+                if !is_closed {
                     return Cursor { within: Within::Elsewhere, call: open.last().copied() };
                 }
             }
