@@ -18,9 +18,10 @@ use pmderive::internal::fleet::aggregates::{
 };
 use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::target::{GroupId, Target};
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 
@@ -56,12 +57,12 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
         units: Units::NONE,
         has_instances: true,
         help: None,
-        sinks: 0,
+        sinks: SinkSet::NONE,
     };
     let schema = Arc::new(Schema { metrics: (0..METRICS).map(metric).collect() });
     let target = |host: usize| {
         let labels = Labels::from_iter([("rack", format!("r{:03}", host / 40))]);
-        Arc::new(Target::new(format!("web{host}:44321"), HostSpec::local(), labels, 0))
+        Arc::new(Target::new(format!("web{host}:44321"), HostSpec::local(), labels, GroupId(0)))
     };
     let targets: Vec<Arc<Target>> = (0..HOSTS).map(target).collect();
     let frame = |(host, target): (usize, &Arc<Target>)| {
@@ -92,7 +93,7 @@ fn stage_two(criterion: &mut Criterion) {
     let (targets, mut frames) = frames();
     let schedule = Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
     let engine = Arc::new(Engine::new(LANGUAGE, Backend::Auto));
-    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| 0);
+    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| SinkSet::NONE);
     fleet.set_targets(&targets);
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");

@@ -15,7 +15,7 @@ use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
 use crate::fleet::config::Limits;
 use crate::fleet::labels::Labels;
 use crate::fleet::plan::bounded;
-use crate::fleet::target::Target;
+use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
 use crate::syntax::load_file;
@@ -89,7 +89,7 @@ impl FleetArguments {
             let text = bounded(path, MAX_FILE_BYTES).map_err(cannot)?;
             let source = sources.add(escape::path(path), text);
             let limit = Limits::default().targets;
-            targets.read(source, 0, &labels, limit, sources, diagnostics);
+            targets.read(source, GroupId(0), &labels, limit, sources, diagnostics);
         }
         Ok(targets.into_all())
     }

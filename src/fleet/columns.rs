@@ -6,9 +6,10 @@
 use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::eval::{Value, Values};
-use pmderive_runtime::model::ValueType;
+use pmderive_runtime::model::{InstId, ValueType};
 use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
+use pmderive_runtime::result::ResultWriter;
 use pmderive_runtime::weak_table::Interner;
 use rustc_hash::FxHashMap;
 
@@ -50,6 +51,27 @@ pub struct Lanes {
     /// `texts`: where it begins, in the high half, and where it ends.
     numbers: Vec<u64>,
     texts: Vec<u8>,
+}
+
+/// Writes numbers into the current set of a result, which is empty. `bits` are parallel to
+/// the instances, those of 32 bits in the low half.
+pub fn write_numbers(
+    writer: &mut ResultWriter<'_>,
+    value_type: ValueType,
+    ids: &[InstId],
+    bits: &[u64],
+) {
+    let lanes = writer.numbers(value_type, false, ids.iter().copied());
+    match value_type.lane_bytes() {
+        4 => {
+            let lanes = lanes.as_chunks_mut().0.iter_mut().zip(bits);
+            lanes.for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
+        }
+        _ => {
+            let lanes = lanes.as_chunks_mut().0.iter_mut().zip(bits);
+            lanes.for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
+        }
+    }
 }
 
 /// The columns of a frame.

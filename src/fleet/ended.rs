@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::frame::{Event, Exported, ExportedId, Instances, Schema, Stale, StaleReason};
 use super::labels::Labels;
+use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 
@@ -38,13 +39,13 @@ impl Ended {
             now.semantics == before.semantics && now.units == before.units
         };
         let now = now.filter(goes_on);
-        let kept = before.sinks & now.map_or(0, |(now, _)| now.sinks);
-        let lost = before.sinks & !kept;
-        if kept != 0 {
+        let kept = before.sinks.common(now.map_or(SinkSet::NONE, |(now, _)| now.sinks));
+        let lost = before.sinks.without(kept);
+        if !kept.is_empty() {
             let now = now.map(|(_, instances)| instances);
             self.vanished.add(before, kept, gone(instances, now));
         }
-        if lost != 0 {
+        if !lost.is_empty() {
             self.changed.add(before, lost, gone(instances, None));
         }
     }
@@ -55,20 +56,21 @@ impl Ended {
         (target, host_labels): (&Arc<Target>, &Labels),
         slot: Slot,
         at: Nanos,
-    ) -> impl Iterator<Item = (Event, u64)> {
+    ) -> impl Iterator<Item = (Event, SinkSet)> {
         let parts = [
             (self.changed, StaleReason::DefinitionChanged),
             (self.vanished, StaleReason::Vanished),
         ];
         let event = |(part, reason): (Part, StaleReason)| {
-            let sinks = part.metrics.iter().fold(0, |sinks, metric| sinks | metric.sinks);
+            let schema = Schema { metrics: part.metrics };
+            let sinks = schema.sinks();
             let stale = Stale {
                 target: Arc::clone(target),
                 host_labels: host_labels.clone(),
                 slot,
                 at,
                 reason,
-                schema: Arc::new(Schema { metrics: part.metrics }),
+                schema: Arc::new(schema),
                 series: part.series.into(),
             };
             (!stale.series.is_empty()).then_some((Event::Stale(stale), sinks))
@@ -79,7 +81,7 @@ impl Ended {
 
 impl Part {
     /// Instances of a metric have ended, for these sinks.
-    fn add(&mut self, metric: &Exported, sinks: u64, gone: Option<Arc<Instances>>) {
+    fn add(&mut self, metric: &Exported, sinks: SinkSet, gone: Option<Arc<Instances>>) {
         if let Some(gone) = gone {
             let metric = self.metrics.push(Exported { sinks, ..metric.clone() });
             self.series.push((metric, gone));
@@ -121,13 +123,13 @@ mod tests {
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
     use super::*;
-    use crate::fleet::sinks::samples::{exported, named, target};
+    use crate::fleet::sinks::samples::{exported, named, sinks, target};
 
     /// What ended, by reason: sinks, and the metrics with the number of instances.
     fn ended(
         before: (&Exported, &Arc<Instances>),
         now: Option<(&Exported, &Arc<Instances>)>,
-    ) -> Vec<(StaleReason, u64, usize)> {
+    ) -> Vec<(StaleReason, SinkSet, usize)> {
         let mut ended = Ended::default();
         ended.compare(before, now);
         let host = target("web1:44321", Labels::default());
@@ -147,29 +149,33 @@ mod tests {
     #[test]
     fn what_a_sink_loses_goes_on_for_the_others() {
         use StaleReason::{DefinitionChanged, Vanished};
-        let of = |sinks| exported("n", ValueType::U64, Semantics::Instant, sinks);
+        let of = |places: &[u32]| exported("n", ValueType::U64, Semantics::Instant, sinks(places));
         let (both, one) = (named(&["a", "b"]), named(&["a"]));
-        let before = of(0b011);
-        let now = |sinks, instances| ended((&before, &both), Some((&of(sinks), instances)));
-        assert_eq!(now(0b011, &both), []);
-        assert_eq!(now(0b111, &both), []);
-        assert_eq!(now(0b001, &both), [(DefinitionChanged, 0b010, 2)]);
-        assert_eq!(now(0b011, &one), [(Vanished, 0b011, 1)]);
-        assert_eq!(now(0b101, &one), [(DefinitionChanged, 0b010, 2), (Vanished, 0b001, 1)]);
-        assert_eq!(now(0b100, &both), [(DefinitionChanged, 0b011, 2)]);
-        assert_eq!(ended((&before, &both), None), [(DefinitionChanged, 0b011, 2)]);
+        let before = of(&[0, 1]);
+        let now = |places: &[u32], set| ended((&before, &both), Some((&of(places), set)));
+        assert_eq!(now(&[0, 1], &both), []);
+        assert_eq!(now(&[0, 1, 2], &both), []);
+        assert_eq!(now(&[0], &both), [(DefinitionChanged, sinks(&[1]), 2)]);
+        assert_eq!(now(&[0, 1], &one), [(Vanished, sinks(&[0, 1]), 1)]);
+        assert_eq!(
+            now(&[0, 2], &one),
+            [(DefinitionChanged, sinks(&[1]), 2), (Vanished, sinks(&[0]), 1)]
+        );
+        let all = [(DefinitionChanged, sinks(&[0, 1]), 2)];
+        assert_eq!(now(&[2], &both), all);
+        assert_eq!(ended((&before, &both), None), all);
         let units = Units { dim_space: 1, ..Units::NONE };
-        let other = Exported { units, ..of(0b011) };
-        assert_eq!(ended((&before, &both), Some((&other, &both))), [(DefinitionChanged, 0b011, 2)]);
+        let other = Exported { units, ..of(&[0, 1]) };
+        assert_eq!(ended((&before, &both), Some((&other, &both))), all);
     }
 
     /// Groups of two groupings may have the same identifiers.
     #[test]
     fn an_identifier_under_another_name_is_another_series() {
-        let metric = exported("n", ValueType::U64, Semantics::Instant, 1);
+        let metric = exported("n", ValueType::U64, Semantics::Instant, sinks(&[0]));
         let (racks, centres) = (named(&["r0", "r1"]), named(&["dc0", "r1"]));
         assert_eq!(racks.ids, centres.ids);
         let found = ended((&metric, &racks), Some((&metric, &centres)));
-        assert_eq!(found, [(StaleReason::Vanished, 1, 1)]);
+        assert_eq!(found, [(StaleReason::Vanished, sinks(&[0]), 1)]);
     }
 }

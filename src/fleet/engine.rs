@@ -22,9 +22,9 @@ use tokio::time::Instant;
 use super::condition::Condition;
 use super::config::Limits;
 use super::host::{Desk, Orders, Shared, live};
-use super::numbers::Numbers;
+use super::numbers::HostNumbers;
 use super::outlets::Outlets;
-use super::plan::{Group, Plan};
+use super::plan::{Plan, PlannedGroup};
 use super::target::{SHARDS, Target};
 use super::world::{Job, World};
 use crate::engine::Engine;
@@ -33,16 +33,9 @@ use crate::engine::Engine;
 #[derive(Debug)]
 pub struct Fleet {
     threads: Vec<Thread>,
-    watched: BTreeMap<Box<str>, Watched>,
-    numbers: Arc<Numbers>,
-}
-
-/// A host, as it was told.
-#[derive(Debug)]
-struct Watched {
-    target: Arc<Target>,
-    group: Arc<Group>,
-    condition: Arc<Condition>,
+    /// The hosts, as they were told.
+    watched: BTreeMap<Box<str>, Orders>,
+    numbers: Arc<HostNumbers>,
 }
 
 #[derive(Debug)]
@@ -73,7 +66,7 @@ impl Fleet {
         limits: Limits,
         outlets: &Outlets,
     ) -> io::Result<Fleet> {
-        let numbers = Arc::new(Numbers::default());
+        let numbers = Arc::new(HostNumbers::default());
         let start = |at: usize| {
             let (sender, receiver) = unbounded_channel();
             let (engine, numbers) = (Arc::clone(engine), Arc::clone(&numbers));
@@ -90,7 +83,7 @@ impl Fleet {
     }
 
     /// What hosts have counted.
-    pub fn numbers(&self) -> &Arc<Numbers> {
+    pub fn numbers(&self) -> &Arc<HostNumbers> {
         &self.numbers
     }
 
@@ -140,13 +133,9 @@ impl Fleet {
             }
             let condition =
                 condition.unwrap_or_else(|| Arc::new(Condition::new(Arc::clone(&target))));
-            let orders = Orders {
-                target: Arc::clone(&target),
-                group: Arc::clone(&group),
-                condition: Arc::clone(&condition),
-            };
-            self.thread_of(&target).tell(Order::Watch(orders));
-            self.watched.insert(target.name.clone(), Watched { target, group, condition });
+            let orders = Orders { target, group, condition };
+            self.thread_of(&orders.target).tell(Order::Watch(orders.clone()));
+            self.watched.insert(orders.target.name.clone(), orders);
         }
     }
 
@@ -170,20 +159,21 @@ impl Fleet {
 /// Groups of a new plan, by those that hosts had: what is the same stays the same
 /// one, so that thousands of hosts need not compare thousands of definitions.
 #[derive(Default)]
-struct GoesOn(Vec<(Arc<Group>, Arc<Group>, Arc<Group>)>);
+struct GoesOn(Vec<(Arc<PlannedGroup>, Arc<PlannedGroup>, Arc<PlannedGroup>)>);
 
 impl GoesOn {
     /// The group that a host of `known` has when it comes into `new`.
-    fn group(&mut self, known: &Arc<Group>, new: Arc<Group>) -> Arc<Group> {
+    fn group(&mut self, known: &Arc<PlannedGroup>, new: Arc<PlannedGroup>) -> Arc<PlannedGroup> {
         let mut seen = self.0.iter();
-        let is_it = |(a, b, _): &&(Arc<Group>, _, _)| Arc::ptr_eq(a, known) && Arc::ptr_eq(b, &new);
+        let is_it =
+            |(a, b, _): &&(Arc<PlannedGroup>, _, _)| Arc::ptr_eq(a, known) && Arc::ptr_eq(b, &new);
         if let Some((_, _, group)) = seen.find(is_it) {
             return Arc::clone(group);
         }
         let group = if known.is_same(&new) {
             Arc::clone(known)
         } else if known.selection == new.selection {
-            Arc::new(Group { selection: Arc::clone(&known.selection), ..(*new).clone() })
+            Arc::new(PlannedGroup { selection: Arc::clone(&known.selection), ..(*new).clone() })
         } else {
             Arc::clone(&new)
         };

@@ -13,8 +13,10 @@ use pmderive_runtime::positions;
 
 use super::columns::{Columns, Heads, Pattern};
 use super::labels::Labels;
+use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
+use crate::engine::Metric;
 
 positions! {
     /// Position of a metric in [`Schema::metrics`].
@@ -82,8 +84,8 @@ pub struct Exported {
     pub has_instances: bool,
     /// One line about it (`pmLookupText(3)`), if the definition has any.
     pub help: Option<Arc<str>>,
-    /// Which sinks want it: bit `n` is the sink whose place is `n`.
-    pub sinks: u64,
+    /// Which sinks want it.
+    pub sinks: SinkSet,
 }
 
 /// Instances of one metric in one slot, in the order of the values.
@@ -147,7 +149,29 @@ impl fmt::Display for StaleReason {
     }
 }
 
+impl Exported {
+    /// A metric that was compiled, as sinks see it. `None` if it cannot be used there, or if
+    /// the source has a metric of that name itself.
+    pub fn of(metric: &Metric, sinks: SinkSet, help: Option<Arc<str>>) -> Option<Exported> {
+        let (desc, _) = (metric.desc.ok()?, metric.output?);
+        (!metric.is_hidden).then(|| Exported {
+            name: Arc::clone(&metric.name),
+            value_type: desc.value_type,
+            semantics: desc.semantics,
+            units: desc.units,
+            has_instances: desc.indom.is_some(),
+            help,
+            sinks,
+        })
+    }
+}
+
 impl Schema {
+    /// Sinks that want any of the metrics.
+    pub fn sinks(&self) -> SinkSet {
+        self.metrics.iter().map(|metric| metric.sinks).fold(SinkSet::NONE, SinkSet::union)
+    }
+
     /// The metric of a name.
     pub fn find(&self, name: &str) -> Option<(ExportedId, &Exported)> {
         let at = self.metrics.position(|one| *one.name == *name)?;

@@ -32,6 +32,7 @@ pub mod outlets;
 pub mod plan;
 pub mod server;
 pub mod sheet;
+pub mod sink_set;
 pub mod sinks;
 pub mod slot;
 pub mod socket;

@@ -49,7 +49,7 @@ impl Reason {
 
 /// All that hosts count.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct HostNumbers {
     /// Slots that were begun.
     pub started: Number,
     /// Slots that were answered and evaluated.
@@ -78,7 +78,7 @@ pub struct Numbers {
     pub skew: Histogram,
 }
 
-impl Numbers {
+impl HostNumbers {
     /// Counts a failed slot.
     pub fn failed(&self, reason: Reason) {
         self.failed[reason as usize].add(1);

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::config::STAGE_TWO;
 use super::frame::Event;
+use super::sink_set::{SinkPlace, SinkSet};
 use super::slot::Slot;
 use super::target::Target;
 
@@ -28,13 +28,13 @@ pub trait Across: Outlet {
 /// All sinks with their places, and what computes across hosts.
 #[derive(Clone, Default)]
 pub struct Outlets {
-    sinks: Arc<[(u32, Arc<dyn Outlet>)]>,
+    sinks: Arc<[(SinkPlace, Arc<dyn Outlet>)]>,
     across: Option<Arc<dyn Across>>,
 }
 
 impl Outlets {
-    /// Sinks with their places, the bits that stand for them.
-    pub fn new(outlets: Vec<(u32, Arc<dyn Outlet>)>) -> Outlets {
+    /// Sinks with their places.
+    pub fn new(outlets: Vec<(SinkPlace, Arc<dyn Outlet>)>) -> Outlets {
         Outlets { sinks: outlets.into(), across: None }
     }
 
@@ -44,16 +44,16 @@ impl Outlets {
         Outlets { across, ..self }
     }
 
-    /// Gives an event to the sinks whose bits are set, and with [`STAGE_TWO`] to what
-    /// computes across hosts.
-    pub fn offer(&self, event: Event, sinks: u64) {
+    /// Gives an event to these sinks, and with [`SinkSet::STAGE_TWO`] to what computes
+    /// across hosts.
+    pub fn offer(&self, event: Event, sinks: SinkSet) {
         let event = Arc::new(event);
         for (place, outlet) in &*self.sinks {
-            if sinks >> place & 1 == 1 {
+            if sinks.contains(*place) {
                 outlet.push(Arc::clone(&event));
             }
         }
-        if let Some(across) = self.across.as_ref().filter(|_| sinks & STAGE_TWO != 0) {
+        if let Some(across) = self.across.as_ref().filter(|_| sinks.overlaps(SinkSet::STAGE_TWO)) {
             across.push(event);
         }
     }

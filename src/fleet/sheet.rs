@@ -14,8 +14,8 @@ use pmderive_runtime::program::{Binding, OutputId, Status};
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
-use super::aggregates::Domain;
-use super::columns::Column;
+use super::aggregates::FleetDomain;
+use super::columns::{Column, write_numbers};
 use super::frame::{Exported, Frame};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
@@ -38,7 +38,7 @@ pub enum Row {
 pub struct Sheet {
     rows: Vec<Row>,
     /// Instances of hosts, which keep their numbers.
-    of_hosts: Domain<(Arc<str>, Arc<str>)>,
+    of_hosts: FleetDomain<(Arc<str>, Arc<str>)>,
     engine: Engine,
     /// What the evaluator was made for.
     descs: Vec<MetricDesc>,
@@ -78,7 +78,7 @@ impl Sheet {
     pub fn new(rows: Vec<Row>) -> Sheet {
         Sheet {
             rows,
-            of_hosts: Domain::default(),
+            of_hosts: FleetDomain::default(),
             engine: Engine::new(crate::dialect::Dialect::Fixed, Backend::Interp),
             descs: Vec::new(),
             source: MemorySource::new("the fleet", MemoryMetadata::default(), Values::default()),
@@ -163,8 +163,7 @@ impl Sheet {
                 let key = (Arc::clone(&host), instance);
                 let place = [("instance", &*key.0), ("instname", &*key.1)];
                 let labels = place.into_iter().filter(|(_, value)| !value.is_empty());
-                let position = self.of_hosts.position(&key, || labels);
-                let entry = &self.of_hosts.entries()[position];
+                let entry = self.of_hosts.entry(&key, || labels);
                 shape.values.ids.push(entry.id);
                 shape.names.push((entry.id, Box::from(&*entry.name)));
             }
@@ -308,16 +307,6 @@ impl MetricValues {
             }
             return;
         }
-        let lanes = writer.numbers(value_type, false, self.ids.iter().copied());
-        match value_type.lane_bytes() {
-            4 => {
-                let lanes = lanes.as_chunks_mut().0.iter_mut().zip(&self.bits);
-                lanes.for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
-            }
-            _ => {
-                let lanes = lanes.as_chunks_mut().0.iter_mut().zip(&self.bits);
-                lanes.for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
-            }
-        }
+        write_numbers(writer, value_type, &self.ids, &self.bits);
     }
 }

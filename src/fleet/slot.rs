@@ -41,6 +41,13 @@ impl Nanos {
     }
 }
 
+impl Slot {
+    /// When the slot of an interval ends.
+    pub fn end(self, interval: Duration) -> Nanos {
+        Nanos(self.0.saturating_add(1).saturating_mul(nanoseconds(interval)))
+    }
+}
+
 impl Due {
     /// The moments of a host in an interval, which is not empty.
     pub fn new(interval: Duration, host_hash: u64) -> Due {

@@ -42,11 +42,11 @@ enum Name {
     /// It has these addresses, which were found at this time.
     Found(Instant, Vec<SocketAddr>),
     /// It is being looked up; the channel closes at the end.
-    Flying(watch::Receiver<Option<Outcome>>),
+    Flying(watch::Receiver<Option<Lookup>>),
 }
 
 /// Addresses, or why there are none.
-type Outcome = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
+type Lookup = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 thread_local! {
     static NAMES: RefCell<Names> = RefCell::new(Names {
@@ -141,7 +141,7 @@ async fn find<T: Transport + 'static>(host: &str) -> io::Result<Vec<SocketAddr>>
 /// The addresses, or the lookup that will find them.
 fn known_or_flying<T: Transport + 'static>(
     host: &str,
-) -> Result<Vec<SocketAddr>, watch::Receiver<Option<Outcome>>> {
+) -> Result<Vec<SocketAddr>, watch::Receiver<Option<Lookup>>> {
     NAMES.with_borrow_mut(|names| {
         let now = T::now();
         match names.known.get(host) {
@@ -169,7 +169,7 @@ async fn fly<T: Transport + 'static>(
     _: PhantomData<fn() -> T>,
     host: Box<str>,
     free: Arc<Semaphore>,
-    told: watch::Sender<Option<Outcome>>,
+    told: watch::Sender<Option<Lookup>>,
 ) {
     // A closed semaphore would be a mistake of ours, and harms nobody.
     let _permit = free.acquire().await;

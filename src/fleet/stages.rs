@@ -8,23 +8,9 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::aggregates::{Aggregates, Definitions, Schedule};
 use super::frame::{Exported, Schema};
+use super::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
-use crate::engine::{Engine, Metric, Registered, Registry};
-
-/// A metric of hosts for which it was compiled, as sinks see it; none if it cannot be
-/// used there, or if hosts have a metric of that name themselves.
-pub fn exported(metric: &Metric, sinks: u64, help: Option<Arc<str>>) -> Option<Exported> {
-    let (desc, _) = (metric.desc.ok()?, metric.output?);
-    (!metric.is_hidden).then(|| Exported {
-        name: Arc::clone(&metric.name),
-        value_type: desc.value_type,
-        semantics: desc.semantics,
-        units: desc.units,
-        has_instances: desc.indom.is_some(),
-        help,
-        sinks,
-    })
-}
+use crate::engine::{Engine, Registered, Registry};
 
 /// What aggregates take of hosts with these definitions, as a selection: metrics by
 /// name, and expressions that hosts compute for them alone. With `is_open` hosts have
@@ -40,7 +26,7 @@ pub fn operands_of<'d>(
 }
 
 /// Definitions over the fleet that know the metadata of hosts.
-pub struct Across {
+pub struct CheckedAcross {
     /// What would compute them.
     pub aggregates: Aggregates,
     /// What is wrong with them.
@@ -59,17 +45,19 @@ pub fn across<'g>(
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
-) -> Result<Across, SourceError> {
+) -> Result<CheckedAcross, SourceError> {
     let schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
-    let mut aggregates = Aggregates::new(Arc::clone(engine), Arc::clone(across), schedule, &|_| 0);
+    let mut aggregates =
+        Aggregates::new(Arc::clone(engine), Arc::clone(across), schedule, &|_| SinkSet::NONE);
     for (hosts, is_open) in groups {
         let selection = operands_of(across, hosts, is_open);
         let compiled = engine.compile(hosts, &selection, source, diagnostics)?;
-        let metrics = compiled.metrics.iter().filter_map(|metric| exported(metric, 0, None));
+        let metrics =
+            compiled.metrics.iter().filter_map(|metric| Exported::of(metric, SinkSet::NONE, None));
         aggregates.announce(&Schema { metrics: metrics.collect() });
     }
     let mut of_fleet = aggregates.diagnostics().clone();
     // Texts alone have cycles.
     of_fleet.retain(|one| one.code != Code::DefinitionCycle);
-    Ok(Across { aggregates, of_fleet })
+    Ok(CheckedAcross { aggregates, of_fleet })
 }

@@ -2,6 +2,7 @@
 //! describe it. This module does not know whether the host answers.
 
 use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::positions;
 
 use super::labels::Labels;
 use super::slot::hash_of;
@@ -9,6 +10,14 @@ use super::slot::hash_of;
 /// Virtual shards of a fleet. Sums across hosts run shard by shard, so any number of
 /// processes gives the same bits.
 pub const SHARDS: usize = 256;
+
+positions! {
+    /// Position of a group of hosts in the configuration, and in the plan that is made of it.
+    pub GroupId;
+}
+
+/// Stands for a group where the target is the fleet itself.
+const NO_GROUP: GroupId = GroupId(u32::MAX);
 
 /// One host to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +29,20 @@ pub struct Target {
     pub spec: HostSpec,
     /// Labels that the files give it.
     pub labels: Labels,
-    /// Position of its group in the configuration.
-    pub group: usize,
+    /// Its group.
+    pub group: GroupId,
     /// A hash of the name, the same everywhere and at all times.
     pub hash: u64,
 }
 
 impl Target {
     /// A target of a group.
-    pub fn new(name: impl Into<Box<str>>, spec: HostSpec, labels: Labels, group: usize) -> Target {
+    pub fn new(
+        name: impl Into<Box<str>>,
+        spec: HostSpec,
+        labels: Labels,
+        group: GroupId,
+    ) -> Target {
         let name = name.into();
         Target { hash: hash_of(&name), name, spec, labels, group }
     }
@@ -38,12 +52,12 @@ impl Target {
 
     /// The fleet itself, as the target that values across its hosts are of.
     pub fn fleet() -> Target {
-        Target::new(Target::FLEET, HostSpec::local(), Labels::default(), usize::MAX)
+        Target::new(Target::FLEET, HostSpec::local(), Labels::default(), NO_GROUP)
     }
 
     /// True for the fleet itself.
     pub fn is_fleet(&self) -> bool {
-        self.group == usize::MAX
+        self.group == NO_GROUP
     }
 
     /// The virtual shard that it is in, below [`SHARDS`].

@@ -9,7 +9,7 @@ use pmderive_runtime::context::HostSpec;
 use serde::Deserialize;
 
 use super::labels::Labels;
-use super::target::Target;
+use super::target::{GroupId, Target};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::text::{SourceId, SourceMap, Span};
 
@@ -67,7 +67,7 @@ impl Targets {
     pub fn read(
         &mut self,
         source: SourceId,
-        group: usize,
+        group: GroupId,
         labels: &Labels,
         limit: usize,
         sources: &SourceMap,
@@ -265,7 +265,7 @@ pub fn fuzz_targets(data: &[u8]) {
     let source = sources.add("hosts.json", String::from_utf8_lossy(data));
     let mut diagnostics = Diagnostics::default();
     let mut targets = Targets::default();
-    targets.read(source, 0, &Labels::default(), 16, &sources, &mut diagnostics);
+    targets.read(source, GroupId(0), &Labels::default(), 16, &sources, &mut diagnostics);
     let all = targets.into_all();
     assert!(all.len() <= 16);
     for target in all {
@@ -294,7 +294,7 @@ mod tests {
         let source = sources.add("hosts.json", text);
         let (mut diagnostics, mut targets) = (Diagnostics::default(), Targets::default());
         let labels = Labels::from_iter([("job", "web"), ("dc", "x")]);
-        targets.read(source, 0, &labels, 3, &sources, &mut diagnostics);
+        targets.read(source, GroupId(0), &labels, 3, &sources, &mut diagnostics);
         let told = diagnostics
             .iter()
             .map(|one| format!("{}: {}", sources.slice(one.span), one.message))

@@ -42,6 +42,13 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// Warns of a comparison that has the same outcome always.
+fn always(outcome: bool, op_span: Span) -> Diagnostic {
+    let message = format!("this comparison is always {outcome}");
+    Diagnostic::warning(Code::ConstantComparison, op_span, message)
+        .label(op_span, format!("always {outcome}"))
+}
+
 /// `x == x`
 fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) -> bool {
     let Comparison { op, op_span, left, right } = comparison;
@@ -49,10 +56,8 @@ fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagn
         return false;
     }
     let outcome = matches!(op, BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge);
-    let message = format!("this comparison is always {outcome}");
     diagnostics.push(
-        Diagnostic::warning(Code::ConstantComparison, op_span, message)
-            .label(op_span, format!("always {outcome}"))
+        always(outcome, op_span)
             .label(subject.span(left), "this is compared")
             .label(subject.span(right), "with itself"),
     );
@@ -83,10 +88,8 @@ fn of_numbers(
         BinaryOp::Ge => l >= r,
         _ => return false,
     };
-    let message = format!("this comparison is always {outcome}");
     diagnostics.push(
-        Diagnostic::warning(Code::ConstantComparison, op_span, message)
-            .label(op_span, format!("always {outcome}"))
+        always(outcome, op_span)
             .label(subject.span(left), "a constant")
             .label(subject.span(right), "a constant"),
     );
@@ -127,7 +130,6 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         BinaryOp::Eq | BinaryOp::Ne if low == high && low == limit => op == BinaryOp::Eq,
         _ => return,
     };
-    let message = format!("this comparison is always {outcome}");
     let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
     let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
         true => format!("{value_type}, but compared with a {constant_type} as an unsigned number"),
@@ -136,9 +138,7 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         false if high == i64::MAX as f64 => format!("{value_type}: {} to {}", i64::MIN, i64::MAX),
         false => format!("{value_type}: {low} to {high}"),
     };
-    let mut diagnostic = Diagnostic::warning(Code::ConstantComparison, op_span, message)
-        .label(op_span, format!("always {outcome}"))
-        .label(subject.span(value), fact);
+    let mut diagnostic = always(outcome, op_span).label(subject.span(value), fact);
     if is_signed && let NodeKind::Number(number) = subject.kind(constant) {
         let signed = format!("mkconst({}, type=32)", number.text);
         diagnostic = diagnostic

@@ -311,13 +311,16 @@ impl Thread {
                 },
             };
             match question {
-                Question::Check(analysis) => {
-                    self.checks.retain(|other| other.uri != analysis.uri);
-                    self.checks.push_back(analysis);
-                }
+                Question::Check(analysis) => self.check_later(analysis),
                 other => return Some(other),
             }
         }
+    }
+
+    /// Has a text checked when nobody waits, in its newest state.
+    fn check_later(&mut self, analysis: Arc<Analysis>) {
+        self.checks.retain(|other| other.uri != analysis.uri);
+        self.checks.push_back(analysis);
     }
 
     fn answer(&mut self, question: Question, questions: &Receiver<Question>) {
@@ -374,13 +377,12 @@ impl Thread {
             self.turn.give_way();
             while let Ok(question) = questions.try_recv() {
                 match question {
-                    Question::Check(newer) if newer.uri == analysis.uri => {
-                        self.checks.push_back(newer);
-                        return self.keep(kept);
-                    }
                     Question::Check(other) => {
-                        self.checks.retain(|one| one.uri != other.uri);
-                        self.checks.push_back(other);
+                        let is_newer = other.uri == analysis.uri;
+                        self.check_later(other);
+                        if is_newer {
+                            return self.keep(kept);
+                        }
                     }
                     other => self.answer(other, questions),
                 }

@@ -2,6 +2,8 @@
 //! unfinished it is. It looks at characters only, since half of an expression
 //! has no tree.
 
+use std::str::CharIndices;
+
 /// Where in a definition the cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within<'t> {
@@ -88,13 +90,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
             '"' | '[' => {
                 let end = if one == '"' { '"' } else { ']' };
                 let inside = &expression[at + 1..];
-                let mut is_escaped = false;
-                let closed = characters.by_ref().any(|(_, next)| {
-                    let closes = next == end && !is_escaped;
-                    is_escaped = next == '\\' && !is_escaped;
-                    closes
-                });
-                if !closed {
+                if !skip_past(end, &mut characters) {
                     let call = open.last().copied();
                     let within = match one {
                         '"' => Within::Quotes(inside),
@@ -111,13 +107,8 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
                 .is_some_and(|call| call.argument == 0 && takes_pattern(call.name))
                 && expression[..at].trim_end().ends_with(['(', '!']) =>
             {
-                let mut is_escaped = false;
-                let closed = characters.by_ref().any(|(_, next)| {
-                    let closes = next == '/' && !is_escaped;
-                    is_escaped = next == '\\' && !is_escaped;
-                    closes
-                });
-                if !closed {
+                let is_closed = skip_past('/', &mut characters);
+                if !is_closed {
                     return Cursor { within: Within::Elsewhere, call: open.last().copied() };
                 }
             }
@@ -139,6 +130,16 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
         false => Within::Word(word),
     };
     Cursor { within, call }
+}
+
+/// Goes past the next `end` that has no backslash before it; false if there is none.
+fn skip_past(end: char, characters: &mut CharIndices<'_>) -> bool {
+    let mut is_escaped = false;
+    characters.any(|(_, next)| {
+        let is_end = next == end && !is_escaped;
+        is_escaped = next == '\\' && !is_escaped;
+        is_end
+    })
 }
 
 /// The keyword of a text that ends in a keyword and `=`.

@@ -234,26 +234,7 @@ fn add_values(
     let Ok(part) = registry.parse_within(place, sources, &mut ignored) else { return Ok(()) };
     session.choose(&[&part], &mut ignored)?;
     let mut space = Space::default();
-    let when = match session.source() {
-        Context::Archive(archive) => {
-            let end = archive.end_time()?;
-            let start = end - Duration::from_nanos(STEP.unsigned_abs());
-            archive.set_mode(Mode::Interpolated { step: STEP }, Some(start))?;
-            // Rates need a sample before.
-            session.sample(&mut space)?;
-            "at the end of the archive"
-        }
-        Context::Host(_) | Context::Local(_) => {
-            let sample = session.sample(&mut space)?;
-            let output = sample.metrics.first().and_then(|metric| metric.output);
-            let status = output.map(|output| sample.values.get(output).status);
-            // Rates need a sample before.
-            if status == Some(Status::Empty(Reason::FirstSample)) {
-                thread::sleep(APART);
-            }
-            "now"
-        }
-    };
+    let when = sample_before(session, &mut space)?;
     let mut sample = session.sample(&mut space)?;
     let Some(output) = sample.metrics.first().and_then(|metric| metric.output) else {
         return Ok(());
@@ -293,6 +274,32 @@ fn add_values(
         }
     }
     Ok(())
+}
+
+/// Takes the sample before the one that is shown, as rates need it. Gives the time of that
+/// one in words.
+fn sample_before(
+    session: &mut Session<Context>,
+    space: &mut Space,
+) -> Result<&'static str, SourceError> {
+    match session.source() {
+        Context::Archive(archive) => {
+            let end = archive.end_time()?;
+            let start = end - Duration::from_nanos(STEP.unsigned_abs());
+            archive.set_mode(Mode::Interpolated { step: STEP }, Some(start))?;
+            session.sample(space)?;
+            Ok("at the end of the archive")
+        }
+        Context::Host(_) | Context::Local(_) => {
+            let sample = session.sample(space)?;
+            let output = sample.metrics.first().and_then(|metric| metric.output);
+            let status = output.map(|output| sample.values.get(output).status);
+            if status == Some(Status::Empty(Reason::FirstSample)) {
+                thread::sleep(APART);
+            }
+            Ok("now")
+        }
+    }
 }
 
 /// Names of the instances that a metric has, or an expression.

@@ -19,12 +19,12 @@ use lsp_types::request::{
     SemanticTokensFullRequest, Shutdown, SignatureHelpRequest,
 };
 use lsp_types::{
-    CompletionParams, DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern,
-    LogMessageParams, MessageType, NumberOrString, ParameterInformation, ParameterLabel, Position,
+    DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, LogMessageParams,
+    MessageType, NumberOrString, ParameterInformation, ParameterLabel, Position,
     PublishDiagnosticsParams, Registration, RegistrationParams, ShowMessageParams, SignatureHelp,
     SignatureInformation, TextDocumentPositionParams, Uri,
 };
-use serde::de::DeserializeOwned;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Options;
@@ -188,7 +188,9 @@ impl<'c> Running<'c> {
         let _ = self.client.connection.sender.send(message.into());
     }
 
-    fn answer(&self, id: RequestId, result: Value) {
+    fn answer(&self, id: RequestId, result: impl Serialize) {
+        // Results of the protocol always serialise.
+        let result = serde_json::to_value(result).unwrap_or_default();
         self.send(Response { id, response_result: Ok(result) });
     }
 
@@ -277,106 +279,101 @@ impl<'c> Running<'c> {
     }
 
     fn request(&mut self, request: Request) {
+        let id = request.id.clone();
         if self.is_shut_down {
-            return self.refuse(request.id, ErrorCode::InvalidRequest, "the server is shut down");
+            return self.refuse(id, ErrorCode::InvalidRequest, "the server is shut down");
         }
+        if let Err(error) = self.take(request) {
+            self.refuse(id, ErrorCode::InvalidParams, error.to_string());
+        }
+    }
+
+    /// Does what a request asks for, or lets a thread do it.
+    ///
+    /// # Errors
+    /// Its parameters cannot be read.
+    fn take(&mut self, request: Request) -> serde_json::Result<()> {
         let Request { id, method, params } = request;
         match &*method {
             Shutdown::METHOD => {
                 self.is_shut_down = true;
-                self.answer(id, Value::Null);
+                self.answer(id, ());
             }
             Completion::METHOD => {
-                let Some(asked) = self.parameters::<CompletionParams>(&id, params) else { return };
-                self.complete(id, asked.text_document_position);
+                self.complete(id, read::<Completion>(params)?.text_document_position);
             }
             SignatureHelpRequest::METHOD => {
-                let asked = self.parameters::<lsp_types::SignatureHelpParams>(&id, params);
-                let Some(asked) = asked else { return };
+                let asked = read::<SignatureHelpRequest>(params)?;
                 let help = self.signature(&asked.text_document_position_params);
-                self.answer(id, serde_json::to_value(help).unwrap_or_default());
+                self.answer(id, help);
             }
-            HoverRequest::METHOD => {
-                let asked = self.parameters::<lsp_types::HoverParams>(&id, params);
-                let Some(asked) = asked else { return };
-                let TextDocumentPositionParams { text_document, position } =
-                    asked.text_document_position_params;
-                self.wish(id, text_document.uri, Wish::Hover(position), Some(position));
-            }
-            GotoDefinition::METHOD => {
-                let asked = self.parameters::<lsp_types::GotoDefinitionParams>(&id, params);
-                let Some(asked) = asked else { return };
-                let TextDocumentPositionParams { text_document, position } =
-                    asked.text_document_position_params;
-                self.wish(id, text_document.uri, Wish::Definition(position), None);
-            }
-            References::METHOD => {
-                let asked = self.parameters::<lsp_types::ReferenceParams>(&id, params);
-                let Some(asked) = asked else { return };
-                let TextDocumentPositionParams { text_document, position } =
-                    asked.text_document_position;
-                let wish = Wish::References(position, asked.context.include_declaration);
-                self.wish(id, text_document.uri, wish, None);
-            }
-            PrepareRenameRequest::METHOD => {
-                let asked = self.parameters::<TextDocumentPositionParams>(&id, params);
-                let Some(TextDocumentPositionParams { text_document, position }) = asked else {
-                    return;
-                };
-                self.wish(id, text_document.uri, Wish::PrepareRename(position), None);
-            }
-            Rename::METHOD => {
-                let asked = self.parameters::<lsp_types::RenameParams>(&id, params);
-                let Some(asked) = asked else { return };
-                let TextDocumentPositionParams { text_document, position } =
-                    asked.text_document_position;
-                let wish = Wish::Rename(position, asked.new_name, self.metrics.clone());
-                self.wish(id, text_document.uri, wish, None);
-            }
-            DocumentSymbolRequest::METHOD => {
-                let asked = self.parameters::<lsp_types::DocumentSymbolParams>(&id, params);
-                let Some(asked) = asked else { return };
-                self.wish(id, asked.text_document.uri, Wish::Symbols, None);
-            }
-            Formatting::METHOD => {
-                let asked = self.parameters::<lsp_types::DocumentFormattingParams>(&id, params);
-                let Some(asked) = asked else { return };
-                self.wish(id, asked.text_document.uri, Wish::Formatting, None);
-            }
-            SemanticTokensFullRequest::METHOD => {
-                let asked = self.parameters::<lsp_types::SemanticTokensParams>(&id, params);
-                let Some(asked) = asked else { return };
-                self.wish(id, asked.text_document.uri, Wish::Tokens, None);
-            }
-            CodeActionRequest::METHOD => {
-                let asked = self.parameters::<lsp_types::CodeActionParams>(&id, params);
-                let Some(asked) = asked else { return };
-                let uri = asked.text_document.uri;
-                let text = self.texts.get(uri.as_str());
-                let found = text.and_then(|text| text.checked.clone());
-                let (version, diagnostics) = found.unwrap_or((i32::MIN, Arc::default()));
-                self.wish(id, uri, Wish::Actions(asked.range, version, diagnostics), None);
-            }
-            other => {
-                let words = format!("this server does not know `{other}`");
-                self.refuse(id, ErrorCode::MethodNotFound, words);
-            }
+            _ => match self.wish_of(&method, params)? {
+                Some((uri, wish)) => self.wish(id, uri, wish),
+                None => {
+                    let words = format!("this server does not know `{method}`");
+                    self.refuse(id, ErrorCode::MethodNotFound, words);
+                }
+            },
         }
+        Ok(())
     }
 
-    /// The parameters of a request; what cannot be read is refused.
-    fn parameters<P: DeserializeOwned>(&self, id: &RequestId, params: Value) -> Option<P> {
-        match serde_json::from_value(params) {
-            Ok(parameters) => Some(parameters),
-            Err(error) => {
-                self.refuse(id.clone(), ErrorCode::InvalidParams, error.to_string());
-                None
+    /// What a request wishes of a thread, and the text that it is about. `None` if there is
+    /// no such method.
+    ///
+    /// # Errors
+    /// Its parameters cannot be read.
+    fn wish_of(&self, method: &str, params: Value) -> serde_json::Result<Option<(Uri, Wish)>> {
+        let (document, wish) = match method {
+            HoverRequest::METHOD => {
+                let at = read::<HoverRequest>(params)?.text_document_position_params;
+                (at.text_document, Wish::Hover(at.position))
             }
-        }
+            GotoDefinition::METHOD => {
+                let at = read::<GotoDefinition>(params)?.text_document_position_params;
+                (at.text_document, Wish::Definition(at.position))
+            }
+            References::METHOD => {
+                let asked = read::<References>(params)?;
+                let at = asked.text_document_position;
+                let wish = Wish::References(at.position, asked.context.include_declaration);
+                (at.text_document, wish)
+            }
+            PrepareRenameRequest::METHOD => {
+                let at = read::<PrepareRenameRequest>(params)?;
+                (at.text_document, Wish::PrepareRename(at.position))
+            }
+            Rename::METHOD => {
+                let asked = read::<Rename>(params)?;
+                let at = asked.text_document_position;
+                let wish = Wish::Rename(at.position, asked.new_name, self.metrics.clone());
+                (at.text_document, wish)
+            }
+            DocumentSymbolRequest::METHOD => {
+                (read::<DocumentSymbolRequest>(params)?.text_document, Wish::Symbols)
+            }
+            Formatting::METHOD => (read::<Formatting>(params)?.text_document, Wish::Formatting),
+            SemanticTokensFullRequest::METHOD => {
+                (read::<SemanticTokensFullRequest>(params)?.text_document, Wish::Tokens)
+            }
+            CodeActionRequest::METHOD => {
+                let asked = read::<CodeActionRequest>(params)?;
+                let text = self.texts.get(asked.text_document.uri.as_str());
+                let found = text.and_then(|text| text.checked.clone());
+                let (version, diagnostics) = found.unwrap_or((i32::MIN, Arc::default()));
+                (asked.text_document, Wish::Actions(asked.range, version, diagnostics))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((document.uri, wish)))
     }
 
     /// Lets a thread answer.
-    fn wish(&mut self, id: RequestId, uri: Uri, wish: Wish, hover: Option<Position>) {
+    fn wish(&mut self, id: RequestId, uri: Uri, wish: Wish) {
+        let hover = match &wish {
+            Wish::Hover(position) => Some(*position),
+            _ => None,
+        };
         let due = Instant::now() + PATIENCE;
         self.waiting.insert(id.clone(), Waiting { uri: uri.clone(), hover, due });
         self.tell(Task::Ask(id, uri, wish));
@@ -397,10 +394,10 @@ impl<'c> Running<'c> {
 
     fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
         let uri = at.text_document.uri.clone();
-        let Some(cursor) = self.cursor(&at) else { return self.answer(id, Value::Null) };
+        let Some(cursor) = self.cursor(&at) else { return self.answer(id, ()) };
         if let Within::Instance { operand, .. } = cursor.within {
             let wish = Wish::Instances(operand.to_owned());
-            return self.wish(id, uri, wish, None);
+            return self.wish(id, uri, wish);
         }
         let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
         let metrics = self.metrics_of(&uri);
@@ -413,8 +410,7 @@ impl<'c> Running<'c> {
                 _ => Vec::new(),
             },
         };
-        let list = completions(&cursor, &vocabulary);
-        self.answer(id, serde_json::to_value(list).unwrap_or_default());
+        self.answer(id, completions(&cursor, &vocabulary));
     }
 
     fn signature(&self, at: &TextDocumentPositionParams) -> Option<SignatureHelp> {
@@ -481,13 +477,8 @@ impl<'c> Running<'c> {
                         self.client.send(Written { kind: Kind::Answer(id), contents });
                     }
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
-                    Answer::Hover(hover) => {
-                        self.answer(id, serde_json::to_value(hover).unwrap_or_default());
-                    }
-                    Answer::Instances(names) => {
-                        let list = instances(names);
-                        self.answer(id, serde_json::to_value(list).unwrap_or_default());
-                    }
+                    Answer::Hover(hover) => self.answer(id, hover),
+                    Answer::Instances(names) => self.answer(id, instances(names)),
                 }
             }
             Outcome::Trouble(words) => {
@@ -538,10 +529,7 @@ impl<'c> Running<'c> {
         for id in late {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             match waiting.hover {
-                Some(position) => {
-                    let wish = Wish::HoverOffline(position);
-                    self.wish(id, waiting.uri, wish, None);
-                }
+                Some(position) => self.wish(id, waiting.uri, Wish::HoverOffline(position)),
                 None => {
                     let words = "the source of metrics does not answer";
                     self.refuse(id, ErrorCode::RequestFailed, words);
@@ -575,4 +563,9 @@ impl<'c> Running<'c> {
         let contents = serde_json::to_string(&parameters).unwrap_or_default().into();
         self.client.send(Written { kind: Kind::Notification(N::METHOD), contents });
     }
+}
+
+/// The parameters of a request.
+fn read<R: lsp_types::request::Request>(params: Value) -> serde_json::Result<R::Params> {
+    serde_json::from_value(params)
 }

@@ -21,9 +21,10 @@ use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, o
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
-use crate::fleet::stages::{exported, operands_of};
-use crate::fleet::target::Target;
+use crate::fleet::stages::operands_of;
+use crate::fleet::target::{GroupId, Target};
 use crate::text::{SourceMap, Span};
 
 /// The definitions over the fleet of a file.
@@ -128,7 +129,9 @@ impl<'t> Fleet<'t> {
     ) -> Result<Vec<Vec<String>>, SourceError> {
         let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
         let mut aggregates =
-            Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| 0);
+            Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| {
+                SinkSet::NONE
+            });
         let start = |host| self.start(case, host, hosts, engine);
         let mut running: Vec<Running<'_>> =
             case.hosts.iter().map(start).collect::<Result<_, _>>()?;
@@ -190,13 +193,13 @@ impl<'t> Fleet<'t> {
             .metrics()
             .iter()
             .enumerate()
-            .filter_map(|(at, metric)| Some((exported(metric, 0, None)?, at)))
+            .filter_map(|(at, metric)| Some((Exported::of(metric, SinkSet::NONE, None)?, at)))
             .collect();
         metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let (metrics, positions): (Vec<Exported>, Vec<usize>) = metrics.into_iter().unzip();
         let labels: Labels =
             host.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let target = Target::new(host.name.clone(), HostSpec::local(), labels, 0);
+        let target = Target::new(host.name.clone(), HostSpec::local(), labels, GroupId(0));
         let schema = Arc::new(Schema { metrics: metrics.into() });
         let (target, space) = (Arc::new(target), Space::default());
         Ok(Running { host, target, session, space, schema, positions })

@@ -37,8 +37,9 @@ use std::time::Duration;
 
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
 use pmderive::internal::fleet::server::InForce;
+use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::newest::Newest;
-use pmderive::internal::fleet::sinks::numbers::Numbers as SinkNumbers;
+use pmderive::internal::fleet::sinks::numbers::SinkNumbers;
 use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;
@@ -486,7 +487,7 @@ fn lines(in_force: &InForce<Simulated>) -> u64 {
 async fn scrape_now_and_then(
     case: Case,
     newest: Arc<Newest>,
-    sink: u32,
+    sink: SinkPlace,
     scrapes: Rc<RefCell<Vec<Scrape>>>,
 ) {
     for time in 0u64.. {

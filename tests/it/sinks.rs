@@ -39,7 +39,7 @@ impl Host {
     fn new(name: &str) -> Host {
         let metric = |name, value_type, semantics| Exported {
             help: Some(format!("about {name}, in a few words").into()),
-            ..samples::exported(name, value_type, semantics, 1)
+            ..samples::exported(name, value_type, semantics, samples::sinks(&[0]))
         };
         let with_instances = |metric| Exported { has_instances: true, ..metric };
         let metrics = [

@@ -26,6 +26,7 @@ use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};
 use crate::fleet::server::allow_files;
 use crate::fleet::sheet::Sheet;
+use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::world::{Machine, World};
 use hosts::Hosts;
@@ -50,7 +51,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let engine = Arc::new(engine);
     let schedule = Schedule { interval, grace: Duration::ZERO };
     let across = Arc::clone(&selected.across);
-    let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| 0);
+    let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| SinkSet::NONE);
     aggregates.set_targets(&selected.targets);
     let group = selected.group(interval, deadline).map_err(Stop::Usage)?;
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;

@@ -58,7 +58,7 @@ pub struct Aggregate {
 
 /// Metadata of the values of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AggregateDesc {
     /// Type: always one of 64 bits, so that no sum of a fleet is cut off.
     pub value_type: ValueType,
     /// Semantics.
@@ -70,26 +70,30 @@ pub struct Outcome {
 impl Function {
     /// Metadata of the values, if it takes such an operand at all: all but `count`
     /// need numbers.
-    pub fn outcome(self, operand: &Reference) -> Option<Outcome> {
+    pub fn desc(self, operand: &Reference) -> Option<AggregateDesc> {
         if self != Function::Count && operand.kind() == Kind::Other {
             return None;
         }
-        let of_operand = Outcome {
+        let of_operand = AggregateDesc {
             value_type: operand.kind().value_type(),
             semantics: operand.semantics,
             units: operand.units,
         };
         Some(match self {
-            Function::Count => Outcome {
+            Function::Count => AggregateDesc {
                 value_type: ValueType::U64,
                 semantics: Semantics::Instant,
                 units: Units { dim_count: 1, ..Units::NONE },
             },
             Function::Sum | Function::Ranked { .. } => of_operand,
-            Function::Extreme { .. } => Outcome { semantics: Semantics::Instant, ..of_operand },
-            Function::Avg | Function::Quantile(_) => {
-                Outcome { value_type: ValueType::F64, semantics: Semantics::Instant, ..of_operand }
+            Function::Extreme { .. } => {
+                AggregateDesc { semantics: Semantics::Instant, ..of_operand }
             }
+            Function::Avg | Function::Quantile(_) => AggregateDesc {
+                value_type: ValueType::F64,
+                semantics: Semantics::Instant,
+                ..of_operand
+            },
         })
     }
 

@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use pmderive_runtime::position::Per;
 
-use super::aggregate::{AggregateId, Function, GroupingId, OperandId};
+use super::aggregate::{AggregateId, Function, GroupingId};
 use super::definitions::Definitions;
 use super::groups::GroupKey;
-use super::operand::{Kind, Reference, References};
+use super::operand::{Kind, References, kind_of};
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
 use super::shard::ShardPartials;
 use crate::fleet::slot::hash_of;
@@ -60,23 +60,21 @@ pub enum EncodingError {
 }
 
 /// What partial aggregates are of: all that both sides have to agree about.
-struct Terms<'t> {
-    definitions: &'t Definitions,
+struct Terms {
     kinds: Per<AggregateId, Kind>,
     fingerprint: u64,
 }
 
-impl<'t> Terms<'t> {
-    fn new(definitions: &'t Definitions, references: &References) -> Terms<'t> {
-        let reference = |operand: OperandId| references.get(operand).copied().flatten();
-        let kind = |operand| reference(operand).map_or(Kind::Other, |one: Reference| one.kind());
+impl Terms {
+    fn new(definitions: &Definitions, references: &References) -> Terms {
         let mut text = String::new();
+        let mut kinds = Per::default();
         for aggregate in definitions.aggregates() {
-            text.push_str(&format!("{}\n{:?}\n", aggregate.text, reference(aggregate.operand)));
+            let reference = references.get(aggregate.operand).copied().flatten();
+            text.push_str(&format!("{}\n{reference:?}\n", aggregate.text));
+            kinds.push(kind_of(references, aggregate.operand));
         }
-        let aggregates = definitions.aggregates().iter();
-        let kinds = aggregates.map(|one| kind(one.operand)).collect();
-        Terms { definitions, kinds, fingerprint: hash_of(&text) }
+        Terms { kinds, fingerprint: hash_of(&text) }
     }
 }
 
@@ -144,7 +142,7 @@ impl ShardPartials {
             groups.push(reader.groups(labels.len())?);
         }
         let mut partials: Per<AggregateId, Vec<Partial>> = Per::default();
-        for (aggregate, kind) in terms.definitions.aggregates().iter().zip(&terms.kinds) {
+        for (aggregate, kind) in definitions.aggregates().iter().zip(&terms.kinds) {
             let count = groups[aggregate.grouping].len();
             let partial = |_| reader.partial(aggregate.function, *kind);
             partials.push((0..count).map(partial).collect::<Result<Vec<_>, _>>()?);
@@ -345,6 +343,7 @@ impl<'b> Reader<'b> {
 fn example() -> (Arc<Definitions>, References) {
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
+    use super::operand::Reference;
     use crate::diag::Diagnostics;
     use crate::dialect::{Dialect, Language};
     use crate::engine::Registry;

@@ -1,6 +1,7 @@
 //! From merged aggregates to what sinks take: definitions over the fleet evaluated,
 //! groups named, hosts counted, and series that have ended.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Workspace};
@@ -12,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
 use super::definitions::Definitions;
-use super::groups::{Domain, GroupKey};
+use super::groups::{FleetDomain, GroupKey};
 use super::merge::Merged;
 use super::operand::References;
 use super::partial::{Hosts, Total};
@@ -25,12 +26,13 @@ use crate::fleet::frame::{
     Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
 };
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 use crate::syntax::TextKind;
 
 /// What is said of the hosts of each group, beside the values.
-const HOSTS: [(&str, &str, Number); 6] = [
+const HOSTS: [(&str, &str, HostCount); 6] = [
     ("fleet.hosts.expected", "hosts of a group", |hosts| hosts.expected),
     ("fleet.hosts.failed", "hosts of a group that did not answer rightly in time", |hosts| {
         hosts.failed
@@ -56,7 +58,7 @@ pub fn of_hosts_counted(name: &str) -> bool {
 }
 
 /// One of the numbers of hosts.
-type Number = fn(&Hosts) -> u32;
+type HostCount = fn(&Hosts) -> u32;
 /// An instance of a host in a group.
 type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; none for hosts whose labels are not known.
@@ -84,28 +86,27 @@ pub struct Evaluation {
     evaluator: Evaluator,
     workspace: Workspace,
     /// For each grouping its groups,
-    groups: Per<GroupingId, Domain<GroupKey>>,
+    groups: Per<GroupingId, FleetDomain<GroupKey>>,
     /// and the instances of hosts that rankings have had.
-    of_hosts: Per<GroupingId, Domain<OfHost>>,
-    of_aggregates: Domain<OfAggregate>,
+    of_hosts: Per<GroupingId, FleetDomain<OfHost>>,
+    of_aggregates: FleetDomain<OfAggregate>,
     /// Versions of both that the source's instance domains were made of.
     named: Per<GroupingId, (u64, u64)>,
     /// For each aggregate the members of its groups in the slot before.
     members: Per<AggregateId, FxHashMap<InstId, u128>>,
-    exports: Vec<Export>,
+    exports: Vec<Wanted>,
     schema: Arc<Schema>,
     /// Where the values of the metrics come from.
     origins: Per<ExportedId, Origin>,
     last: Option<Frame>,
     target: Arc<Target>,
-    interval: u64,
     refused: Refused,
 }
 
 /// A definition, as sinks want it.
 #[derive(Debug)]
-struct Export {
-    sinks: u64,
+struct Wanted {
+    sinks: SinkSet,
     help: Option<Arc<str>>,
 }
 
@@ -116,17 +117,15 @@ enum Origin {
     /// are those of hosts.
     Output(OutputId, Option<(GroupingId, bool)>),
     /// A number of hosts.
-    Hosts(Number),
+    Hosts(HostCount),
 }
 
 impl Evaluation {
-    /// For definitions in slots of `interval` nanoseconds. `sinks` gives for the
-    /// name of a metric which sinks want it, as in [`Exported::sinks`].
+    /// For definitions. `sinks` gives for the name of a metric which sinks want it.
     pub fn new(
         engine: Arc<Engine>,
         definitions: Arc<Definitions>,
-        interval: u64,
-        sinks: &dyn Fn(&str) -> u64,
+        sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Evaluation {
         let (selection, exports) = chosen(&definitions, sinks);
         let groupings = definitions.groupings().len();
@@ -141,9 +140,9 @@ impl Evaluation {
             diagnostics: Diagnostics::default(),
             evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
             workspace: Workspace::default(),
-            groups: (0..groupings).map(|_| Domain::default()).collect(),
-            of_hosts: (0..groupings).map(|_| Domain::default()).collect(),
-            of_aggregates: Domain::default(),
+            groups: (0..groupings).map(|_| FleetDomain::default()).collect(),
+            of_hosts: (0..groupings).map(|_| FleetDomain::default()).collect(),
+            of_aggregates: FleetDomain::default(),
             named: Per::all(groupings, (0, 0)),
             members: Per::all(definitions.aggregates().len(), FxHashMap::default()),
             exports,
@@ -151,7 +150,6 @@ impl Evaluation {
             origins: Per::default(),
             last: None,
             target: Arc::new(Target::fleet()),
-            interval: interval.max(1),
             refused: Refused::default(),
             engine,
             definitions,
@@ -160,12 +158,7 @@ impl Evaluation {
 
     /// Goes over to other definitions. What both have goes on: identifiers of groups,
     /// earlier samples of rates, and series.
-    pub fn follow(
-        &mut self,
-        definitions: Arc<Definitions>,
-        interval: u64,
-        sinks: &dyn Fn(&str) -> u64,
-    ) {
+    pub fn follow(&mut self, definitions: Arc<Definitions>, sinks: &dyn Fn(&str) -> SinkSet) {
         let carried = Carried::between(&self.definitions, &definitions);
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
@@ -187,7 +180,6 @@ impl Evaluation {
             aggregates.filter_map(|(now, before)| Some(((*before)?, now))).collect();
         self.of_aggregates.rename(|(at, group)| Some((*now.get(at)?, group.clone())));
         self.definitions = definitions;
-        self.interval = interval.max(1);
         self.bind();
     }
 
@@ -227,48 +219,57 @@ impl Evaluation {
         compiled.put_into(&mut self.evaluator);
         // No rate spans the time in which its definition was away.
         self.evaluator.forget_absent();
-        self.diagnostics = Diagnostics::default();
-        let is_whole = self.references.iter().all(Option::is_some);
+        self.diagnostics = self.mistakes(&compiled);
+        let metrics = self.metrics(&compiled);
+        self.origins = metrics.iter().map(|(_, origin)| *origin).collect();
+        let schema =
+            Schema { metrics: metrics.into_iter().map(|(exported, _)| exported).collect() };
+        if *self.schema != schema {
+            self.schema = Arc::new(schema);
+        }
+        self.compiled = Some(compiled);
+    }
+
+    /// What is wrong with definitions that were compiled.
+    fn mistakes(&self, compiled: &Compiled) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
         let mut refused: FxHashSet<&str> = FxHashSet::default();
         for aggregate in self.definitions.aggregates() {
             if let Some(reference) = &self.references[aggregate.operand]
-                && aggregate.function.outcome(reference).is_none()
+                && aggregate.function.desc(reference).is_none()
             {
                 let text = &aggregate.text;
                 refused.insert(text);
                 let message = format!("`{text}` needs numbers, not {}", reference.value_type);
-                self.diagnostics.push(
+                diagnostics.push(
                     Diagnostic::error(Code::NotNumeric, aggregate.span, message)
                         .help("what is no number can be counted"),
                 );
             }
         }
+        let is_whole = self.references.iter().all(Option::is_some);
         for diagnostic in compiled.diagnostics() {
             // Before a host has a metric, nothing is known of it. That is no mistake.
             let is_of_name = matches!(diagnostic.code, Code::UnknownMetric | Code::UnusableOperand);
             let is_told = refused.iter().any(|text| diagnostic.message.contains(*text));
             if !is_of_name || is_whole && !is_told {
                 let told = in_groups(diagnostic.clone(), &self.definitions, &self.identifiers);
-                self.diagnostics.push(told);
+                diagnostics.push(told);
             }
         }
-        let mut metrics: Vec<(Exported, Origin)> = Vec::new();
-        for (metric, export) in compiled.metrics.iter().zip(&self.exports) {
-            let (Ok(desc), Some(output)) = (metric.desc, metric.output) else { continue };
-            let exported = Exported {
-                name: Arc::clone(&metric.name),
-                value_type: desc.value_type,
-                semantics: desc.semantics,
-                units: desc.units,
-                has_instances: desc.indom.is_some(),
-                help: export.help.clone(),
-                sinks: export.sinks,
-            };
+        diagnostics
+    }
+
+    /// The metrics of frames, by name, and where their values come from.
+    fn metrics(&self, compiled: &Compiled) -> Vec<(Exported, Origin)> {
+        let defined = compiled.metrics.iter().zip(&self.exports).filter_map(|(metric, export)| {
+            let exported = Exported::of(metric, export.sinks, export.help.clone())?;
+            let (desc, output) = (metric.desc.ok()?, metric.output?);
             let domain = desc.indom.and_then(|indom| self.identifiers.grouping_of(indom));
-            metrics.push((exported, Origin::Output(output, domain)));
-        }
+            Some((exported, Origin::Output(output, domain)))
+        });
         let of_hosts = HOSTS.iter().zip(&self.exports[self.exports.len() - HOSTS.len()..]);
-        for ((name, _, number), export) in of_hosts {
+        let of_hosts = of_hosts.map(|((name, _, number), export)| {
             let exported = Exported {
                 name: Arc::from(*name),
                 value_type: ValueType::U32,
@@ -278,27 +279,16 @@ impl Evaluation {
                 help: export.help.clone(),
                 sinks: export.sinks,
             };
-            metrics.push((exported, Origin::Hosts(*number)));
-        }
+            (exported, Origin::Hosts(*number))
+        });
+        let mut metrics: Vec<(Exported, Origin)> = defined.chain(of_hosts).collect();
         metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        self.origins = metrics.iter().map(|(_, origin)| *origin).collect();
-        let metrics = metrics.into_iter().map(|(exported, _)| exported).collect();
-        let schema = Schema { metrics };
-        if *self.schema != schema {
-            self.schema = Arc::new(schema);
-        }
-        self.compiled = Some(compiled);
+        metrics
     }
 
-    /// Evaluates a slot: a frame of the fleet, stamped with the end of the slot, and
-    /// before it which series have ended.
-    pub fn evaluate(&mut self, slot: Slot, merged: &Merged) -> Vec<Event> {
-        let end = Nanos(slot.0.saturating_add(1).saturating_mul(self.interval));
-        self.evaluate_at(slot, end, merged)
-    }
-
-    /// Evaluates a slot whose values are of the time `at`.
-    pub fn evaluate_at(&mut self, slot: Slot, at: Nanos, merged: &Merged) -> Vec<Event> {
+    /// Evaluates a slot whose values are of the time `at`: a frame of the fleet, and before
+    /// it which series have ended.
+    pub fn evaluate(&mut self, slot: Slot, at: Nanos, merged: &Merged) -> Vec<Event> {
         if self.compiled.is_none() {
             self.bind();
         }
@@ -319,9 +309,7 @@ impl Evaluation {
         let hosts_instances = {
             let ids: Vec<InstId> = hosts.iter().map(|(id, _)| *id).collect();
             let position = self.origins.position(|one| matches!(one, Origin::Hosts(_)));
-            instances(&ids, position.and_then(former), |id| {
-                self.of_aggregates.of_id(id).map(|one| (&one.name, &one.labels))
-            })
+            instances(&ids, position.and_then(former), |id| named(&self.of_aggregates, id))
         };
         for (position, origin) in self.origins.enumerate() {
             heads.push(match origin {
@@ -340,12 +328,8 @@ impl Evaluation {
                         let instances = instances(values.instances, former(position), |id| {
                             let (grouping, is_of_hosts) = (*domain)?;
                             match is_of_hosts {
-                                true => {
-                                    of_hosts[grouping].of_id(id).map(|one| (&one.name, &one.labels))
-                                }
-                                false => {
-                                    groups[grouping].of_id(id).map(|one| (&one.name, &one.labels))
-                                }
+                                true => named(&of_hosts[grouping], id),
+                                false => named(&groups[grouping], id),
                             }
                         });
                         (values.status, instances)
@@ -389,81 +373,90 @@ impl Evaluation {
 
     /// Gives the source the values of a slot; tells the numbers of hosts.
     fn feed(&mut self, stamp: Timestamp, merged: &Merged) -> Vec<(InstId, Hosts)> {
-        let definitions = Arc::clone(&self.definitions);
         self.forget(merged);
-        let mut counted: Vec<(InstId, Hosts)> = Vec::new();
         self.source.feed().time = stamp;
+        let mut counted: Vec<(InstId, Hosts)> = Vec::new();
         // For each aggregate the groups with values whose members are as before.
         let mut unchanged: Per<AggregateId, Vec<InstId>> = Per::default();
-        for (at, aggregate) in definitions.aggregates().enumerate() {
-            let labels = &definitions.groupings()[aggregate.grouping];
-            let mut groups: Vec<_> = merged.groups(at).collect();
-            groups.sort_by_key(|(key, _)| *key);
-            let domain = &mut self.groups[aggregate.grouping];
-            let known = &mut self.members[at];
-            let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
-            let mut same: Vec<InstId> = Vec::new();
-            let metric = self.source.feed().metric(MetricId::of_aggregate(at));
-            for (key, partial) in groups {
-                let names = || labels.iter().map(|label| &**label);
-                let own = (at, key.cloned());
-                let values: Vec<&str> = match key {
-                    Some(key) => key.iter().map(|value| &**value).collect(),
-                    None => Vec::new(),
-                };
-                let of_key = || names().zip(values.iter().copied());
-                let position = self.of_aggregates.position(&own, || {
-                    let unknown = key.is_none().then_some(("group", "unknown"));
-                    [("aggregate", &*aggregate.text)].into_iter().chain(of_key()).chain(unknown)
-                });
-                counted.push((self.of_aggregates.entries()[position].id, partial.hosts));
-                let Some(key) = key else { continue };
-                let position = domain.position(key, of_key);
-                let id = match labels.is_empty() {
-                    true => -1,
-                    false => domain.entries()[position].id,
-                };
-                if partial.count > 0 {
-                    now.insert(id, partial.members);
-                    if known.get(&id) == Some(&partial.members) {
-                        same.push(id);
-                    }
-                }
-                match partial.clone().total(aggregate.function, merged.kind(at)) {
-                    Total::Value(bits) => {
-                        metric.ids.push(id);
-                        metric.bits.push(bits);
-                    }
-                    Total::Ranked(ranked) => {
-                        let domain = &mut self.of_hosts[aggregate.grouping];
-                        let mut ranked: Vec<_> = ranked.into_iter().collect();
-                        ranked.sort_by(|a, b| (&a.host, &a.instance).cmp(&(&b.host, &b.instance)));
-                        for one in ranked {
-                            let own =
-                                (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
-                            let place = [("instance", &*one.host), ("instname", &*one.instance)];
-                            let mut labels: Vec<(&str, &str)> = of_key().collect();
-                            labels.extend(place.iter().filter(|(_, value)| !value.is_empty()));
-                            let position = domain.position(&own, || labels.into_iter());
-                            metric.ids.push(domain.entries()[position].id);
-                            metric.bits.push(one.bits);
-                        }
-                    }
-                    Total::Nothing => {}
-                    Total::Overflow => self.refused.overflows += 1,
-                    Total::TooMany => self.refused.too_many_values += 1,
+        for at in self.members.positions() {
+            unchanged.push(self.feed_aggregate(at, merged, &mut counted));
+        }
+        self.feed_unchanged(&unchanged);
+        counted
+    }
+
+    /// Gives the source the values of an aggregate, and adds the numbers of hosts of its
+    /// groups. Gives the groups with values whose members are as before.
+    fn feed_aggregate(
+        &mut self,
+        at: AggregateId,
+        merged: &Merged,
+        counted: &mut Vec<(InstId, Hosts)>,
+    ) -> Vec<InstId> {
+        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
+        let aggregate = &definitions.aggregates()[at];
+        let labels = &definitions.groupings()[aggregate.grouping];
+        let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
+        let mut unchanged: Vec<InstId> = Vec::new();
+        let metric = source.feed().metric(MetricId::of_aggregate(at));
+        let mut sorted: Vec<_> = merged.groups(at).collect();
+        sorted.sort_by_key(|(key, _)| *key);
+        for (key, partial) in sorted {
+            let values: Vec<&str> =
+                key.into_iter().flat_map(|key| key.iter()).map(|v| &**v).collect();
+            let of_key = || labels.iter().map(|label| &**label).zip(values.iter().copied());
+            let counts = of_aggregates.entry(&(at, key.cloned()), || {
+                let unknown = key.is_none().then_some(("group", "unknown"));
+                [("aggregate", &*aggregate.text)].into_iter().chain(of_key()).chain(unknown)
+            });
+            counted.push((counts.id, partial.hosts));
+            let Some(key) = key else { continue };
+            let group = groups[aggregate.grouping].entry(key, of_key).id;
+            let id = if labels.is_empty() { -1 } else { group };
+            if partial.count > 0 {
+                now.insert(id, partial.members);
+                if self.members[at].get(&id) == Some(&partial.members) {
+                    unchanged.push(id);
                 }
             }
-            *known = now;
-            unchanged.push(same);
+            match partial.clone().total(aggregate.function, merged.kind(at)) {
+                Total::Value(bits) => {
+                    metric.ids.push(id);
+                    metric.bits.push(bits);
+                }
+                Total::Ranked(ranked) => {
+                    let mut ranked: Vec<_> = ranked.into_iter().collect();
+                    ranked.sort_by(|a, b| (&a.host, &a.instance).cmp(&(&b.host, &b.instance)));
+                    for one in &ranked {
+                        let own =
+                            (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
+                        let place = [("instance", &*one.host), ("instname", &*one.instance)];
+                        let place = place.into_iter().filter(|(_, value)| !value.is_empty());
+                        let domain = &mut of_hosts[aggregate.grouping];
+                        metric.ids.push(domain.entry(&own, || of_key().chain(place)).id);
+                        metric.bits.push(one.bits);
+                    }
+                }
+                Total::Nothing => {}
+                Total::Overflow => self.refused.overflows += 1,
+                Total::TooMany => self.refused.too_many_values += 1,
+            }
         }
-        for (at, one) in MetricId::of_unchanged(&definitions).zip(&definitions.unchanged) {
-            let is_single = |of: AggregateId| {
-                definitions.groupings()[definitions.aggregates()[of].grouping].is_empty()
-            };
+        self.members[at] = now;
+        unchanged
+    }
+
+    /// Tells the source where no members have changed: `unchanged` are the groups of each
+    /// aggregate of which that is true.
+    fn feed_unchanged(&mut self, unchanged: &Per<AggregateId, Vec<InstId>>) {
+        let Evaluation { definitions, source, .. } = self;
+        let is_single = |of: AggregateId| {
+            definitions.groupings()[definitions.aggregates()[of].grouping].is_empty()
+        };
+        for (at, one) in MetricId::of_unchanged(definitions).zip(&definitions.unchanged) {
             let (single, grouped): (Vec<AggregateId>, Vec<AggregateId>) =
                 one.aggregates.iter().partition(|of| is_single(**of));
-            let metric = self.source.feed().metric(at);
+            let metric = source.feed().metric(at);
             if single.iter().any(|of| unchanged[*of].is_empty()) {
                 continue;
             }
@@ -478,7 +471,6 @@ impl Evaluation {
             metric.bits.resize(ids.len(), 1);
             metric.ids = ids;
         }
-        counted
     }
 
     /// Forgets groups that there are no more, and instances that were in no ranking
@@ -513,21 +505,14 @@ impl Evaluation {
     fn name_instances(&mut self) {
         for grouping in self.groups.positions() {
             let named = &mut self.named[grouping];
-            let (groups, of_hosts) = (&mut self.groups[grouping], &mut self.of_hosts[grouping]);
+            let (groups, of_hosts) = (&self.groups[grouping], &self.of_hosts[grouping]);
             let now = (groups.version(), of_hosts.version());
             if *named == now {
                 continue;
             }
             let metadata = self.source.metadata();
-            let all = |entries: &[(InstId, Arc<str>)]| {
-                entries.iter().map(|(id, name)| (*id, Box::from(&**name))).collect()
-            };
-            let own: Vec<_> =
-                groups.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
-            metadata.set_instances(self.identifiers.of_groups(grouping), all(&own));
-            let own: Vec<_> =
-                of_hosts.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
-            metadata.set_instances(self.identifiers.of_hosts(grouping), all(&own));
+            metadata.set_instances(self.identifiers.of_groups(grouping), groups.instances());
+            metadata.set_instances(self.identifiers.of_hosts(grouping), of_hosts.instances());
             *named = now;
         }
     }
@@ -565,17 +550,28 @@ fn in_groups(
 }
 
 /// What is evaluated, and what sinks get of that and of the numbers of hosts.
-fn chosen(definitions: &Definitions, sinks: &dyn Fn(&str) -> u64) -> (Arc<Selection>, Vec<Export>) {
+fn chosen(
+    definitions: &Definitions,
+    sinks: &dyn Fn(&str) -> SinkSet,
+) -> (Arc<Selection>, Vec<Wanted>) {
     let registry = &definitions.registry;
     let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
     let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
     let defined =
-        chosen.iter().map(|one| Export { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
+        chosen.iter().map(|one| Wanted { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
     let of_hosts = HOSTS
         .iter()
-        .map(|(name, help, _)| Export { sinks: sinks(name), help: Some(Arc::from(*help)) });
+        .map(|(name, help, _)| Wanted { sinks: sinks(name), help: Some(Arc::from(*help)) });
     let exports = defined.chain(of_hosts).collect();
     (Arc::new(Selection::new(registry, &chosen)), exports)
+}
+
+/// Name and labels of an instance.
+fn named<K: Clone + Eq + Hash>(
+    domain: &FleetDomain<K>,
+    id: InstId,
+) -> Option<(&Arc<str>, &Labels)> {
+    domain.of_id(id).map(|one| (&one.name, &one.labels))
 }
 
 /// The instances of these identifiers; the former ones if they are the same.

@@ -8,6 +8,7 @@ use pmderive_runtime::model::InstId;
 use rustc_hash::FxHashMap;
 
 use crate::fleet::labels::Labels;
+use crate::fleet::sinks::text;
 
 /// Values of the labels that a `by` names, in its order; none without a `by`.
 pub type GroupKey = Arc<[Box<str>]>;
@@ -18,7 +19,7 @@ pub const MAX_KNOWN: usize = 100_000;
 
 /// Things with labels that are the instances of a metric of the fleet.
 #[derive(Debug)]
-pub struct Domain<K> {
+pub struct FleetDomain<K> {
     by_key: FxHashMap<K, usize>,
     entries: Vec<Entry<K>>,
     next: InstId,
@@ -39,28 +40,32 @@ pub struct Entry<K> {
     pub labels: Labels,
 }
 
-impl<K> Default for Domain<K> {
-    fn default() -> Domain<K> {
-        Domain { by_key: FxHashMap::default(), entries: Vec::new(), next: 0, version: 0 }
+impl<K> Default for FleetDomain<K> {
+    fn default() -> FleetDomain<K> {
+        FleetDomain { by_key: FxHashMap::default(), entries: Vec::new(), next: 0, version: 0 }
     }
 }
 
-impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
-    /// Position of a thing, which is known from now on. `labels` gives its labels in
+impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
+    /// The instance of a thing, which is known from now on. `labels` gives its labels in
     /// the order of its name.
-    pub fn position<'l, L>(&mut self, key: &K, labels: impl FnOnce() -> L) -> usize
+    pub fn entry<'l, L>(&mut self, key: &K, labels: impl FnOnce() -> L) -> &Entry<K>
     where
         L: Iterator<Item = (&'l str, &'l str)>,
     {
-        if let Some(at) = self.by_key.get(key) {
-            return *at;
-        }
-        let labels = apart(labels());
+        let at = match self.by_key.get(key) {
+            Some(at) => *at,
+            None => self.add(key, &apart(labels())),
+        };
+        &self.entries[at]
+    }
+
+    fn add(&mut self, key: &K, labels: &[(String, &str)]) -> usize {
         let entry = Entry {
             key: key.clone(),
             id: self.next,
-            name: name(&labels),
-            labels: labels.into_iter().collect(),
+            name: name(labels),
+            labels: labels.iter().map(|(name, value)| (&**name, *value)).collect(),
         };
         // Two thousand million things later there are no more identifiers.
         self.next = self.next.saturating_add(1);
@@ -70,9 +75,9 @@ impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
         self.entries.len() - 1
     }
 
-    /// All that are known, by position.
-    pub fn entries(&self) -> &[Entry<K>] {
-        &self.entries
+    /// Identifiers and names of all instances.
+    pub fn instances(&self) -> Vec<(InstId, Box<str>)> {
+        self.entries.iter().map(|one| (one.id, Box::from(&*one.name))).collect()
     }
 
     /// Changes whenever there is something new.
@@ -92,8 +97,7 @@ impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
         self.entries.len() > MAX_KNOWN
     }
 
-    /// Gives things other keys, and forgets those without one. Positions change,
-    /// identifiers do not.
+    /// Gives things other keys, and forgets those without one. Identifiers stay.
     pub fn rename(&mut self, key: impl Fn(&K) -> Option<K>) {
         let entries = std::mem::take(&mut self.entries).into_iter();
         self.entries =
@@ -101,7 +105,7 @@ impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
         self.keep(|_| true);
     }
 
-    /// Forgets all but the given ones. Positions change, identifiers do not.
+    /// Forgets all but the given ones. Identifiers stay.
     pub fn keep(&mut self, is_kept: impl Fn(&Entry<K>) -> bool) {
         self.entries.retain(is_kept);
         self.by_key =
@@ -125,23 +129,10 @@ fn apart<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<(String, &
 
 /// `{rack="a",dc="b"}`, with the escapes of Prometheus' text format.
 fn name(labels: &[(String, &str)]) -> Arc<str> {
-    let mut text = String::from("{");
-    for (at, (name, value)) in labels.iter().enumerate() {
-        text.push_str(if at > 0 { "," } else { "" });
-        text.push_str(name);
-        text.push_str("=\"");
-        for character in value.chars() {
-            match character {
-                '\\' => text.push_str("\\\\"),
-                '"' => text.push_str("\\\""),
-                '\n' => text.push_str("\\n"),
-                other => text.push(other),
-            }
-        }
-        text.push('"');
+    match labels.is_empty() {
+        true => "{}".into(),
+        false => text::labels(labels.iter().map(|(name, value)| (&**name, *value))).into(),
     }
-    text.push('}');
-    text.into()
 }
 
 #[cfg(test)]
@@ -154,7 +145,7 @@ mod tests {
 
     #[test]
     fn groups_are_named_by_their_labels_in_order() {
-        let mut groups: Domain<GroupKey> = Domain::default();
+        let mut groups: FleetDomain<GroupKey> = FleetDomain::default();
         for (labels, expected) in [
             (&[("rack", "a"), ("dc", "b")][..], r#"{rack="a",dc="b"}"#),
             (&[("rack", "a"), ("dc", "")], r#"{rack="a",dc=""}"#),
@@ -166,17 +157,16 @@ mod tests {
             ),
         ] {
             let values: Vec<&str> = labels.iter().map(|(_, value)| *value).collect();
-            let at = groups.position(&key(&values), || labels.iter().copied());
-            assert_eq!(&*groups.entries()[at].name, expected);
+            let entry = groups.entry(&key(&values), || labels.iter().copied());
+            assert_eq!(&*entry.name, expected);
         }
     }
 
     #[test]
     fn identifiers_stay_and_are_not_given_again() {
-        let mut groups: Domain<GroupKey> = Domain::default();
-        let id = |groups: &mut Domain<GroupKey>, value: &str| {
-            let at = groups.position(&key(&[value]), || [("x", "")].into_iter());
-            groups.entries()[at].id
+        let mut groups: FleetDomain<GroupKey> = FleetDomain::default();
+        let id = |groups: &mut FleetDomain<GroupKey>, value: &str| {
+            groups.entry(&key(&[value]), || [("x", "")].into_iter()).id
         };
         assert_eq!(["a", "b", "a", "c"].map(|one| id(&mut groups, one)), [0, 1, 0, 2]);
         groups.keep(|entry| &*entry.key[0] == "c");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, GroupingId, OperandId};
+use super::aggregate::{AggregateId, GroupingId};
 use super::definitions::Definitions;
 use super::groups::GroupKey;
-use super::operand::{Kind, References};
+use super::operand::{Kind, References, kind_of};
 use super::partial::Partial;
 use super::shard::ShardPartials;
 
@@ -55,11 +55,9 @@ impl Merged {
     /// Nothing yet. The metadata are those that all processes use
     /// ([`Collector::references`](super::Collector::references)).
     pub fn new(definitions: Arc<Definitions>, references: &References) -> Merged {
-        let kind = |operand: OperandId| {
-            references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
-        };
+        let aggregates = definitions.aggregates().iter();
         Merged {
-            kinds: definitions.aggregates().iter().map(|one| kind(one.operand)).collect(),
+            kinds: aggregates.map(|one| kind_of(references, one.operand)).collect(),
             groups: definitions.groupings().iter().map(|_| Groups::default()).collect(),
             partials: Per::all(definitions.aggregates().len(), Vec::new()),
             last: None,

@@ -54,20 +54,21 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use aggregate::{Aggregate, AggregateId, Function, GroupingId, OperandId, Outcome};
+pub use aggregate::{Aggregate, AggregateDesc, AggregateId, Function, GroupingId, OperandId};
 pub use collect::{Collector, Dropped, Taken};
 pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
-pub use groups::{Domain, GroupKey, MAX_KNOWN};
+pub use groups::{FleetDomain, GroupKey, MAX_KNOWN};
 pub use merge::{MergeError, Merged};
 pub use operand::{Kind, Reference, References};
 pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
 pub use shard::ShardPartials;
 
 use super::frame::{Event, Frame, Schema, StaleReason};
+use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 use crate::diag::Diagnostics;
@@ -91,6 +92,7 @@ pub struct Schedule {
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
 /// # use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, Schedule};
+/// # use pmderive::internal::fleet::sink_set::SinkSet;
 /// # use pmderive::internal::fleet::slot::Slot;
 /// # use pmderive::SourceMap;
 /// let language = Language { dialect: Dialect::Fixed, extensions: true };
@@ -104,7 +106,7 @@ pub struct Schedule {
 /// let engine = Arc::new(Engine::new(language, Backend::Auto));
 /// let ten = Duration::from_secs(10);
 /// let schedule = Schedule { interval: ten, grace: Duration::from_secs(8) };
-/// let mut fleet = Aggregates::new(engine, Arc::new(definitions), schedule, &|_| !0);
+/// let mut fleet = Aggregates::new(engine, Arc::new(definitions), schedule, &|_| SinkSet::ALL);
 /// fleet.set_targets(&[]);
 /// // For each frame of a host: fleet.frame(&frame); for each slot without one:
 /// // fleet.failed(&target, slot) or fleet.missed(&target, slot). At fleet.due(slot):
@@ -121,19 +123,17 @@ pub struct Aggregates {
 }
 
 impl Aggregates {
-    /// Without hosts. `sinks` gives for the name of a metric which sinks want it, as
-    /// [`Exported::sinks`](super::frame::Exported::sinks) has it. The engine's language
-    /// has to be that of the definitions.
+    /// Without hosts. `sinks` gives for the name of a metric which sinks want it. The
+    /// engine's language has to be that of the definitions.
     pub fn new(
         engine: Arc<Engine>,
         definitions: Arc<Definitions>,
         schedule: Schedule,
-        sinks: &dyn Fn(&str) -> u64,
+        sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Aggregates {
-        let interval = u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX);
         Aggregates {
             collector: Collector::new(Arc::clone(&definitions)),
-            evaluation: Evaluation::new(engine, Arc::clone(&definitions), interval, sinks),
+            evaluation: Evaluation::new(engine, Arc::clone(&definitions), sinks),
             definitions,
             schedule,
         }
@@ -151,16 +151,15 @@ impl Aggregates {
         &mut self,
         definitions: Arc<Definitions>,
         schedule: Schedule,
-        sinks: &dyn Fn(&str) -> u64,
+        sinks: &dyn Fn(&str) -> SinkSet,
         targets: &[Arc<Target>],
     ) {
         if schedule.interval != self.schedule.interval {
             // Slots have other numbers from now on.
             self.collector.forget_slots();
         }
-        let interval = u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX);
         self.collector.follow(Arc::clone(&definitions), targets);
-        self.evaluation.follow(Arc::clone(&definitions), interval, sinks);
+        self.evaluation.follow(Arc::clone(&definitions), sinks);
         (self.definitions, self.schedule) = (definitions, schedule);
     }
 
@@ -189,15 +188,12 @@ impl Aggregates {
 
     /// When a slot is to be finished, by the engine's clock.
     pub fn due(&self, slot: Slot) -> Nanos {
-        let interval = u64::try_from(self.schedule.interval.as_nanos()).unwrap_or(u64::MAX);
-        Nanos(slot.0.saturating_add(1).saturating_mul(interval)).after(self.schedule.grace)
+        slot.end(self.schedule.interval).after(self.schedule.grace)
     }
 
     /// Ends a slot and all before it: gives a frame of the fleet, and what has ended.
     pub fn finish(&mut self, slot: Slot) -> Vec<Event> {
-        let interval = u64::try_from(self.schedule.interval.as_nanos()).unwrap_or(u64::MAX);
-        let end = Nanos(slot.0.saturating_add(1).saturating_mul(interval));
-        self.finish_at(slot, end)
+        self.finish_at(slot, slot.end(self.schedule.interval))
     }
 
     /// Ends a slot whose values are of the time `at`.
@@ -214,7 +210,7 @@ impl Aggregates {
         });
         evaluation.know(references);
         let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));
-        evaluation.evaluate_at(slot, at, &merged)
+        evaluation.evaluate(slot, at, &merged)
     }
 
     /// All series have ended, as after a reload without any definitions.

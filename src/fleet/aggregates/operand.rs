@@ -14,6 +14,11 @@ use crate::fleet::frame::Exported;
 /// What is known of each operand, once a host has had it.
 pub type References = Per<OperandId, Option<Reference>>;
 
+/// How the values of an operand are held: as no numbers before a host has had it.
+pub fn kind_of(references: &References, operand: OperandId) -> Kind {
+    references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
+}
+
 /// Metadata that the values of an operand have all over the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
@@ -173,11 +178,20 @@ fn whole(value: i128, conversion: &Conversion, kind: Kind) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fleet::sink_set::SinkSet;
 
     fn exported(value_type: ValueType, semantics: Semantics, units: &str) -> Exported {
         let units = Units::parse(units).expect("units").units;
         let (name, help) = ("m".into(), None);
-        Exported { name, value_type, semantics, units, has_instances: false, help, sinks: 0 }
+        Exported {
+            name,
+            value_type,
+            semantics,
+            units,
+            has_instances: false,
+            help,
+            sinks: SinkSet::NONE,
+        }
     }
 
     /// Value of the fleet that a host's value becomes.

@@ -10,7 +10,7 @@ use super::classes::Classes;
 use super::definitions::Definitions;
 use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
-use super::operand::{Action, Kind, References, convert};
+use super::operand::{Action, Kind, References, convert, kind_of};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
 
 /// Partial aggregates of one virtual shard in one slot.
@@ -82,7 +82,7 @@ impl Shard<'_> {
         let aggregates = definitions.aggregates();
         out.partials.resize_with(aggregates.len(), Vec::new);
         for (operand, its_aggregates) in by_operand.enumerate() {
-            let kind = references[operand].map_or(Kind::Other, |reference| reference.kind());
+            let kind = kind_of(references, operand);
             for at in its_aggregates {
                 let Function::Ranked { k, top } = aggregates[*at].function else { continue };
                 let groups = out.groups[aggregates[*at].grouping].len();

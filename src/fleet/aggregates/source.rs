@@ -15,6 +15,7 @@ use super::aggregate::{AggregateId, GroupingId, OperandId};
 use super::carry::Numbered;
 use super::definitions::Definitions;
 use super::operand::Reference;
+use crate::fleet::columns::write_numbers;
 
 /// The fleet.
 pub type FleetSource = MemorySource<Aggregated>;
@@ -74,19 +75,7 @@ impl Feed for Aggregated {
             writer.set(*pmid);
             let metric = self.positions.get(pmid).map(|at| &self.metrics[*at]);
             let Some(metric) = metric.filter(|metric| !metric.ids.is_empty()) else { continue };
-            let lanes = writer.numbers(metric.value_type, false, metric.ids.iter().copied());
-            match metric.value_type.lane_bytes() {
-                4 => {
-                    let lanes = lanes.as_chunks_mut().0.iter_mut();
-                    lanes
-                        .zip(&metric.bits)
-                        .for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
-                }
-                _ => {
-                    let lanes = lanes.as_chunks_mut().0.iter_mut();
-                    lanes.zip(&metric.bits).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
-                }
-            }
+            write_numbers(&mut writer, metric.value_type, &metric.ids, &metric.bits);
         }
         Ok(FetchEvents::default())
     }
@@ -221,7 +210,7 @@ pub fn know(
     }
     for (at, aggregate) in definitions.aggregates().enumerate() {
         if aggregate.operand == operand
-            && let Some(outcome) = aggregate.function.outcome(reference)
+            && let Some(outcome) = aggregate.function.desc(reference)
         {
             let metric = MetricId::of_aggregate(at);
             let desc = MetricDesc {

@@ -37,11 +37,8 @@ pub struct Config {
     pub sinks: Vec<Sink>,
 }
 
-/// Sinks at most: an exported metric has a bit for each, and one more.
+/// Sinks at most: a set of sinks has a bit for each, and one more.
 pub const MAX_SINKS: usize = 63;
-
-/// The bit of metrics that definitions over the fleet read.
-pub const STAGE_TWO: u64 = 1 << MAX_SINKS;
 
 /// Who may read what is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

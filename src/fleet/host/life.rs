@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::{Answer, Desk, Host, Orders, Shared};
+use super::{Answered, Desk, Host, Orders, Shared};
 use crate::fleet::condition::{Latest, State};
+use crate::fleet::frame::StaleReason;
 use crate::fleet::slot::{Due, Slot};
 use crate::fleet::world::World;
 
@@ -36,7 +37,8 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
                 let new = desk.orders.borrow().clone();
                 let now = W::now();
                 let Some(new) = new else {
-                    return host.leave(&orders, due.slot_of(now), now, &shared);
+                    let reason = StaleReason::TargetRemoved;
+                    return host.end(reason, due.slot_of(now), now, &orders, &shared);
                 };
                 let is_same = new.group.interval == orders.group.interval;
                 (latest, awaited) = (latest.filter(|_| is_same), awaited.filter(|_| is_same));
@@ -117,12 +119,7 @@ impl<W: World> Host<W> {
         shared.numbers.lateness.observe(lateness);
         let begun = W::now();
         let left = orders.group.deadline.saturating_sub(lateness);
-        let outcome = {
-            // The future is large, and most hosts are idle most of the time.
-            let work = Box::pin(self.slot(slot, orders, shared));
-            let late = |_| Failure::late(&orders.target.name, orders.group.deadline);
-            tokio::time::timeout(left, work).await.map_err(late).flatten()
-        };
+        let outcome = self.slot_within(left, slot, orders, shared).await;
         let now = W::now();
         match &outcome {
             Ok(_) => shared.numbers.answered.add(1),
@@ -142,7 +139,7 @@ impl<W: World> Host<W> {
 }
 
 /// Logs that a host fails, or answers again.
-fn tell(before: State, outcome: &Result<Answer, Failure>, orders: &Orders, shared: &Shared) {
+fn tell(before: State, outcome: &Result<Answered, Failure>, orders: &Orders, shared: &Shared) {
     let host = &*orders.target.name;
     match (before, outcome) {
         (State::Failing(_), Ok(_)) => shared.tell(|| tracing::info!(host, "answers again")),
@@ -153,7 +150,7 @@ fn tell(before: State, outcome: &Result<Answer, Failure>, orders: &Orders, share
     }
 }
 
-fn note(latest: &mut Latest, outcome: Result<Answer, Failure>) {
+fn note(latest: &mut Latest, outcome: Result<Answered, Failure>) {
     match outcome {
         Ok(answer) => {
             latest.state = State::Up;

@@ -38,9 +38,9 @@ use super::config::Limits;
 use super::frame::{Frame, StaleReason};
 use super::labels::Labels;
 use super::log::Limiter;
-use super::numbers::Numbers;
+use super::numbers::HostNumbers;
 use super::outlets::Outlets;
-use super::plan::Group;
+use super::plan::PlannedGroup;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 use super::world::World;
@@ -58,7 +58,7 @@ pub struct Shared {
     /// What compiles definitions.
     pub engine: Arc<Engine>,
     /// What is counted.
-    pub numbers: Arc<Numbers>,
+    pub numbers: Arc<HostNumbers>,
     /// What is refused.
     pub limits: Cell<Limits>,
     /// Where frames go.
@@ -75,7 +75,7 @@ impl Shared {
     /// For the hosts of a thread.
     pub fn new(
         engine: Arc<Engine>,
-        numbers: Arc<Numbers>,
+        numbers: Arc<HostNumbers>,
         limits: Limits,
         outlets: Outlets,
     ) -> Shared {
@@ -91,9 +91,7 @@ impl Shared {
             buffers: RefCell::default(),
         }
     }
-}
 
-impl Shared {
     /// Writes a line about a host into the log, unless there are too many.
     fn tell(&self, line: impl FnOnce()) {
         if let Some(left_out) = self.log.pass() {
@@ -120,7 +118,7 @@ pub struct Orders {
     /// The host, with its labels of now.
     pub target: Arc<Target>,
     /// Its group.
-    pub group: Arc<Group>,
+    pub group: Arc<PlannedGroup>,
     /// Where it writes how it is.
     pub condition: Arc<Condition>,
 }
@@ -167,7 +165,7 @@ struct Bound {
 }
 
 /// What a slot came to.
-struct Answer {
+struct Answered {
     skew: f64,
     kind: u64,
     series: usize,
@@ -201,15 +199,13 @@ impl<W: World> Host<W> {
         }
         if new.target.labels != old.target.labels {
             // Series with the old labels do not go on.
-            let outlets = &shared.outlets.borrow();
-            self.series.end(&old.target, slot, at, StaleReason::TargetRemoved, outlets);
+            self.end(StaleReason::TargetRemoved, slot, at, old, shared);
         }
     }
 
-    /// The host is no target any more.
-    fn leave(&mut self, orders: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
-        let outlets = &shared.outlets.borrow();
-        self.series.end(&orders.target, slot, at, StaleReason::TargetRemoved, outlets);
+    /// All series end.
+    fn end(&mut self, why: StaleReason, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
+        self.series.end(&orders.target, slot, at, why, &shared.outlets.borrow());
     }
 
     fn failed(
@@ -222,13 +218,26 @@ impl<W: World> Host<W> {
     ) {
         (self.is_behind_gap, self.has_failed) = (true, true);
         let reason = StaleReason::Failed(Arc::clone(&failure.words));
-        self.series.end(&orders.target, slot, at, reason, &shared.outlets.borrow());
+        self.end(reason, slot, at, orders, shared);
     }
 
     fn missed(&mut self, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
         self.is_behind_gap = true;
-        let outlets = &shared.outlets.borrow();
-        self.series.end(&orders.target, slot, at, StaleReason::Missed, outlets);
+        self.end(StaleReason::Missed, slot, at, orders, shared);
+    }
+
+    /// Does all that a slot is for, in the time that is left until the deadline.
+    async fn slot_within(
+        &mut self,
+        left: Duration,
+        slot: Slot,
+        orders: &Orders,
+        shared: &Shared,
+    ) -> Result<Answered, Failure> {
+        // The future is large, and most hosts are idle most of the time.
+        let work = Box::pin(self.slot(slot, orders, shared));
+        let late = |_| Failure::late(&orders.target.name, orders.group.deadline);
+        tokio::time::timeout(left, work).await.map_err(late).flatten()
     }
 
     /// Does all that a slot is for.
@@ -237,7 +246,7 @@ impl<W: World> Host<W> {
         slot: Slot,
         orders: &Orders,
         shared: &Shared,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answered, Failure> {
         let was_connected = self.context.is_connected();
         let mut batch = shared.batches.borrow_mut().pop().unwrap_or_default();
         let mut fetched = self.fetch(orders, shared, &mut batch).await;
@@ -304,7 +313,7 @@ impl<W: World> Host<W> {
     }
 
     /// True if what is bound is what a group wants, and of the metadata of now.
-    fn is_bound(&self, group: &Group) -> bool {
+    fn is_bound(&self, group: &PlannedGroup) -> bool {
         self.bound.as_ref().is_some_and(|bound| {
             bound.epoch == self.context.metadata_epoch()
                 && bound.compiled.selection() == &group.selection
@@ -347,7 +356,7 @@ impl<W: World> Host<W> {
         batch: &ResultBatch,
         orders: &Orders,
         shared: &Shared,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answered, Failure> {
         let Host { context, bound, series, .. } = self;
         let Some(bound) = bound else {
             return Err(Failure::late(&orders.target.name, Duration::ZERO));
@@ -400,6 +409,6 @@ impl<W: World> Host<W> {
         let count = frame.columns.heads().series_count();
         series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
-        Ok(Answer { skew, kind: bound.view.kind, series: count, bytes })
+        Ok(Answered { skew, kind: bound.view.kind, series: count, bytes })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::failure::Failure;
 use super::{Host, Orders, Shared};
 use crate::engine::Compiled;
 use crate::fleet::condition::Condition;
-use crate::fleet::plan::Group;
+use crate::fleet::plan::PlannedGroup;
 use crate::fleet::slot::Slot;
 use crate::fleet::target::Target;
 use crate::fleet::world::World;
@@ -20,7 +19,7 @@ pub struct Polled<W: World> {
 
 impl<W: World> Polled<W> {
     /// A host of a group, without a connection.
-    pub fn new(target: Arc<Target>, group: Arc<Group>) -> Polled<W> {
+    pub fn new(target: Arc<Target>, group: Arc<PlannedGroup>) -> Polled<W> {
         let condition = Arc::new(Condition::new(Arc::clone(&target)));
         let orders = Orders { target, group, condition };
         Polled { host: Host::new(&orders), orders }
@@ -32,12 +31,7 @@ impl<W: World> Polled<W> {
     /// Why there is no frame, in words.
     pub async fn sample(&mut self, slot: Slot, shared: &Shared) -> Result<(), Arc<str>> {
         let Polled { host, orders } = self;
-        let outcome = {
-            let work = Box::pin(host.slot(slot, orders, shared));
-            let deadline = orders.group.deadline;
-            let late = |_| Failure::late(&orders.target.name, deadline);
-            tokio::time::timeout(deadline, work).await.map_err(late).flatten()
-        };
+        let outcome = host.slot_within(orders.group.deadline, slot, orders, shared).await;
         outcome.map(drop).map_err(|failure| {
             host.failed(&failure, slot, W::now(), orders, shared);
             failure.words

@@ -8,23 +8,24 @@ use crate::fleet::ended::{Ended, gone};
 use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
+use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 
 /// The series of the latest frame.
 #[derive(Debug, Default)]
 pub struct Series {
-    latest: Option<Latest>,
+    latest: Option<LatestFrame>,
     /// When all ended last.
     ended: Nanos,
 }
 
 #[derive(Debug)]
-struct Latest {
+struct LatestFrame {
     schema: Arc<Schema>,
     host_labels: Labels,
     heads: Arc<Heads>,
-    sinks: u64,
+    sinks: SinkSet,
     /// When the frame came.
     at: Nanos,
 }
@@ -46,8 +47,8 @@ impl Series {
     }
 
     /// Offers a frame, and before it tells what is not in it any more.
-    pub fn go_on(&mut self, frame: Frame, sinks: u64, outlets: &Outlets) {
-        let is_same = |latest: &Latest| {
+    pub fn go_on(&mut self, frame: Frame, sinks: SinkSet, outlets: &Outlets) {
+        let is_same = |latest: &LatestFrame| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
         };
         match &mut self.latest {
@@ -67,7 +68,7 @@ impl Series {
             }
             _ => {
                 self.change(&frame, outlets);
-                self.latest = Some(Latest {
+                self.latest = Some(LatestFrame {
                     schema: Arc::clone(&frame.schema),
                     host_labels: frame.host_labels.clone(),
                     heads: Arc::clone(frame.columns.heads()),
@@ -76,7 +77,7 @@ impl Series {
                 });
             }
         }
-        if sinks != 0 {
+        if !sinks.is_empty() {
             outlets.offer(Event::Frame(frame), sinks);
         }
     }
@@ -122,7 +123,7 @@ impl Series {
     }
 }
 
-impl Latest {
+impl LatestFrame {
     /// Takes new heads, and gives the instances that ended.
     fn advance(&mut self, now: &Arc<Heads>) -> Vec<(ExportedId, Arc<Instances>)> {
         let mut ended = Vec::new();

@@ -9,8 +9,8 @@ use pmderive_runtime::program::OutputId;
 
 use crate::engine::Compiled;
 use crate::fleet::frame::{Exported, Schema};
-use crate::fleet::plan::{Export, Group};
-use crate::fleet::stages::exported;
+use crate::fleet::plan::{Export, PlannedGroup};
+use crate::fleet::sink_set::SinkSet;
 use crate::fleet::target::Target;
 
 /// What sinks want of hosts for which the same was compiled.
@@ -21,7 +21,7 @@ pub struct View {
     /// Where their values are, parallel to [`Schema::metrics`].
     pub outputs: Box<[Output]>,
     /// Sinks that want any of them.
-    pub sinks: u64,
+    pub sinks: SinkSet,
     /// A number of the kind of hosts.
     pub kind: u64,
     exports: Vec<Export>,
@@ -50,7 +50,7 @@ impl Views {
     pub fn of(
         &mut self,
         compiled: &Arc<Compiled>,
-        group: &Group,
+        group: &PlannedGroup,
         first: &Target,
     ) -> (Arc<View>, bool) {
         let key = Arc::as_ptr(compiled).addr();
@@ -75,18 +75,17 @@ impl Views {
         (view, true)
     }
 
-    fn make(&mut self, compiled: &Compiled, group: &Group) -> View {
-        let found = group.exports.iter().filter_map(|export| {
-            let metric = compiled.metrics.get(export.metric)?;
-            let exported = exported(metric, export.sinks, export.help.clone())?;
+    fn make(&mut self, compiled: &Compiled, group: &PlannedGroup) -> View {
+        let found = group.exports.iter().zip(&compiled.metrics).filter_map(|(export, metric)| {
+            let exported = Exported::of(metric, export.sinks, export.help.clone())?;
             let (desc, at) = (metric.desc.ok()?, metric.output?);
             Some((exported, Output { at, indom: desc.indom }))
         });
         let mut exported: Vec<(Exported, Output)> = found.collect();
         exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let (metrics, outputs): (Vec<Exported>, Vec<Output>) = exported.into_iter().unzip();
-        let sinks = metrics.iter().fold(0, |sinks, metric| sinks | metric.sinks);
         let schema = self.schema(Schema { metrics: metrics.into() });
+        let sinks = schema.sinks();
         let kind = compiled.kind();
         View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }
     }
@@ -105,13 +104,13 @@ impl Views {
 
 impl View {
     /// True if it shows what a group exports.
-    pub fn is_of(&self, group: &Group) -> bool {
+    pub fn is_of(&self, group: &PlannedGroup) -> bool {
         self.exports == group.exports
     }
 }
 
 /// Says once for hosts that are alike what is wrong with definitions there.
-fn tell(compiled: &Compiled, group: &Group, first: &Target) {
+fn tell(compiled: &Compiled, group: &PlannedGroup, first: &Target) {
     let (group, host) = (&*group.name, &*first.name);
     let found = compiled.diagnostics();
     for diagnostic in found.iter().take(10) {

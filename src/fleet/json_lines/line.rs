@@ -14,23 +14,24 @@ use std::fmt::Write as _;
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::Nanos;
 use crate::report::json::{write_string, write_value};
 use pmderive_runtime::program::Status;
 
-/// Writes an event as the sink at a position of the configuration gets it, with
-/// its line end. Nothing if none of its metrics is for that sink.
-pub fn write_event(out: &mut String, event: &Event, sink: u32) {
+/// Writes an event as the sink at a place gets it, with its line end. Nothing if none of
+/// its metrics is for that sink.
+pub fn write_event(out: &mut String, event: &Event, sink: SinkPlace) {
     match event {
         Event::Frame(frame) => write_frame(out, frame, sink),
         Event::Stale(stale) => write_stale(out, stale, sink),
     }
 }
 
-fn write_frame(out: &mut String, frame: &Frame, sink: u32) {
+fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) {
     let columns = || {
         let columns = frame.schema.metrics.iter().zip(frame.columns.iter());
-        columns.filter(|(metric, _)| metric.sinks >> sink & 1 == 1)
+        columns.filter(|(metric, _)| metric.sinks.contains(sink))
     };
     if columns().next().is_none() {
         return;
@@ -74,11 +75,11 @@ fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
     out.push(']');
 }
 
-fn write_stale(out: &mut String, stale: &Stale, sink: u32) {
+fn write_stale(out: &mut String, stale: &Stale, sink: SinkPlace) {
     let metrics = &stale.schema.metrics;
     let series = || {
         let series = stale.series.iter().map(|(metric, instances)| (&metrics[*metric], instances));
-        series.filter(|(metric, _)| metric.sinks >> sink & 1 == 1)
+        series.filter(|(metric, _)| metric.sinks.contains(sink))
     };
     if series().next().is_none() {
         return;

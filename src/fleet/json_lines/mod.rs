@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::sinks::numbers::Numbers;
+use super::sink_set::SinkPlace;
+use super::sinks::numbers::SinkNumbers;
 use super::sinks::ring::{Popped, Ring};
 use super::world::{Job, World};
 use crate::escape;
@@ -33,26 +34,29 @@ const QUIET: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct JsonLines {
     job: Job,
-    is_to_reopen: Arc<AtomicBool>,
+    state: Arc<State>,
+}
+
+/// What is told between the sink and who started it.
+#[derive(Debug, Default)]
+struct State {
+    is_to_reopen: AtomicBool,
     /// It writes, or opens a file, which takes as long as whoever reads them lets it.
-    is_writing: Arc<AtomicBool>,
+    is_writing: AtomicBool,
     /// Nobody reads the standard output any more.
-    is_closed: Arc<AtomicBool>,
+    is_closed: AtomicBool,
 }
 
 /// What runs.
 struct Writer<W: World> {
     name: String,
-    /// Position of the sink in the configuration.
-    sink: u32,
+    /// Place of the sink.
+    sink: SinkPlace,
     path: Option<PathBuf>,
     out: Box<dyn io::Write + Send>,
     ring: Arc<Ring>,
-    numbers: Arc<Numbers>,
-    is_to_reopen: Arc<AtomicBool>,
-    is_writing: Arc<AtomicBool>,
-    /// Nobody reads the standard output any more.
-    is_closed: Arc<AtomicBool>,
+    numbers: Arc<SinkNumbers>,
+    state: Arc<State>,
     told: Option<Instant>,
     world: PhantomData<fn() -> W>,
 }
@@ -65,15 +69,13 @@ impl JsonLines {
     /// The file cannot be opened, or there is no thread.
     pub fn start<W: World>(
         name: &str,
-        sink: u32,
+        sink: SinkPlace,
         path: Option<PathBuf>,
         ring: Arc<Ring>,
-        numbers: Arc<Numbers>,
+        numbers: Arc<SinkNumbers>,
     ) -> Result<JsonLines, String> {
         let out = W::open(path.as_deref()).map_err(|error| error.to_string())?;
-        let is_to_reopen = Arc::new(AtomicBool::new(false));
-        let is_writing = Arc::new(AtomicBool::new(false));
-        let is_closed = Arc::new(AtomicBool::new(false));
+        let state = Arc::<State>::default();
         let writer = Writer {
             name: name.to_owned(),
             sink,
@@ -81,19 +83,17 @@ impl JsonLines {
             out,
             ring,
             numbers,
-            is_to_reopen: Arc::clone(&is_to_reopen),
-            is_writing: Arc::clone(&is_writing),
+            state: Arc::clone(&state),
             told: None,
-            is_closed: Arc::clone(&is_closed),
             world: PhantomData::<fn() -> W>,
         };
         let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
-        Ok(JsonLines { job, is_to_reopen, is_writing, is_closed })
+        Ok(JsonLines { job, state })
     }
 
     /// Opens the file anew before the next line, after it was moved away.
     pub fn reopen(&self) {
-        self.is_to_reopen.store(true, Ordering::Relaxed);
+        self.state.is_to_reopen.store(true, Ordering::Relaxed);
     }
 
     /// Waits for its end, once its ring is closed; true unless it has not come by a
@@ -104,13 +104,13 @@ impl JsonLines {
 
     /// True once whoever read the standard output is gone: nothing is written any more.
     pub fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed)
+        self.state.is_closed.load(Ordering::Relaxed)
     }
 
     /// Grows every second unless its thread is stuck; nothing while it writes, which
     /// may take any time.
     pub fn beat(&self) -> Option<u64> {
-        (!self.is_writing.load(Ordering::Relaxed)).then(|| self.job.beat())
+        (!self.state.is_writing.load(Ordering::Relaxed)).then(|| self.job.beat())
     }
 }
 
@@ -138,14 +138,14 @@ impl<W: World> Writer<W> {
                 Popped::Nothing => {}
                 Popped::Closed => is_last = true,
             }
-            self.is_writing.store(true, Ordering::Relaxed);
+            self.state.is_writing.store(true, Ordering::Relaxed);
             if self.write(&lines).await {
                 self.numbers.samples.add(std::mem::take(&mut samples));
             }
-            self.is_writing.store(false, Ordering::Relaxed);
+            self.state.is_writing.store(false, Ordering::Relaxed);
             lines.clear();
             begun = None;
-            is_last |= self.is_closed.load(Ordering::Relaxed);
+            is_last |= self.state.is_closed.load(Ordering::Relaxed);
         }
         self.ring.abandon();
     }
@@ -165,7 +165,7 @@ impl<W: World> Writer<W> {
         let mut left = lines;
         let begun = Instant::now();
         while !left.is_empty() {
-            if self.is_to_reopen.swap(false, Ordering::Relaxed) {
+            if self.state.is_to_reopen.swap(false, Ordering::Relaxed) {
                 self.open();
                 // A line is whole in one of the files.
                 let done = lines.len() - left.len();
@@ -179,7 +179,7 @@ impl<W: World> Writer<W> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.path.is_none() => {
-                    self.is_closed.store(true, Ordering::Relaxed);
+                    self.state.is_closed.store(true, Ordering::Relaxed);
                     return false;
                 }
                 Ok(_) => self.pause("nothing is taken any more").await,

@@ -9,7 +9,8 @@ use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::aggregates::{Operand, counts_of_hosts};
-use crate::fleet::config::{Fleet, Group, STAGE_TWO, Sink, SinkKind};
+use crate::fleet::config::{Fleet, Group, Sink, SinkKind};
+use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
@@ -26,14 +27,14 @@ pub struct Defined<'d> {
     pub files: &'d [Vec<SourceId>],
 }
 
-/// The exports of a group. What matches nothing is reported.
-pub fn exports(
+/// The exported definitions of a group. What matches nothing is reported.
+pub fn exports<'d>(
     group: &Group,
     sinks: &[Sink],
-    defined: &Defined<'_>,
+    defined: &Defined<'d>,
     of_fleet: &[&Operand],
     diagnostics: &mut Diagnostics,
-) -> Vec<Export> {
+) -> Vec<(&'d Registered, Export)> {
     let all = defined.registry.all();
     let mut is_chosen = vec![false; all.len()];
     match &group.export {
@@ -57,22 +58,25 @@ pub fn exports(
             }
         }
     }
-    let export = |((metric, one), is_chosen): ((usize, &&Registered), bool)| {
+    let export = |(one, is_chosen): (&'d Registered, bool)| {
         let wants = |sink: &Sink| {
             sink.export
                 .as_ref()
                 .is_none_or(|list| list.iter().any(|entry| matches(&entry.value, &one.name)))
         };
-        let bits = sinks.iter().enumerate().filter(|(_, sink)| wants(sink));
-        let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
-        let of_sinks = bits.fold(0, |bits, (at, _)| bits | 1 << at);
         let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
-        let of_fleet = if is_operand { STAGE_TWO } else { 0 };
-        let sinks = of_fleet | if is_chosen { of_sinks } else { 0 };
-        let is_exported = is_chosen || of_fleet != 0;
-        is_exported.then(|| Export { metric, sinks, help: help.map(Arc::from) })
+        let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
+        let of_sinks = if is_chosen { sinks_that(sinks, wants) } else { SinkSet::NONE };
+        let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
+        let export = Export { sinks: of_sinks.union(of_fleet), help: help.map(Arc::from) };
+        (is_chosen || is_operand).then_some((one, export))
     };
-    all.iter().enumerate().zip(is_chosen).filter_map(export).collect()
+    all.into_iter().zip(is_chosen).filter_map(export).collect()
+}
+
+/// The sinks of a configuration for which that is true, by their positions.
+fn sinks_that(sinks: &[Sink], is_it: impl Fn(&Sink) -> bool) -> SinkSet {
+    (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| is_it(sink)).map(|(at, _)| at).collect()
 }
 
 /// Names of the metrics of the fleet that sinks get: all without an `export`, numbers
@@ -126,11 +130,9 @@ pub fn check_sinks<'n>(
     }
 }
 
-/// The sinks that know metrics by the names of Prometheus, as bits.
-pub fn with_series(sinks: &[Sink]) -> u64 {
-    let has_series = |sink: &Sink| !matches!(sink.kind, SinkKind::JsonLines(_));
-    let bits = sinks.iter().enumerate().filter(|(_, sink)| has_series(sink));
-    bits.fold(0, |bits, (at, _)| bits | 1 << at)
+/// The sinks that know metrics by the names of Prometheus.
+pub fn with_series(sinks: &[Sink]) -> SinkSet {
+    sinks_that(sinks, |sink| !matches!(sink.kind, SinkKind::JsonLines(_)))
 }
 
 /// Reports exported metrics that are one series to Prometheus, or one of the

@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
+use pmderive_runtime::position::Per;
 
 use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
-use super::{Export, Group, Plan, StageTwo, Stamps};
+use super::{Export, Plan, PlannedGroup, StageTwo, Stamps};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
 use crate::fleet::aggregates::{Definitions, HostMetrics, Operand, Schedule, unknown_labels};
-use crate::fleet::config::{self, Access, Config, STAGE_TWO};
+use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
-use crate::fleet::target::Target;
+use crate::fleet::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::load_file;
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -100,7 +102,7 @@ impl Loaded {
         certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
-        for (at, group) in config.groups.iter().enumerate() {
+        for (at, group) in (0..).map(GroupId).zip(&config.groups) {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
             let labels: Labels = std::iter::once(job).chain(own).collect();
@@ -116,39 +118,13 @@ impl Loaded {
             self.fleet(fleet, &hosts, &config)
         });
         let across = fleet.as_ref().map(|fleet| &*fleet.definitions);
-        let groups: Vec<Arc<Group>> = config
+        let groups: Per<GroupId, Arc<PlannedGroup>> = config
             .groups
             .iter()
             .zip(&defined)
             .map(|(group, defined)| Arc::new(self.group(group, defined, across, &config)))
             .collect();
-        let exported: Vec<(Arc<str>, Span, u64)> = groups
-            .iter()
-            .flat_map(|group| {
-                let named: Vec<(&Arc<str>, Span)> = group.selection.named().collect();
-                let named_ones =
-                    group.exports.iter().filter(|export| export.metric < group.defined);
-                named_ones.map(move |export| (named[export.metric], export.sinks))
-            })
-            .map(|((name, span), sinks)| (Arc::clone(name), span, sinks))
-            .collect();
-        let names = exported.iter().map(|(name, ..)| &**name);
-        let across = fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
-        let names: Vec<&str> = names.chain(across).collect();
-        check_sinks(&config.sinks, names.iter().copied(), &mut self.diagnostics);
-        let with_series = with_series(&config.sinks);
-        let series = exported.into_iter().filter(|(_, _, sinks)| sinks & with_series != 0);
-        let of_hosts = series.map(|(name, span, _)| (name, span));
-        let of_fleet = fleet.iter().flat_map(|fleet| {
-            let exported =
-                fleet.exported.iter().filter(|name| fleet.sinks_of(name) & with_series != 0);
-            exported.filter_map(|name| {
-                let one = fleet.definitions.named(name)?;
-                Some((Arc::clone(&one.name), one.name_span))
-            })
-        });
-        let series: Vec<_> = of_hosts.chain(of_fleet).collect();
-        check_series(&series, &mut self.diagnostics);
+        check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
             unknown_labels(&fleet.definitions, &all, &mut self.diagnostics);
@@ -203,7 +179,7 @@ impl Loaded {
             schedule: Schedule { interval, grace },
             exported: exported.into(),
             wanted: config.sinks.iter().map(wanted).collect(),
-            places: (0..).take(config.sinks.len()).collect(),
+            places: (0..).map(SinkPlace).take(config.sinks.len()).collect(),
         }
     }
 
@@ -213,20 +189,18 @@ impl Loaded {
         (registry, files): &(Registry, Vec<Vec<SourceId>>),
         across: Option<&Definitions>,
         config: &Config,
-    ) -> Group {
+    ) -> PlannedGroup {
         let defined = Defined { registry, sources: &self.sources, files };
         let operands: Vec<&Operand> =
             across.iter().flat_map(|definitions| definitions.operands()).collect();
-        let mut exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
+        let exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
         // What nobody gets is not evaluated, unless what somebody gets reads it.
-        let all = registry.all();
-        let mut chosen: Vec<&Registered> =
-            exports.iter().map(|export| all[export.metric]).collect();
-        exports.iter_mut().zip(0..).for_each(|(export, at)| export.metric = at);
-        let named = chosen.len();
-        chosen.extend(across.iter().flat_map(|across| across.computed_by(registry, false)));
-        let of_fleet = |metric| Export { metric, sinks: STAGE_TWO, help: None };
-        exports.extend((named..chosen.len()).map(of_fleet));
+        let (mut chosen, mut exports): (Vec<&Registered>, Vec<Export>) =
+            exports.into_iter().unzip();
+        for one in across.iter().flat_map(|across| across.computed_by(registry, false)) {
+            chosen.push(one);
+            exports.push(Export { sinks: SinkSet::STAGE_TWO, help: None });
+        }
         let options = match connect_options(&group.access, group.deadline) {
             Ok(options) => options,
             Err(problem) => {
@@ -234,13 +208,13 @@ impl Loaded {
                 ConnectOptions::default()
             }
         };
-        Group {
+        PlannedGroup {
             name: group.name.clone(),
             interval: group.interval,
             deadline: group.deadline,
             options: Arc::new(options),
             selection: Arc::new(Selection::new(registry, &chosen)),
-            defined: all.len(),
+            defined: registry.all().len(),
             exports,
         }
     }
@@ -257,6 +231,30 @@ impl Loaded {
             }
         }
     }
+}
+
+/// Reports exports that match nothing, and metrics that are one series to Prometheus.
+fn check_exports(
+    sinks: &[config::Sink],
+    groups: &Per<GroupId, Arc<PlannedGroup>>,
+    fleet: Option<&StageTwo>,
+    diagnostics: &mut Diagnostics,
+) {
+    let all = groups.iter().flat_map(|group| group.selection.chosen().zip(&group.exports));
+    let of_hosts: Vec<(&Registered, SinkSet)> =
+        all.filter(|(one, _)| one.is_named).map(|(one, export)| (one, export.sinks)).collect();
+    let of_fleet = || fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
+    let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet());
+    check_sinks(sinks, names, diagnostics);
+    let with_series = with_series(sinks);
+    let of_fleet = fleet.iter().flat_map(|fleet| {
+        let known = fleet.exported.iter().filter_map(|name| fleet.definitions.named(name));
+        known.map(|one| (&**one, fleet.sinks_of(&one.name)))
+    });
+    let exported = of_hosts.into_iter().chain(of_fleet);
+    let series = exported.filter(|(_, sinks)| sinks.overlaps(with_series));
+    let series: Vec<_> = series.map(|(one, _)| (Arc::clone(&one.name), one.name_span)).collect();
+    check_series(&series, diagnostics);
 }
 
 /// How connections of a group are made: as its configuration says, and where that
@@ -286,7 +284,7 @@ pub fn connect_options(
 
 /// The target with the user of its group.
 fn with_user(target: Arc<Target>, config: &Config) -> Arc<Target> {
-    let access = &config.groups[target.group].access;
+    let access = &config.groups[target.group.index()].access;
     if access.user.is_none() && access.password_file.is_none() {
         return target;
     }

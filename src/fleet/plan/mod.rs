@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::context::ConnectOptions;
+use pmderive_runtime::position::Per;
 
 use super::aggregates::{Definitions, Schedule};
-use super::config::{Config, Limits, STAGE_TWO};
-use super::target::Target;
+use super::config::{Config, Limits};
+use super::sink_set::{SinkPlace, SinkSet};
+use super::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
 use std::net::SocketAddr;
@@ -28,16 +30,16 @@ pub struct Plan {
     /// The configuration that it is from.
     pub config: Config,
     /// The groups, in the order of the configuration.
-    pub groups: Vec<Arc<Group>>,
+    pub groups: Per<GroupId, Arc<PlannedGroup>>,
     /// What is computed across hosts.
     pub fleet: Option<StageTwo>,
-    /// All hosts; [`Target::group`] is a position in `groups`.
+    /// All hosts.
     pub targets: Vec<Arc<Target>>,
 }
 
 /// What the hosts of a group have in common.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct PlannedGroup {
     /// What it is called.
     pub name: Box<str>,
     /// How often each host is fetched.
@@ -51,7 +53,7 @@ pub struct Group {
     /// What is evaluated: exported definitions, and after them expressions that aggregates
     /// across hosts take.
     pub selection: Arc<Selection>,
-    /// Who gets which of them.
+    /// Who gets which of them, parallel to the selection.
     pub exports: Vec<Export>,
 }
 
@@ -67,8 +69,8 @@ pub struct StageTwo {
     /// What sinks want, in the order of the configuration; each in the words of its
     /// `export`, everything without.
     pub wanted: Vec<Option<Vec<Box<str>>>>,
-    /// The bits of the sinks, parallel to `wanted`.
-    pub places: Vec<u32>,
+    /// Places of the sinks, parallel to `wanted`.
+    pub places: Vec<SinkPlace>,
 }
 
 impl std::fmt::Debug for StageTwo {
@@ -78,16 +80,16 @@ impl std::fmt::Debug for StageTwo {
 }
 
 impl StageTwo {
-    /// The sinks that want a metric of the fleet, as bits.
-    pub fn sinks_of(&self, name: &str) -> u64 {
+    /// The sinks that want a metric of the fleet.
+    pub fn sinks_of(&self, name: &str) -> SinkSet {
         if self.exported.iter().all(|exported| **exported != *name) {
-            return 0;
+            return SinkSet::NONE;
         }
         let wants = |wanted: &Option<Vec<Box<str>>>| {
             wanted.as_ref().is_none_or(|list| list.iter().any(|one| exports::matches(one, name)))
         };
-        let bits = self.wanted.iter().zip(&self.places).filter(|(wanted, _)| wants(wanted));
-        bits.fold(0, |bits, (_, place)| bits | 1 << place)
+        let all = self.wanted.iter().zip(&self.places);
+        all.filter(|(wanted, _)| wants(wanted)).map(|(_, place)| *place).collect()
     }
 
     /// True if the same is computed for the same sinks.
@@ -103,23 +105,22 @@ impl StageTwo {
 /// An exported definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Position in the selection.
-    pub metric: usize,
-    /// Which sinks want it, as bits: those of their positions in the configuration until
-    /// [`Plan::place_sinks`] gives them their places.
-    pub sinks: u64,
+    /// Which sinks want it.
+    pub sinks: SinkSet,
     /// One line about it, if its file has any.
     pub help: Option<Arc<str>>,
 }
 
 impl Plan {
-    /// Gives each sink the bit of its place, parallel to the sinks of the configuration. A
-    /// sink that goes on keeps its place, wherever it stands now: values that are on
-    /// their way are for the bits of before.
-    pub fn place_sinks(&mut self, places: &[u32]) {
-        let placed = |sinks: u64| {
-            let set = places.iter().enumerate().filter(|(at, _)| sinks >> at & 1 == 1);
-            set.fold(sinks & STAGE_TWO, |bits, (_, place)| bits | 1 << place)
+    /// Gives each sink its place, parallel to the sinks of the configuration. Until then its
+    /// position in the configuration stands for it. A sink that goes on keeps its place,
+    /// wherever it stands now: values that are on their way are for the places of before.
+    pub fn place_sinks(&mut self, places: &[SinkPlace]) {
+        let placed = |sinks: SinkSet| {
+            let all = (0..).map(SinkPlace).zip(places);
+            let wanted = all.filter(|(position, _)| sinks.contains(*position));
+            let placed: SinkSet = wanted.map(|(_, place)| *place).collect();
+            placed.union(sinks.common(SinkSet::STAGE_TWO))
         };
         // Nobody has them yet beside the plan.
         for group in self.groups.iter_mut().filter_map(Arc::get_mut) {
@@ -141,15 +142,15 @@ impl Plan {
     }
 
     /// The group of a host of the plan.
-    pub fn group_of(&self, target: &Target) -> &Arc<Group> {
+    pub fn group_of(&self, target: &Target) -> &Arc<PlannedGroup> {
         &self.groups[target.group]
     }
 }
 
-impl Group {
+impl PlannedGroup {
     /// True if hosts go on as before with this one: the same definitions, exports,
     /// times and connections.
-    pub fn is_same(&self, other: &Group) -> bool {
+    pub fn is_same(&self, other: &PlannedGroup) -> bool {
         self.interval == other.interval
             && self.deadline == other.deadline
             && self.options == other.options

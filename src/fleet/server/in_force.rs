@@ -12,10 +12,11 @@ use crate::engine::{Backend, Engine};
 use crate::fleet::condition::Condition;
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
-use crate::fleet::numbers::Numbers;
+use crate::fleet::numbers::HostNumbers;
 use crate::fleet::plan::Plan;
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::newest::Newest;
-use crate::fleet::sinks::numbers::Numbers as SinkNumbers;
+use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::world::World;
 
 /// A plan that is being carried out.
@@ -130,12 +131,12 @@ impl<W: World> InForce<W> {
     }
 
     /// Place of the sink whose metrics a listener shows.
-    pub fn shown(&self) -> Option<u32> {
+    pub fn shown(&self) -> Option<SinkPlace> {
         self.sinks.shown()
     }
 
     /// What hosts have counted.
-    pub fn numbers(&self) -> &Arc<Numbers> {
+    pub fn numbers(&self) -> &Arc<HostNumbers> {
         self.fleet.numbers()
     }
 

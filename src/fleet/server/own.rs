@@ -10,16 +10,16 @@ use rustc_hash::FxHashSet;
 use super::{InForce, Shared};
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram};
-use crate::fleet::numbers::{Numbers, Reason};
+use crate::fleet::numbers::{HostNumbers, Reason};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Family, Kind, Writer};
 use crate::fleet::world::Machine;
 
 /// Name, help, and what of the numbers it is.
-type Row<N> = (&'static str, &'static str, fn(&Numbers) -> N);
+type Row<N> = (&'static str, &'static str, fn(&HostNumbers) -> N);
 
 /// One of the histograms.
-type OfNumbers = fn(&Numbers) -> &Histogram;
+type OfNumbers = fn(&HostNumbers) -> &Histogram;
 
 /// Numbers of hosts that only grow.
 const COUNTERS: &[Row<u64>] = &[
@@ -128,7 +128,7 @@ fn hosts(writer: &mut Writer<'_>, conditions: &[Arc<Condition>]) {
     }
 }
 
-fn numbers(writer: &mut Writer<'_>, numbers: &Numbers) {
+fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
     for (name, help, number) in COUNTERS {
         counter(writer, name, help, number(numbers));
     }

@@ -1,13 +1,13 @@
 //! What the listener shows of the fleet.
 
-use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use super::{Reload, Shared, own, tell_refused};
+use crate::engine::Kind;
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
-use crate::report::json::write_string;
+use crate::report::json::{Object, write_object, write_string};
 
 /// Kinds that are told of at most.
 const MOST_KINDS: usize = 1000;
@@ -67,66 +67,63 @@ impl Shared {
         let mut out = String::from("{\"targets\":[");
         for (at, condition) in conditions.iter().enumerate() {
             out.push_str(if at == 0 { "\n" } else { ",\n" });
-            write_target(&mut out, condition, &groups);
+            write_object(&mut out, |object| add_target(object, condition, &groups));
         }
         out.push_str("\n],\"kinds\":[");
         // Those with most hosts come first.
         for (at, kind) in kinds.iter().take(MOST_KINDS).enumerate() {
             out.push_str(if at == 0 { "\n" } else { ",\n" });
-            let _ = write!(out, "{{\"kind\":{}", kind.number);
-            if let Some(differs) = &kind.differs {
-                out.push_str(",\"differs\":");
-                write_string(&mut out, &differs.words);
-                if let Some((metric, split)) = &differs.first {
-                    out.push_str(",\"metric\":");
-                    write_string(&mut out, metric);
-                    let _ = write!(out, ",\"by\":\"{}\"", split.word());
-                }
-            }
-            out.push('}');
+            write_object(&mut out, |object| add_kind(object, kind));
         }
         out.push_str("\n]}\n");
         out
     }
 }
 
-fn write_target(out: &mut String, condition: &Condition, groups: &[Box<str>]) {
-    let (target, latest) = (condition.target(), condition.latest());
-    out.push_str("{\"target\":");
-    write_string(out, &target.name);
-    out.push_str(",\"group\":");
-    write_string(out, groups.get(target.group).map_or("", |name| name));
-    out.push_str(",\"labels\":{");
-    for (at, (name, value)) in target.labels.iter().enumerate() {
-        out.push_str(if at == 0 { "" } else { "," });
-        write_string(out, name);
-        out.push(':');
-        write_string(out, value);
+fn add_kind(object: &mut Object<'_>, kind: &Kind) {
+    object.value("kind", kind.number);
+    let Some(differs) = &kind.differs else { return };
+    object.text("differs", &differs.words);
+    if let Some((metric, split)) = &differs.first {
+        object.text("metric", metric);
+        object.text("by", split.word());
     }
+}
+
+fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>]) {
+    let (target, latest) = (condition.target(), condition.latest());
+    object.text("target", &target.name);
+    object.text("group", groups.get(target.group.index()).map_or("", |name| name));
+    object.member("labels", |out| {
+        write_object(out, |labels| {
+            for (name, value) in target.labels.iter() {
+                labels.members(|out| {
+                    write_string(out, name);
+                    out.push(':');
+                    write_string(out, value);
+                });
+            }
+        });
+    });
     let state = match latest.state {
         State::New => "new",
         State::Up => "up",
         State::Failing(reason) => reason.word(),
     };
-    let _ = write!(out, "}},\"state\":\"{state}\",\"series\":{}", latest.series);
+    object.text("state", state);
+    object.value("series", latest.series);
     if let Some(slot) = latest.slot {
-        let (at, lateness, took) = (latest.at, latest.lateness, latest.took);
-        let _ = write!(
-            out,
-            ",\"slot\":{},\"at\":{:.3},\"late\":{:.6},\"took\":{:.6},\"skew\":{:.6}",
-            slot.0,
-            at.0 as f64 / 1e9,
-            lateness.as_secs_f64(),
-            took.as_secs_f64(),
-            latest.skew,
-        );
+        object.value("slot", slot.0);
+        object.value("at", format_args!("{:.3}", latest.at.0 as f64 / 1e9));
+        for (name, time) in [("late", latest.lateness), ("took", latest.took)] {
+            object.value(name, format_args!("{:.6}", time.as_secs_f64()));
+        }
+        object.value("skew", format_args!("{:.6}", latest.skew));
     }
     if let Some(kind) = latest.kind {
-        let _ = write!(out, ",\"kind\":{kind}");
+        object.value("kind", kind);
     }
     if let Some(error) = &latest.error {
-        out.push_str(",\"error\":");
-        write_string(out, error);
+        object.text("error", error);
     }
-    out.push('}');
 }

@@ -9,10 +9,11 @@ use tokio::time::Instant;
 use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::newest::Newest;
-use crate::fleet::sinks::numbers::Numbers;
-use crate::fleet::sinks::remote_write::{self, RemoteWrite};
+use crate::fleet::sinks::numbers::SinkNumbers;
+use crate::fleet::sinks::remote_write::{self, SenderOptions};
 use crate::fleet::sinks::ring::Ring;
 use crate::fleet::world::World;
 
@@ -27,10 +28,9 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub struct Sinks(Vec<Sink>);
 
 struct Sink {
-    /// The bit that stands for it, as long as it goes on.
-    place: u32,
+    place: SinkPlace,
     config: config::Sink,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
     outlet: Arc<dyn Outlet>,
     work: Work,
 }
@@ -51,7 +51,7 @@ impl Sinks {
     pub fn follow<W: World>(
         self,
         configured: &[config::Sink],
-        places: &[u32],
+        places: &[SinkPlace],
         newest: &Arc<Newest>,
     ) -> Result<Sinks, (Sinks, String)> {
         let mut new = Vec::new();
@@ -98,27 +98,27 @@ impl Sinks {
     }
 
     /// Place of the sink whose metrics the listener shows.
-    pub fn shown(&self) -> Option<u32> {
+    pub fn shown(&self) -> Option<SinkPlace> {
         self.0.iter().find(|sink| matches!(sink.work, Work::Shown)).map(|sink| sink.place)
     }
 
     /// Places of sinks as they are configured: those that they have, also under another
     /// name, and new ones that no sink has now.
-    pub fn places(&self, configured: &[config::Sink]) -> Vec<u32> {
+    pub fn places(&self, configured: &[config::Sink]) -> Vec<SinkPlace> {
         let named = |name: &str| self.0.iter().find(|sink| *sink.config.name == *name);
         let renamed = |sink: &config::Sink| {
             let goes = |known: &&Sink| configured.iter().all(|one| one.name != known.config.name);
             let all = self.0.iter().filter(goes);
             all.into_iter().find(|known| is_same_kind(&known.config.kind, &sink.kind))
         };
-        let mut taken: Vec<u32> = self.0.iter().map(|sink| sink.place).collect();
-        let mut given: Vec<u32> = Vec::with_capacity(configured.len());
+        let mut taken: Vec<SinkPlace> = self.0.iter().map(|sink| sink.place).collect();
+        let mut given: Vec<SinkPlace> = Vec::with_capacity(configured.len());
         for sink in configured {
             let known = named(&sink.name).or_else(|| renamed(sink)).map(|known| known.place);
             given.push(known.filter(|place| !given.contains(place)).unwrap_or_else(|| {
                 // Beyond all of them first, as values for one that was there may be on the way.
-                let beyond = taken.iter().max().map_or(0, |last| last + 1);
-                let mut all = (beyond..MAX_SINKS as u32).chain(0..);
+                let beyond = taken.iter().max().map_or(0, |last| last.0 + 1);
+                let mut all = (beyond..MAX_SINKS as u32).chain(0..).map(SinkPlace);
                 let free = all.find(|place| !taken.contains(place)).unwrap_or_default();
                 taken.push(free);
                 free
@@ -128,7 +128,7 @@ impl Sinks {
     }
 
     /// The numbers of each, with its name.
-    pub fn numbers(&self) -> Vec<(Box<str>, Arc<Numbers>)> {
+    pub fn numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.0.iter().map(|sink| (sink.config.name.clone(), Arc::clone(&sink.numbers))).collect()
     }
 
@@ -224,8 +224,12 @@ fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
     }
 }
 
-fn start<W: World>(place: u32, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
-    let numbers = Arc::new(Numbers::default());
+fn start<W: World>(
+    place: SinkPlace,
+    sink: &config::Sink,
+    newest: &Arc<Newest>,
+) -> Result<Sink, String> {
+    let numbers = Arc::new(SinkNumbers::default());
     let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
     let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
         SinkKind::Prometheus => (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown),
@@ -250,7 +254,7 @@ pub fn check(sinks: &[config::Sink]) -> Result<(), String> {
     for sink in sinks {
         if let SinkKind::RemoteWrite(remote) = &sink.kind {
             let of_sink = |problem| format!("sink `{}`: {problem}", sink.name);
-            receiver(0, sink, remote).map_err(of_sink)?;
+            receiver(SinkPlace(0), sink, remote).map_err(of_sink)?;
         }
     }
     Ok(())
@@ -281,10 +285,10 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
 }
 
 fn receiver(
-    place: u32,
+    place: SinkPlace,
     sink: &config::Sink,
     remote: &config::RemoteWrite,
-) -> Result<RemoteWrite, String> {
+) -> Result<SenderOptions, String> {
     let credentials = match (&remote.login, &remote.token_file) {
         (Some((user, file)), _) => {
             Credentials::Basic { user: user.to_string(), password_file: file.clone() }
@@ -292,12 +296,12 @@ fn receiver(
         (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
         (None, None) => Credentials::None,
     };
-    Ok(RemoteWrite {
+    Ok(SenderOptions {
         credentials,
         authorities: remote.authorities.clone(),
         timeout: remote.timeout,
         most_age: remote.max_age,
-        ..RemoteWrite::to(&sink.name, place, Url::parse(&remote.url.value)?)
+        ..SenderOptions::to(&sink.name, place, Url::parse(&remote.url.value)?)
     })
 }
 
@@ -346,6 +350,7 @@ mod tests {
             // but for the same under another name.
             (vec![lines("d", &path("b")), a.clone(), c.clone()], vec![3, 0, 2]),
         ] {
+            let places: Vec<SinkPlace> = places.into_iter().map(SinkPlace).collect();
             assert_eq!(sinks.places(&configured), places);
             sinks = match sinks.follow::<Machine>(&configured, &places, &newest) {
                 Ok(sinks) => sinks,
@@ -363,7 +368,7 @@ mod tests {
             |buffer, kind| config::Sink { name: "a".into(), span, export: None, buffer, kind };
         let newest = Arc::new(Newest::default());
         let shows = |buffer| sink(buffer, SinkKind::Prometheus);
-        let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[0], &newest);
+        let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[SinkPlace(0)], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
         let away = config::RemoteWrite {
             url: Spanned { value: "nowhere".into(), span },
@@ -374,11 +379,14 @@ mod tests {
             max_age: Duration::from_secs(1),
         };
         let refused = [shows(1), sink(1, SinkKind::RemoteWrite(away))];
-        let Err((sinks, problem)) = sinks.follow::<Machine>(&refused, &[1, 2], &newest) else {
+        let Err((sinks, problem)) =
+            sinks.follow::<Machine>(&refused, &[SinkPlace(1), SinkPlace(2)], &newest)
+        else {
             panic!("they are refused")
         };
         assert!(problem.starts_with("sink `a`: "), "{problem}");
-        let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 1);
+        let metric =
+            samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
         let schema = Arc::new(Schema { metrics: [metric].into() });
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());

@@ -319,8 +319,7 @@ impl<W: World> Work<W> {
     }
 
     fn offer(&self, event: Event) {
-        let metrics = event.schema().metrics.iter();
-        let sinks = metrics.fold(0, |sinks, metric| sinks | metric.sinks);
+        let sinks = event.schema().sinks();
         self.outlets.offer(event, sinks);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::numbers::Outcome;
+use super::numbers::RequestOutcome;
 
 /// Longest time that a receiver is obeyed when it says when to come again.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
@@ -66,18 +66,18 @@ pub enum Verdict {
 }
 
 /// What becomes of a message, and how its request is counted.
-pub fn judge(answer: &Result<Response, NoResponse>) -> (Verdict, Outcome) {
+pub fn judge(answer: &Result<Response, NoResponse>) -> (Verdict, RequestOutcome) {
     match answer {
-        Ok(Response { status: 200..300, .. }) => (Verdict::Done, Outcome::Accepted),
+        Ok(Response { status: 200..300, .. }) => (Verdict::Done, RequestOutcome::Accepted),
         Ok(Response { status: 429, retry_after, .. }) => {
-            (Verdict::Again(*retry_after), Outcome::Throttled)
+            (Verdict::Again(*retry_after), RequestOutcome::Throttled)
         }
         Ok(Response { status: 500.., retry_after, .. }) => {
-            (Verdict::Again(*retry_after), Outcome::Failed)
+            (Verdict::Again(*retry_after), RequestOutcome::Failed)
         }
-        Ok(_) => (Verdict::Drop, Outcome::Refused),
-        Err(NoResponse::TimedOut) => (Verdict::Again(None), Outcome::TimedOut),
-        Err(NoResponse::Broken(_)) => (Verdict::Again(None), Outcome::Broken),
+        Ok(_) => (Verdict::Drop, RequestOutcome::Refused),
+        Err(NoResponse::TimedOut) => (Verdict::Again(None), RequestOutcome::TimedOut),
+        Err(NoResponse::Broken(_)) => (Verdict::Again(None), RequestOutcome::Broken),
     }
 }
 
@@ -113,20 +113,20 @@ mod tests {
         use Verdict::{Again, Done, Drop};
         let second = Some(Duration::from_secs(1));
         let cases = [
-            (200, Done, Outcome::Accepted),
-            (204, Done, Outcome::Accepted),
-            (301, Drop, Outcome::Refused),
-            (400, Drop, Outcome::Refused),
-            (401, Drop, Outcome::Refused),
-            (429, Again(second), Outcome::Throttled),
-            (500, Again(second), Outcome::Failed),
-            (503, Again(second), Outcome::Failed),
+            (200, Done, RequestOutcome::Accepted),
+            (204, Done, RequestOutcome::Accepted),
+            (301, Drop, RequestOutcome::Refused),
+            (400, Drop, RequestOutcome::Refused),
+            (401, Drop, RequestOutcome::Refused),
+            (429, Again(second), RequestOutcome::Throttled),
+            (500, Again(second), RequestOutcome::Failed),
+            (503, Again(second), RequestOutcome::Failed),
         ];
         for (status, verdict, outcome) in cases {
             let response = Response { status, retry_after: second, said: String::new() };
             assert_eq!(judge(&Ok(response)), (verdict, outcome), "{status}");
         }
-        assert_eq!(judge(&Err(NoResponse::TimedOut)), (Again(None), Outcome::TimedOut));
+        assert_eq!(judge(&Err(NoResponse::TimedOut)), (Again(None), RequestOutcome::TimedOut));
     }
 
     #[test]

@@ -8,13 +8,14 @@ use pmderive_runtime::model::{InstId, Semantics, ValueType};
 use super::client::Url;
 use super::delivery::{MAX_RETRY_AFTER, retry_after};
 use super::encode::Encoder;
-use super::names::Limits;
+use super::names::LabelLimits;
 use super::newest::Newest;
 use super::query::{Query, format};
 use super::text::{Format, Writer};
 use super::{samples, scrape};
 use crate::fleet::frame::{Event, Instances, Schema};
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::{SinkPlace, SinkSet};
 
 /// Takes lines: queries, headers and URLs; names and values of labels.
 ///
@@ -56,14 +57,14 @@ fn series(lines: &[&str]) {
         domain_labels: labels(3),
         labels: [labels(4), Labels::default()].into(),
     });
-    let metric = samples::exported(line(6), ValueType::F64, Semantics::Counter, 1);
+    let metric = samples::exported(line(6), ValueType::F64, Semantics::Counter, SinkSet::ALL);
     let schema = Arc::new(Schema { metrics: [metric].into() });
     let column = samples::column(&instances, &[0, u64::MAX]);
     let mut event = samples::frame(&target, 1, &schema, &[column]);
     if let Event::Frame(frame) = &mut event {
         frame.host_labels = labels(2);
     }
-    let mut encoder = Encoder::new(0, Limits::default(), 1, Arc::default());
+    let mut encoder = Encoder::new(SinkPlace(0), LabelLimits::default(), 1, Arc::default());
     encoder.push(&event);
     assert_eq!(
         std::iter::from_fn(|| encoder.take()).map(|message| message.samples).sum::<usize>(),
@@ -75,7 +76,8 @@ fn series(lines: &[&str]) {
     for format in [Format::Text, Format::OpenMetrics] {
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
-        let choice = scrape::Choice { sink: 0, times: false, limits: Limits::default() };
+        let choice =
+            scrape::Choice { sink: SinkPlace(0), times: false, limits: LabelLimits::default() };
         if let Some(shown) = newest.of(line(0)) {
             scrape::write(&mut writer, &shown, &choice);
         }
@@ -107,7 +109,7 @@ fn check_line(line: &str) {
         let end = end.unwrap_or_else(|| panic!("{line}"));
         rest = value[end + 1..].strip_prefix(',').unwrap_or(&value[end + 1..]);
     }
-    assert!(count <= Limits::default().labels, "{line}");
+    assert!(count <= LabelLimits::default().labels, "{line}");
     let value = rest.strip_prefix("} ").unwrap_or_else(|| panic!("{line}"));
     assert!(matches!(value, "0" | "NaN"), "{line}");
 }

@@ -20,7 +20,7 @@ pub fn is_own(series: &str) -> bool {
 
 /// Bounds of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct LabelLimits {
     /// Labels of a series.
     pub labels: usize,
     /// Bytes of the name of a label.
@@ -29,9 +29,9 @@ pub struct Limits {
     pub value_bytes: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { labels: 29, name_bytes: 128, value_bytes: 1024 }
+impl Default for LabelLimits {
+    fn default() -> LabelLimits {
+        LabelLimits { labels: 29, name_bytes: 128, value_bytes: 1024 }
     }
 }
 
@@ -104,7 +104,7 @@ pub struct HostLabels {
 
 impl HostLabels {
     /// The labels of a host.
-    pub fn new(target: &Target, of_pcp: &Labels, limits: &Limits) -> HostLabels {
+    pub fn new(target: &Target, of_pcp: &Labels, limits: &LabelLimits) -> HostLabels {
         let mut all = HostLabels::default();
         if !target.is_fleet() && target.labels.get("instance").is_none_or(str::is_empty) {
             all.names.push((Giver::Target, "instance".into()));
@@ -146,7 +146,7 @@ impl<'v> SeriesLabels<'v> {
         host: &[(Giver, Box<str>)],
         instances: &'v Instances,
         at: usize,
-        limits: &Limits,
+        limits: &LabelLimits,
     ) -> SeriesLabels<'v> {
         let mut series = SeriesLabels::default();
         let given = |giver: Giver| {
@@ -189,13 +189,17 @@ impl<'v> SeriesLabels<'v> {
         series
     }
 
-    fn claim_all(&mut self, labels: impl Iterator<Item = (&'v str, &'v str)>, limits: &Limits) {
+    fn claim_all(
+        &mut self,
+        labels: impl Iterator<Item = (&'v str, &'v str)>,
+        limits: &LabelLimits,
+    ) {
         for (name, value) in labels.filter(|(name, value)| is_kept(name, value)) {
             self.claim(name, Value::Own(cut(value, limits.value_bytes).into()), limits);
         }
     }
 
-    fn claim(&mut self, name: &str, value: Value<'v>, limits: &Limits) {
+    fn claim(&mut self, name: &str, value: Value<'v>, limits: &LabelLimits) {
         let mut name = safe(name);
         if self.labels.len() >= limits.labels {
             self.left_out += 1;
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_document() {
-        let Limits { labels, name_bytes, value_bytes } = Limits::default();
+        let LabelLimits { labels, name_bytes, value_bytes } = LabelLimits::default();
         let said: Vec<usize> =
             table("| limit |").iter().map(|row| row[1].parse().expect("a number")).collect();
         assert_eq!(said, [labels, name_bytes, value_bytes]);
@@ -325,7 +329,7 @@ mod tests {
                         };
                     }
                     "series" => {
-                        let limits = Limits::default();
+                        let limits = LabelLimits::default();
                         let target = samples::target("web1:44321", target.clone());
                         let host = HostLabels::new(&target, &host, &limits);
                         let series = SeriesLabels::new(&host.names, &instances, 0, &limits);
@@ -341,7 +345,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_limits_is_left_out_or_cut() {
-        let limits = Limits { labels: 3, name_bytes: 10, value_bytes: 5 };
+        let limits = LabelLimits { labels: 3, name_bytes: 10, value_bytes: 5 };
         let name = "web1.a.domain.that.is.long:44321";
         let target = samples::target(name, Labels::from_iter([("name_too_long", "x"), ("b", "y")]));
         let of_pcp = Labels::from_iter([("c", "häää"), ("d", "1"), ("e", "2")]);
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn the_fleet_itself_is_no_instance() {
-        let limits = Limits::default();
+        let limits = LabelLimits::default();
         let host = HostLabels::new(&Target::fleet(), &Labels::default(), &limits);
         assert_eq!(host, HostLabels::default());
     }

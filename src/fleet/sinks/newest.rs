@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pmderive_runtime::model::InstId;
 
-use super::numbers::Numbers;
+use super::numbers::SinkNumbers;
 use crate::fleet::frame::{Event, Frame, Stale, StaleReason};
 
 /// The newest frames.
@@ -22,7 +22,7 @@ struct State {
     hosts: Hosts,
     bytes: usize,
     limit: usize,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
 }
 
 impl Default for State {
@@ -49,7 +49,7 @@ pub struct Shown {
 impl Newest {
     /// From now on there is room for so many bytes ([`Event::bytes`]); what becomes of
     /// events is counted in these numbers. Without this there is no limit.
-    pub fn limit(&self, bytes: usize, numbers: Arc<Numbers>) {
+    pub fn limit(&self, bytes: usize, numbers: Arc<SinkNumbers>) {
         let mut state = self.lock();
         state.limit = bytes;
         state.numbers = numbers;
@@ -86,7 +86,7 @@ impl Newest {
     }
 
     /// What is counted of the sink that shows the frames.
-    pub fn numbers(&self) -> Arc<Numbers> {
+    pub fn numbers(&self) -> Arc<SinkNumbers> {
         Arc::clone(&self.lock().numbers)
     }
 
@@ -174,7 +174,8 @@ mod tests {
     fn what_ended_is_not_there_until_it_is_again() {
         let newest = Newest::default();
         let target = samples::target("web1:44321", Labels::default());
-        let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 1);
+        let metric =
+            samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
         let schema = Arc::new(crate::fleet::frame::Schema { metrics: [metric].into() });
         let frame = |slot| {
             let column = samples::column(&samples::named(&["a", "b"]), &[1, 2]);
@@ -203,9 +204,10 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_not_shown_and_counted() {
-        let (newest, numbers) = (Newest::default(), Arc::<Numbers>::default());
+        let (newest, numbers) = (Newest::default(), Arc::<SinkNumbers>::default());
         let schema = || {
-            let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 1);
+            let metric =
+                samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
             Arc::new(crate::fleet::frame::Schema { metrics: [metric].into() })
         };
         let of = |target: &Arc<crate::fleet::target::Target>, values: usize| {

@@ -7,7 +7,7 @@ use super::text::{Family, Kind, Writer};
 
 /// How a request ended: of a sink that sends, or to one that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// It was accepted.
     Accepted,
     /// It was refused, and will be if it is made again: 3xx, 4xx.
@@ -22,20 +22,20 @@ pub enum Outcome {
     Broken,
 }
 
-impl Outcome {
-    const ALL: [(Outcome, &str); 6] = [
-        (Outcome::Accepted, "accepted"),
-        (Outcome::Refused, "refused"),
-        (Outcome::Throttled, "throttled"),
-        (Outcome::Failed, "failed"),
-        (Outcome::TimedOut, "timed_out"),
-        (Outcome::Broken, "broken"),
+impl RequestOutcome {
+    const ALL: [(RequestOutcome, &str); 6] = [
+        (RequestOutcome::Accepted, "accepted"),
+        (RequestOutcome::Refused, "refused"),
+        (RequestOutcome::Throttled, "throttled"),
+        (RequestOutcome::Failed, "failed"),
+        (RequestOutcome::TimedOut, "timed_out"),
+        (RequestOutcome::Broken, "broken"),
     ];
 }
 
 /// The numbers of one sink.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct SinkNumbers {
     /// Events offered to it.
     pub events: Number,
     /// Events dropped since there was no room.
@@ -66,22 +66,22 @@ pub struct Numbers {
     pub label_bytes: Number,
     /// How long requests, or writing, took.
     pub latency: Histogram,
-    requests: [Number; Outcome::ALL.len()],
+    requests: [Number; RequestOutcome::ALL.len()],
 }
 
-impl Numbers {
+impl SinkNumbers {
     /// Counts a request.
-    pub fn request(&self, outcome: Outcome) {
+    pub fn request(&self, outcome: RequestOutcome) {
         self.requests[outcome as usize].add(1);
     }
 
     /// Requests that ended like this.
-    pub fn requests(&self, outcome: Outcome) -> u64 {
+    pub fn requests(&self, outcome: RequestOutcome) -> u64 {
         self.requests[outcome as usize].get()
     }
 }
 
-type Reasons = &'static [(&'static str, fn(&Numbers) -> &Number)];
+type Reasons = &'static [(&'static str, fn(&SinkNumbers) -> &Number)];
 
 /// The families of numbers: suffix of the name, what it is, the label that tells
 /// its parts apart, and these.
@@ -139,7 +139,7 @@ const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
 ];
 
 /// Writes the numbers of sinks, each with its name.
-pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n Numbers)]) {
+pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n SinkNumbers)]) {
     for (suffix, kind, help, label, parts) in FAMILIES {
         let name = format!("pmderive_sink_{suffix}");
         writer.family(&Family { name: &name, kind: *kind, help: Some(help) });
@@ -157,7 +157,7 @@ pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n Numbers)]) {
     let help = Some("Requests of a sink, or to it, by how they ended.");
     writer.family(&Family { name, kind: Kind::Counter, help });
     for (sink, numbers) in sinks {
-        for (outcome, text) in Outcome::ALL {
+        for (outcome, text) in RequestOutcome::ALL {
             let labels = [("sink", *sink), ("outcome", text)];
             writer.integer(name, &labels, numbers.requests(outcome));
         }
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_counted_where_they_are_listed() {
-        let numbers = Numbers::default();
-        for (at, (outcome, text)) in Outcome::ALL.into_iter().enumerate() {
+        let numbers = SinkNumbers::default();
+        for (at, (outcome, text)) in RequestOutcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome as usize, at, "{text}");
             numbers.request(outcome);
             assert_eq!(numbers.requests(outcome), 1);

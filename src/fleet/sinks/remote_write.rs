@@ -15,8 +15,9 @@ use super::client::{Client, Credentials, HttpClient, Url};
 use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
 use super::encode::{Encoder, Message};
 use super::names;
-use super::numbers::Numbers;
+use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
 
 /// Between two messages of the log about the same trouble.
@@ -26,11 +27,11 @@ const MAX_SAID: usize = 200;
 
 /// Where a sink sends to, and how.
 #[derive(Clone, Debug)]
-pub struct RemoteWrite {
+pub struct SenderOptions {
     /// What it is called in logs and numbers.
     pub name: String,
-    /// Position of the sink, whose metrics are sent.
-    pub sink: u32,
+    /// Place of the sink, whose metrics are sent.
+    pub sink: SinkPlace,
     /// The receiver.
     pub url: Url,
     /// Who we are.
@@ -49,13 +50,13 @@ pub struct RemoteWrite {
     /// Times between tries.
     pub backoff: Backoff,
     /// Bounds of labels.
-    pub labels: names::Limits,
+    pub labels: names::LabelLimits,
 }
 
-impl RemoteWrite {
+impl SenderOptions {
     /// A sink with what is usual everywhere else.
-    pub fn to(name: &str, sink: u32, url: Url) -> RemoteWrite {
-        RemoteWrite {
+    pub fn to(name: &str, sink: SinkPlace, url: Url) -> SenderOptions {
+        SenderOptions {
             name: name.into(),
             sink,
             url,
@@ -66,7 +67,7 @@ impl RemoteWrite {
             longest_wait: Duration::from_secs(1),
             most_age: Duration::from_secs(30 * 60),
             backoff: Backoff::default(),
-            labels: names::Limits::default(),
+            labels: names::LabelLimits::default(),
         }
     }
 
@@ -87,7 +88,7 @@ impl RemoteWrite {
     pub fn start<W: World>(
         self,
         ring: Arc<Ring>,
-        numbers: Arc<Numbers>,
+        numbers: Arc<SinkNumbers>,
     ) -> Result<Running, String> {
         let authorities = self.authorities.as_deref();
         let client = W::Client::new(self.url.clone(), self.credentials.clone(), authorities)?;
@@ -128,9 +129,9 @@ impl Running {
 }
 
 struct Sender<W: World> {
-    options: RemoteWrite,
+    options: SenderOptions,
     ring: Arc<Ring>,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
     client: W::Client,
     /// Tries that failed one after the other.
     failed: u32,

@@ -10,14 +10,14 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::held::Held;
-use super::numbers::Numbers;
+use super::numbers::SinkNumbers;
 use crate::fleet::frame::Event;
 
 /// What waits for one sink, which takes it out in a single task.
 #[derive(Debug)]
 pub struct Ring {
     limit: usize,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
     waiting: Mutex<Waiting>,
     /// Something came, or the ring was closed.
     changed: Notify,
@@ -46,7 +46,7 @@ pub enum Popped {
 
 impl Ring {
     /// A ring that holds events of so many bytes, with the instances that they have.
-    pub fn new(limit: usize, numbers: Arc<Numbers>) -> Ring {
+    pub fn new(limit: usize, numbers: Arc<SinkNumbers>) -> Ring {
         numbers.ring_limit.set(limit as u64);
         let (deadline, _) = watch::channel(None);
         Ring { limit, numbers, waiting: Mutex::default(), changed: Notify::new(), deadline }
@@ -188,8 +188,8 @@ mod tests {
     const SOON: Duration = Duration::ZERO;
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn ring(limit: usize) -> (Ring, Arc<Numbers>) {
-        let numbers = Arc::new(Numbers::default());
+    fn ring(limit: usize) -> (Ring, Arc<SinkNumbers>) {
+        let numbers = Arc::new(SinkNumbers::default());
         (Ring::new(limit, Arc::clone(&numbers)), numbers)
     }
 

@@ -12,8 +12,9 @@ use crate::fleet::frame::{
     Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
 };
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::slot::{Nanos, Slot};
-use crate::fleet::target::Target;
+use crate::fleet::target::{GroupId, Target};
 
 /// A target with labels.
 ///
@@ -21,11 +22,16 @@ use crate::fleet::target::Target;
 /// Never: its specification is always the same.
 pub fn target(name: &str, labels: Labels) -> Arc<Target> {
     let spec: HostSpec = "127.0.0.1:44321".parse().expect("a specification");
-    Arc::new(Target::new(name, spec, labels, 0))
+    Arc::new(Target::new(name, spec, labels, GroupId(0)))
 }
 
 /// A metric without units or help that the sinks of `sinks` want.
-pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, sinks: u64) -> Exported {
+pub fn exported(
+    name: &str,
+    value_type: ValueType,
+    semantics: Semantics,
+    sinks: SinkSet,
+) -> Exported {
     Exported {
         name: name.into(),
         value_type,
@@ -35,6 +41,11 @@ pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, sinks: 
         help: None,
         sinks,
     }
+}
+
+/// The sinks of these places.
+pub fn sinks(places: &[u32]) -> SinkSet {
+    places.iter().copied().map(SinkPlace).collect()
 }
 
 /// The instance of a metric without a domain.
@@ -130,14 +141,14 @@ pub fn large_frame() -> Arc<Event> {
 /// One metric `n` of the host `web1` with these instances, in a slot.
 pub fn frame_of(slot: u64, instances: &Arc<Instances>) -> Arc<Event> {
     let target = target("web1:44321", Labels::default());
-    let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
+    let metrics = [exported("n", ValueType::U64, Semantics::Instant, SinkSet::ALL)].into();
     let column = column(instances, &vec![slot; instances.ids.len()]);
     Arc::new(frame(&target, slot, &Arc::new(Schema { metrics }), &[column]))
 }
 
 fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
     let target = target("web1:44321", Labels::default());
-    let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
+    let metrics = [exported("n", ValueType::U64, Semantics::Instant, SinkSet::ALL)].into();
     let schema = Arc::new(Schema { metrics });
     let column = column(&single(), &vec![slot; values]);
     Arc::new(frame(&target, slot, &schema, &[column]))

@@ -7,23 +7,24 @@ use std::sync::Arc;
 use pmderive_runtime::program::Status;
 
 use super::names::{
-    HostLabels, Limits, SeriesLabels, Value, is_number, is_own, kind_of, metric_name,
+    HostLabels, LabelLimits, SeriesLabels, Value, is_number, is_own, kind_of, metric_name,
 };
 use super::newest::Shown;
 use super::number;
 use super::text::{Family, Format, Kind, Writer, labels};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
+use crate::fleet::sink_set::SinkPlace;
 
 /// What of a frame is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Position of the sink, whose metrics are written ([`Exported::sinks`]).
-    pub sink: u32,
+    /// Place of the sink, whose metrics are written ([`Exported::sinks`]).
+    pub sink: SinkPlace,
     /// Whether samples have their times.
     pub times: bool,
     /// Bounds of labels.
-    pub limits: Limits,
+    pub limits: LabelLimits,
 }
 
 /// A metric of the frame.
@@ -74,7 +75,7 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
     let mut families: Families<'s> = BTreeMap::new();
     let frame = shown.frame();
     for (exported, column) in frame.schema.metrics.iter().zip(frame.columns.iter()) {
-        let is_wanted = exported.sinks.checked_shr(choice.sink).unwrap_or(0) & 1 == 1;
+        let is_wanted = exported.sinks.contains(choice.sink);
         if !is_wanted || !is_number(exported.value_type) || column.status != Status::Values {
             continue;
         }
@@ -115,7 +116,7 @@ fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Fa
 /// Labels of series as text, made once for the instances that metrics share.
 struct LabelTexts {
     host: HostLabels,
-    limits: Limits,
+    limits: LabelLimits,
     made: HashMap<*const Instances, Rc<[Box<str>]>>,
     left_out: usize,
 }

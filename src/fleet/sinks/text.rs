@@ -179,7 +179,7 @@ impl<'o> Writer<'o> {
 }
 
 /// Labels as they stand behind the name of a series; nothing without any.
-pub(super) fn labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> String {
+pub fn labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> String {
     let mut out = String::new();
     for (name, value) in labels {
         out.extend([if out.is_empty() { "{" } else { "," }, name, "=\""]);

@@ -13,9 +13,10 @@ use pmderive::internal::fleet::aggregates::{
 };
 use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::target::{GroupId, Target};
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive::runtime::program::{Reason, Status};
@@ -32,7 +33,7 @@ pub fn labels(text: &str) -> Labels {
 }
 
 pub fn target(name: &str, of_target: &str) -> Arc<Target> {
-    Arc::new(Target::new(name, HostSpec::local(), labels(of_target), 0))
+    Arc::new(Target::new(name, HostSpec::local(), labels(of_target), GroupId(0)))
 }
 
 pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, units: &str) -> Exported {
@@ -43,7 +44,7 @@ pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, units: 
         units: Units::parse(units).expect("units").units,
         has_instances: true,
         help: None,
-        sinks: 0,
+        sinks: SinkSet::NONE,
     }
 }
 
@@ -117,7 +118,7 @@ fn engine() -> Arc<Engine> {
 /// All of a fleet in one process.
 pub fn aggregates(definitions: &Arc<Definitions>) -> Aggregates {
     let schedule = Schedule { interval: INTERVAL, grace: Duration::from_secs(8) };
-    Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| 1)
+    Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| samples::sinks(&[0]))
 }
 
 /// The same in several processes, each with some of the shards.
@@ -134,11 +135,12 @@ impl Shared {
             collector.announce(first);
             collector
         };
-        let nanos = u64::try_from(INTERVAL.as_nanos()).expect("seconds");
         Shared {
             definitions: Arc::clone(definitions),
             collectors: (0..processes).map(collector).collect(),
-            evaluation: Evaluation::new(engine(), Arc::clone(definitions), nanos, &|_| 1),
+            evaluation: Evaluation::new(engine(), Arc::clone(definitions), &|_| {
+                samples::sinks(&[0])
+            }),
         }
     }
 
@@ -176,7 +178,7 @@ impl Shared {
             merged.add(shard).expect("shards in their order");
         }
         self.evaluation.know(&known);
-        self.evaluation.evaluate(Slot(slot), &merged)
+        self.evaluation.evaluate(Slot(slot), Slot(slot).end(INTERVAL), &merged)
     }
 }
 

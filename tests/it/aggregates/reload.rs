@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use pmderive::internal::fleet::aggregates::{Aggregates, Schedule, Taken};
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
+use pmderive::internal::fleet::sink_set::SinkSet;
+use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::slot::Slot;
 use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{InstId, Semantics, ValueType};
@@ -63,7 +65,7 @@ fn stale(events: &[Event]) -> Vec<&Stale> {
 }
 
 /// Names of the metrics that have ended, with the sinks that are told.
-fn ended(stale: &Stale) -> Vec<(&str, u64)> {
+fn ended(stale: &Stale) -> Vec<(&str, SinkSet)> {
     let metrics = stale.series.iter().map(|(at, _)| &stale.schema.metrics[*at]);
     metrics.map(|metric| (&*metric.name, metric.sinks)).collect()
 }
@@ -85,7 +87,7 @@ fn what_did_not_change_goes_on() {
     answer(&mut fleet, 9);
     let before = fleet.finish(Slot(9));
     answer(&mut fleet, 10);
-    let sinks = |_: &str| 3;
+    let sinks = |_: &str| samples::sinks(&[0, 1]);
     fleet.follow(definitions(AFTER, &exported), schedule(5), &sinks, &hosts());
     let after = fleet.finish(Slot(10));
     let (one, two) = (frame_of(&before), frame_of(&after));
@@ -107,7 +109,7 @@ fn what_did_not_change_goes_on() {
     let told = stale(&after);
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!(told[0].reason, StaleReason::DefinitionChanged);
-    assert_eq!(ended(told[0]), [("f.old", 1)]);
+    assert_eq!(ended(told[0]), [("f.old", samples::sinks(&[0]))]);
     // Hosts are not counted any more beside what is gone.
     assert_eq!(told[1].reason, StaleReason::Vanished);
     assert!(ended(told[1]).iter().all(|(name, _)| name.starts_with("fleet.hosts.")));
@@ -123,21 +125,23 @@ fn what_did_not_change_goes_on() {
 fn a_sink_that_goes_ends_no_series_of_others() {
     let definitions = definitions(BEFORE, &["n", "x"]);
     let mut fleet = aggregates(&definitions);
-    let follow = |fleet: &mut Aggregates, sinks: u64| {
+    let follow = |fleet: &mut Aggregates, places: &[u32]| {
+        let sinks = samples::sinks(places);
         fleet.follow(Arc::clone(&definitions), schedule(8), &|_| sinks, &hosts());
     };
-    follow(&mut fleet, 3);
+    follow(&mut fleet, &[0, 1]);
     for slot in [7, 8] {
         answer(&mut fleet, slot);
         fleet.finish(Slot(slot));
     }
-    follow(&mut fleet, 2 | 4);
+    follow(&mut fleet, &[1, 2]);
     answer(&mut fleet, 9);
     let events = fleet.finish(Slot(9));
     let told = stale(&events);
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(ended(told[0]).iter().all(|(_, sinks)| *sinks == 1), "{told:?}");
-    assert!(ended(told[0]).contains(&("f.sum", 1)));
+    let lost = samples::sinks(&[0]);
+    assert!(ended(told[0]).iter().all(|(_, sinks)| *sinks == lost), "{told:?}");
+    assert!(ended(told[0]).contains(&("f.sum", lost)));
     let rate = &shown(&events)["f.rate"];
     assert_eq!(rate["{rack=\"a\"}"], 200_f64.to_bits());
 }
@@ -151,7 +155,7 @@ fn a_rate_that_was_away_begins_anew() {
     let mut fleet = aggregates(&both);
     fleet.set_targets(&hosts());
     let mut has_rate = |slot, definitions| {
-        fleet.follow(Arc::clone(definitions), schedule(8), &|_| 1, &hosts());
+        fleet.follow(Arc::clone(definitions), schedule(8), &|_| samples::sinks(&[0]), &hosts());
         answer(&mut fleet, slot);
         shown(&fleet.finish(Slot(slot))).contains_key("f.rate")
     };
@@ -170,7 +174,7 @@ fn another_interval_begins_other_slots() {
         fleet.finish(Slot(slot));
     }
     let half = Schedule { interval: INTERVAL / 2, grace: Duration::from_secs(4) };
-    fleet.follow(definitions, half, &|_| 1, &hosts());
+    fleet.follow(definitions, half, &|_| samples::sinks(&[0]), &hosts());
     // Slot 71 of ten seconds ended when slot 143 of five seconds did.
     answer(&mut fleet, 144);
     let events = fleet.finish(Slot(144));

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::StaleReason;
+use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, ListenError, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest::Newest;
-use pmderive::internal::fleet::sinks::numbers::{self, Numbers, Outcome};
+use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::text::Writer;
 use pmderive::internal::fleet::sinks::tls::Identity;
@@ -22,7 +23,7 @@ use super::{Host, RATES, answer, ask, eventually, get};
 #[derive(Default)]
 pub struct Own {
     pub trouble: Option<String>,
-    pub numbers: Arc<Numbers>,
+    pub numbers: Arc<SinkNumbers>,
 }
 
 impl Pages for Own {
@@ -45,7 +46,7 @@ impl Pages for Own {
 
 /// A listener on loopback that shows what sink 0 wants.
 pub fn listen() -> Listen {
-    Listen { sink: Some(0), ..Listen::on("127.0.0.1:0".parse().expect("an address")) }
+    Listen { sink: Some(SinkPlace(0)), ..Listen::on("127.0.0.1:0".parse().expect("an address")) }
 }
 
 fn start(listen: Listen, newest: &Arc<Newest>, own: Own) -> Listener {
@@ -214,7 +215,7 @@ fn the_token_is_asked_for() {
     assert!(changing.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
-    assert_eq!(numbers.requests(Outcome::Refused), 8);
+    assert_eq!(numbers.requests(RequestOutcome::Refused), 8);
 }
 
 /// Head and body of the answer to a GET.

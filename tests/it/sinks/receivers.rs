@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::{Event, Schema, StaleReason};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
 use pmderive::internal::fleet::sinks::newest::Newest;
-use pmderive::internal::fleet::sinks::numbers::{self, Numbers};
-use pmderive::internal::fleet::sinks::remote_write::RemoteWrite;
+use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
+use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
 use pmderive::internal::fleet::sinks::{samples, scrape};
@@ -66,7 +67,7 @@ fn without_job(series: Vec<(String, f64)>) -> Vec<(String, f64)> {
 
 #[test]
 fn promtool_accepts_what_is_shown() {
-    let numbers = Numbers::default();
+    let numbers = SinkNumbers::default();
     let mut own = String::new();
     numbers::write(
         &mut Writer::new(&mut own, Format::Text),
@@ -78,7 +79,7 @@ fn promtool_accepts_what_is_shown() {
     let newest = Newest::default();
     newest.tell(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
-    let choice = scrape::Choice { sink: 0, times: true, limits: Default::default() };
+    let choice = scrape::Choice { sink: SinkPlace(0), times: true, limits: Default::default() };
     let shown = newest.of("web1:44321").expect("it is there");
     scrape::write(&mut Writer::new(&mut text, Format::Text), &shown, &choice);
     let (status, words) = promtool_check_metrics(&text).expect("it is there");
@@ -130,10 +131,10 @@ fn prometheus_scrapes_what_is_shown() {
 
 /// Sends two frames and the end of two series, and asks for all of them.
 fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> bool) {
-    let numbers = Arc::new(Numbers::default());
+    let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let mut options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
+    let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
     // More messages than one.
     options.most_samples = 5;
     let running =
@@ -205,7 +206,12 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let disks = samples::named(&names);
     let metric = |at: usize| {
-        samples::exported(&format!("load.m{at:03}"), ValueType::F64, Semantics::Instant, 1)
+        samples::exported(
+            &format!("load.m{at:03}"),
+            ValueType::F64,
+            Semantics::Instant,
+            samples::sinks(&[0]),
+        )
     };
     let schema = Arc::new(Schema { metrics: (0..metrics).map(metric).collect() });
     // No two are the same.
@@ -213,10 +219,10 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
         ((host * metrics + metric) * instances + lane) as f64 * 0.1 + 1e-9
     };
 
-    let numbers = Arc::new(Numbers::default());
+    let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
+    let options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
     let running =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive::internal::fleet::frame::Event;
+use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::{Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::Backoff;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest::Newest;
-use pmderive::internal::fleet::sinks::numbers::{Numbers, Outcome};
-use pmderive::internal::fleet::sinks::remote_write::{RemoteWrite, Running};
+use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
+use pmderive::internal::fleet::sinks::remote_write::{Running, SenderOptions};
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
@@ -108,27 +109,27 @@ fn serve(stream: TcpStream, plan: &Mutex<VecDeque<Does>>, heads: &Mutex<Vec<Stri
 
 struct Sink {
     ring: Arc<Ring>,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
     running: Running,
 }
 
 impl Sink {
     /// A sink that sends each event at once and tries again soon.
-    fn start(address: SocketAddr, change: impl FnOnce(&mut RemoteWrite)) -> Sink {
+    fn start(address: SocketAddr, change: impl FnOnce(&mut SenderOptions)) -> Sink {
         let url = format!("http://{address}/api/v1/write");
-        let mut options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
+        let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
         options.longest_wait = Duration::ZERO;
         let soon = Duration::from_millis(1);
         options.backoff = Backoff { first: soon, longest: soon };
         change(&mut options);
-        let numbers = Arc::new(Numbers::default());
+        let numbers = Arc::new(SinkNumbers::default());
         let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
         let running =
             options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
         Sink { ring, numbers, running }
     }
 
-    fn end(self) -> Arc<Numbers> {
+    fn end(self) -> Arc<SinkNumbers> {
         self.ring.close(Instant::now() + Duration::from_secs(60));
         self.running.join(far());
         self.numbers
@@ -153,17 +154,24 @@ fn answers_decide_what_becomes_of_samples() {
     const LAST: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
     // What the receiver does; then: frames that are through, frames refused, requests
     // made again, and how many requests ended like this.
-    type Case<'c> = (&'c [Does], u64, u64, u64, Outcome, u64);
+    type Case<'c> = (&'c [Does], u64, u64, u64, RequestOutcome, u64);
     let cases: [Case<'_>; 9] = [
-        (&[], 2, 0, 0, Outcome::Accepted, 2),
-        (&[Says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")], 2, 0, 0, Outcome::Accepted, 2),
-        (&[Says(LAST)], 2, 0, 0, Outcome::Accepted, 2),
-        (&[Says(REFUSED)], 1, 1, 0, Outcome::Refused, 1),
-        (&[Says(MOVED)], 1, 1, 0, Outcome::Refused, 1),
-        (&[Says(SLOW), Says(SLOW)], 2, 0, 2, Outcome::Throttled, 2),
-        (&[Says(FAILED), Says(BUSY)], 2, 0, 2, Outcome::Failed, 2),
-        (&[Says("garbage\r\n\r\n"), Cuts("HTTP/1.1 2")], 2, 0, 2, Outcome::Broken, 2),
-        (&[Cuts(""), Cuts("")], 2, 0, 2, Outcome::Broken, 2),
+        (&[], 2, 0, 0, RequestOutcome::Accepted, 2),
+        (
+            &[Says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")],
+            2,
+            0,
+            0,
+            RequestOutcome::Accepted,
+            2,
+        ),
+        (&[Says(LAST)], 2, 0, 0, RequestOutcome::Accepted, 2),
+        (&[Says(REFUSED)], 1, 1, 0, RequestOutcome::Refused, 1),
+        (&[Says(MOVED)], 1, 1, 0, RequestOutcome::Refused, 1),
+        (&[Says(SLOW), Says(SLOW)], 2, 0, 2, RequestOutcome::Throttled, 2),
+        (&[Says(FAILED), Says(BUSY)], 2, 0, 2, RequestOutcome::Failed, 2),
+        (&[Says("garbage\r\n\r\n"), Cuts("HTTP/1.1 2")], 2, 0, 2, RequestOutcome::Broken, 2),
+        (&[Cuts(""), Cuts("")], 2, 0, 2, RequestOutcome::Broken, 2),
     ];
     for (at, (plan, through, refused, retries, outcome, count)) in cases.into_iter().enumerate() {
         let receiver = Receiver::new(plan);
@@ -193,7 +201,7 @@ fn a_receiver_that_never_answers_is_not_waited_for() {
     sink.ring.push(&frame(now()));
     let numbers = Arc::clone(&sink.numbers);
     eventually("the second try", || (numbers.samples.get() == SAMPLES).then_some(()));
-    assert!(sink.end().requests(Outcome::TimedOut) >= 1);
+    assert!(sink.end().requests(RequestOutcome::TimedOut) >= 1);
 }
 
 #[test]
@@ -226,10 +234,10 @@ fn what_is_old_is_not_sent() {
 fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     let receiver = Receiver::new(&[Does::Waits]);
     let url = format!("http://{}/", receiver.address);
-    let mut options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
+    let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
     options.timeout = Duration::from_secs(3600);
     options.longest_wait = Duration::ZERO;
-    let numbers = Arc::new(Numbers::default());
+    let numbers = Arc::new(SinkNumbers::default());
     let one = frame(now());
     let ring = Arc::new(Ring::new(10 * one.bytes_with_parts(), Arc::clone(&numbers)));
     let running =
@@ -271,7 +279,7 @@ fn requests_say_what_they_are_and_who_asks() {
     std::fs::remove_file(&file).expect("a file");
     sink.ring.push(&frame(now()));
     let numbers = &sink.numbers;
-    eventually("trouble", || (numbers.requests(Outcome::Broken) > 0).then_some(()));
+    eventually("trouble", || (numbers.requests(RequestOutcome::Broken) > 0).then_some(()));
     std::fs::write(&file, "open sesame").expect("a file");
     assert_eq!(sink.end().samples.get(), 2 * SAMPLES);
 }
@@ -301,14 +309,16 @@ fn both_sides_of_tls() {
     // With both it may be open to others.
     let everywhere = "0.0.0.0:9464".parse().expect("an address");
     Listen { address: everywhere, ..options.clone() }.check().expect("it is safe");
-    let answered = Arc::new(Numbers::default());
+    let answered = Arc::new(SinkNumbers::default());
     let newest = Arc::new(Newest::default());
     newest.limit(usize::MAX, Arc::clone(&answered));
     let listener = Listener::start(options, newest, Arc::new(NoPages));
     let listener = listener.expect("a listener");
     let url = format!("https://localhost:{}/metrics", listener.address().port());
     // It takes no samples, and says so once it was understood.
-    for (authority, outcome) in [(&certificate, Outcome::Refused), (&stranger, Outcome::Broken)] {
+    for (authority, outcome) in
+        [(&certificate, RequestOutcome::Refused), (&stranger, RequestOutcome::Broken)]
+    {
         let sink = Sink::start(listener.address(), |options| {
             options.url = Url::parse(&url).expect("a URL");
             options.authorities = Some(authority.clone());
@@ -320,6 +330,6 @@ fn both_sides_of_tls() {
         sink.ring.close(Instant::now());
         sink.running.join(far());
     }
-    assert_eq!(answered.requests(Outcome::Refused), 1);
+    assert_eq!(answered.requests(RequestOutcome::Refused), 1);
     listener.stop((Instant::now() + Duration::from_secs(60)).into_std());
 }

@@ -12,9 +12,10 @@ use crate::engine::{Compiled, Engine};
 use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};
 use crate::fleet::host::{Polled, Shared};
-use crate::fleet::numbers::Numbers;
+use crate::fleet::numbers::HostNumbers;
 use crate::fleet::outlets::{Outlet, Outlets};
-use crate::fleet::plan::Group;
+use crate::fleet::plan::PlannedGroup;
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::Slot;
 use crate::fleet::target::Target;
 use crate::fleet::world::Machine;
@@ -57,15 +58,16 @@ impl Hosts {
     pub fn new(
         engine: &Arc<Engine>,
         targets: &[Arc<Target>],
-        group: &Arc<Group>,
+        group: &Arc<PlannedGroup>,
         limits: Limits,
     ) -> Result<Hosts, Stop> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Stop::Output)?;
         let caught = Arc::<Caught>::default();
-        let outlets = Outlets::new(vec![(0, Arc::clone(&caught) as Arc<dyn Outlet>)]);
+        let outlets = Outlets::new(vec![(SinkPlace(0), Arc::clone(&caught) as Arc<dyn Outlet>)]);
         let limits = Limits { connects: MOST_AT_ONCE, ..limits };
-        let shared = Shared::new(Arc::clone(engine), Arc::new(Numbers::default()), limits, outlets);
+        let shared =
+            Shared::new(Arc::clone(engine), Arc::new(HostNumbers::default()), limits, outlets);
         let mut targets = targets.to_vec();
         targets.sort_by(|a, b| a.name.cmp(&b.name));
         let host = |target: Arc<Target>| {

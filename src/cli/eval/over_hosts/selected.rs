@@ -14,8 +14,9 @@ use crate::dialect::Language;
 use crate::engine::{Registered, Selection, needed};
 use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
 use crate::fleet::config::Access;
-use crate::fleet::plan::{Export, Group, connect_options};
+use crate::fleet::plan::{Export, PlannedGroup, connect_options};
 use crate::fleet::sheet::Row;
+use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::stages::operands_of;
 use crate::fleet::target::Target;
 use crate::text::Span;
@@ -111,19 +112,24 @@ impl Selected {
     ///
     /// # Errors
     /// The environment says something wrong about connections, in words.
-    pub fn group(&self, interval: Duration, deadline: Duration) -> Result<Arc<Group>, String> {
+    pub fn group(
+        &self,
+        interval: Duration,
+        deadline: Duration,
+    ) -> Result<Arc<PlannedGroup>, String> {
         let registry = &self.definitions.registry;
         let mut chosen = self.definitions.selection();
         let known: HashSet<&str> = chosen.iter().map(|one| &*one.name).collect();
         let of_fleet = operands_of(&self.across, registry, true);
         chosen.extend(of_fleet.into_iter().filter(|one| !known.contains(&*one.name)));
-        let exports = (0..chosen.len()).map(|metric| Export { metric, sinks: 1, help: None });
+        let exports =
+            chosen.iter().map(|_| Export { sinks: SinkSet::one(SinkPlace(0)), help: None });
         let mut options = connect_options(&Access::default(), deadline)?;
         if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
             // Each sample asks every host.
             options.reconnect_delays.clear();
         }
-        Ok(Arc::new(Group {
+        Ok(Arc::new(PlannedGroup {
             name: "fleet".into(),
             interval,
             deadline,

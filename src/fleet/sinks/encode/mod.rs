@@ -26,11 +26,12 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
-use super::names::{HostLabels, Limits, is_number, metric_name};
+use super::names::{HostLabels, LabelLimits, is_number, metric_name};
 use super::number::{self, ENDED};
-use super::numbers::Numbers;
-use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale};
+use super::numbers::SinkNumbers;
+use crate::fleet::frame::{Event, Exported, ExportedId, Frame, Instances, Schema, Stale};
 use crate::fleet::labels::Labels;
+use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::Nanos;
 use crate::fleet::target::Target;
 use protobuf::{put_label, put_varint, varint_size};
@@ -57,10 +58,10 @@ pub struct Message {
 /// Makes messages of events.
 #[derive(Debug)]
 pub struct Encoder {
-    sink: u32,
-    limits: Limits,
+    sink: SinkPlace,
+    limits: LabelLimits,
     most_samples: usize,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SinkNumbers>,
     /// The message that is being written, before compression.
     raw: Vec<u8>,
     samples: usize,
@@ -85,7 +86,12 @@ struct Names {
 
 impl Encoder {
     /// An encoder of what a sink wants, with at most so many samples in a message.
-    pub fn new(sink: u32, limits: Limits, most_samples: usize, numbers: Arc<Numbers>) -> Encoder {
+    pub fn new(
+        sink: SinkPlace,
+        limits: LabelLimits,
+        most_samples: usize,
+        numbers: Arc<SinkNumbers>,
+    ) -> Encoder {
         Encoder {
             sink,
             limits,
@@ -238,8 +244,8 @@ impl Encoder {
         if let Some(names) = self.schemas.remove(&Arc::as_ptr(schema).addr()) {
             return names;
         }
-        let name = |metric: &crate::fleet::frame::Exported| {
-            let is_wanted = metric.sinks.checked_shr(self.sink).unwrap_or(0) & 1 == 1;
+        let name = |metric: &Exported| {
+            let is_wanted = metric.sinks.contains(self.sink);
             (is_wanted && is_number(metric.value_type)).then(|| {
                 let mut bytes = Vec::new();
                 put_label(&mut bytes, "__name__", &metric_name(&metric.name));

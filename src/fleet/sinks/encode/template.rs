@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::protobuf::{put_label, put_text};
 use crate::fleet::frame::Instances;
-use crate::fleet::sinks::names::{Giver, Limits, SeriesLabels, Value, label_name};
+use crate::fleet::sinks::names::{Giver, LabelLimits, SeriesLabels, Value, label_name};
 
 /// Names of a host's labels, and who gives them.
 pub type Shape = Vec<(Giver, Box<str>)>;
@@ -83,7 +83,7 @@ fn sorted(names: &[(Giver, Box<str>)]) -> Vec<(String, usize)> {
 
 impl Template {
     /// For instances of hosts with labels of these names.
-    pub fn new(names: &Shape, instances: &Instances, limits: &Limits) -> Template {
+    pub fn new(names: &Shape, instances: &Instances, limits: &LabelLimits) -> Template {
         let sorted = sorted(names);
         // Where each label of the host is among the sorted ones.
         let mut places = vec![0; names.len()];

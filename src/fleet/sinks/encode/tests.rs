@@ -65,7 +65,7 @@ fn messages(encoder: &mut Encoder) -> Vec<Message> {
 }
 
 fn encoder(most_samples: usize) -> Encoder {
-    Encoder::new(3, Limits::default(), most_samples, Arc::default())
+    Encoder::new(SinkPlace(3), LabelLimits::default(), most_samples, Arc::default())
 }
 
 /// Labels by the rule, without any template.
@@ -76,7 +76,7 @@ fn plainly(
     instances: &Instances,
     at: usize,
 ) -> Vec<(String, String)> {
-    let limits = Limits::default();
+    let limits = LabelLimits::default();
     let host = HostLabels::new(target, of_pcp, &limits);
     let series = SeriesLabels::new(&host.names, instances, at, &limits);
     let text = |value: &Value<'_>| match value {
@@ -100,7 +100,12 @@ fn labels_are_put_together_as_if_made_alone() {
         &[("indom_name", "per disk"), ("z", "z"), ("exported_rack", "w")],
     ];
     let labels = |at: usize| Labels::from_iter(pools[at].iter().copied());
-    let metric = samples::exported("disk.dev.read", ValueType::F64, Semantics::Counter, 8);
+    let metric = samples::exported(
+        "disk.dev.read",
+        ValueType::F64,
+        Semantics::Counter,
+        samples::sinks(&[3]),
+    );
     let schema = Arc::new(Schema { metrics: [metric].into() });
     let mut encoder = encoder(usize::MAX);
     let mut expected = Vec::new();
@@ -139,13 +144,14 @@ fn labels_are_put_together_as_if_made_alone() {
 
 #[test]
 fn only_what_the_sink_wants_is_sent_and_series_end() {
-    let metric =
-        |name, value_type, sinks| samples::exported(name, value_type, Semantics::Instant, sinks);
+    let metric = |name, value_type, places: &[u32]| {
+        samples::exported(name, value_type, Semantics::Instant, samples::sinks(places))
+    };
     let metrics = [
-        metric("a.wanted", ValueType::U32, 8),
-        metric("b.of_others", ValueType::U32, 7),
-        metric("c.text", ValueType::String, 8),
-        metric("d.failed", ValueType::F64, 8),
+        metric("a.wanted", ValueType::U32, &[3]),
+        metric("b.of_others", ValueType::U32, &[0, 1, 2]),
+        metric("c.text", ValueType::String, &[3]),
+        metric("d.failed", ValueType::F64, &[3]),
     ];
     let schema = Arc::new(Schema { metrics: metrics.into() });
     let target = samples::target("web1:44321", Labels::default());
@@ -178,7 +184,7 @@ fn only_what_the_sink_wants_is_sent_and_series_end() {
 
 #[test]
 fn messages_are_as_long_as_they_may_be() {
-    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 8);
+    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
     let schema = Arc::new(Schema { metrics: [metric].into() });
     let target = samples::target("web1:44321", Labels::default());
     let names: Vec<String> = (0..7).map(|at| at.to_string()).collect();
@@ -196,7 +202,7 @@ fn messages_are_as_long_as_they_may_be() {
 
 #[test]
 fn what_is_nobodys_is_forgotten() {
-    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 8);
+    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
     let schema = Arc::new(Schema { metrics: [metric].into() });
     let target = samples::target("web1:44321", Labels::default());
     let long = "x".repeat(1000);

@@ -79,7 +79,7 @@ pub(super) struct Answers {
     pub(super) newest: Arc<Newest>,
     pub(super) pages: Arc<dyn Pages>,
     pub(super) changing: Changing,
-    pub(super) labels: names::Limits,
+    pub(super) labels: names::LabelLimits,
 }
 
 impl Answers {

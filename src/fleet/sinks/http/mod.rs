@@ -30,6 +30,7 @@ use super::newest::Newest;
 use super::secret::Secret;
 use super::text::Writer;
 use super::tls::{self, Identity};
+use crate::fleet::sink_set::SinkPlace;
 pub use answer::Answer;
 
 /// Where a listener listens, and what of.
@@ -41,17 +42,17 @@ pub struct Listen {
     pub tls: Option<Identity>,
     /// The file of the token that requests have to bring (`Authorization: Bearer`).
     pub token_file: Option<PathBuf>,
-    /// Position of the sink whose metrics are shown at first; none are without.
-    pub sink: Option<u32>,
+    /// Place of the sink whose metrics are shown at first; none are without.
+    pub sink: Option<SinkPlace>,
     /// Bounds of labels.
-    pub labels: names::Limits,
+    pub labels: names::LabelLimits,
     /// Bounds of requests.
-    pub limits: Limits,
+    pub limits: RequestLimits,
 }
 
 /// Bounds of requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Connections at once. One more takes the place of the one that has been still for
     /// the longest time.
     pub connections: usize,
@@ -63,9 +64,9 @@ pub struct Limits {
     pub connection_time: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for RequestLimits {
+    fn default() -> RequestLimits {
+        RequestLimits {
             connections: 256,
             head_bytes: 16 << 10,
             head_time: Duration::from_secs(30),
@@ -82,8 +83,8 @@ impl Listen {
             tls: None,
             token_file: None,
             sink: None,
-            labels: names::Limits::default(),
-            limits: Limits::default(),
+            labels: names::LabelLimits::default(),
+            limits: RequestLimits::default(),
         }
     }
 
@@ -210,7 +211,7 @@ pub struct Changing {
     beat: Arc<AtomicU64>,
 }
 
-/// No sink in [`Changing::sink`]: its positions have 32 bits.
+/// No sink in [`Changing::sink`]: places have 32 bits.
 const NO_SINK: u64 = u64::MAX;
 
 impl Changing {
@@ -228,14 +229,14 @@ impl Changing {
         *self.files.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
-    /// Shows what the sink at a position gets from now on.
-    pub fn show(&self, sink: Option<u32>) {
-        self.sink.store(sink.map_or(NO_SINK, u64::from), Ordering::Relaxed);
+    /// Shows what the sink at a place gets from now on.
+    pub fn show(&self, sink: Option<SinkPlace>) {
+        self.sink.store(sink.map_or(NO_SINK, |place| u64::from(place.0)), Ordering::Relaxed);
     }
 
-    /// Position of the sink whose metrics are shown.
-    fn shown(&self) -> Option<u32> {
-        u32::try_from(self.sink.load(Ordering::Relaxed)).ok()
+    /// Place of the sink whose metrics are shown.
+    fn shown(&self) -> Option<SinkPlace> {
+        u32::try_from(self.sink.load(Ordering::Relaxed)).ok().map(SinkPlace)
     }
 
     /// Grows every second unless the listener's thread is stuck.

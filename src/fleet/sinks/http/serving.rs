@@ -21,8 +21,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers};
 use super::places::{Place, Places};
-use super::{Changing, Limits};
-use crate::fleet::sinks::numbers::Outcome;
+use super::{Changing, RequestLimits};
+use crate::fleet::sinks::numbers::RequestOutcome;
 
 /// Threads that make answers.
 const MAKERS: usize = 2;
@@ -45,7 +45,7 @@ const EVERYWHERE: &[(&str, &str)] = &[
 pub(super) struct Serving {
     pub(super) answers: Arc<Answers>,
     pub(super) changing: Changing,
-    pub(super) limits: Limits,
+    pub(super) limits: RequestLimits,
     pub(super) ending: watch::Receiver<Option<Instant>>,
 }
 
@@ -174,9 +174,9 @@ impl Serving {
         numbers.latency.observe(begun.elapsed());
         numbers.bytes.add(answer.body.len() as u64);
         numbers.request(match answer.status {
-            200..300 => Outcome::Accepted,
-            500.. => Outcome::Failed,
-            _ => Outcome::Refused,
+            200..300 => RequestOutcome::Accepted,
+            500.. => RequestOutcome::Failed,
+            _ => RequestOutcome::Refused,
         });
         response(answer)
     }
