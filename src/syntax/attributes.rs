@@ -54,9 +54,9 @@ impl DefinitionReader {
         if let Err(form) = &value {
             *reading.form = form.clone();
         }
-        let (open, close) = match parentheses(line, assign, [open, close], &pcp) {
-            Ok(places) => places,
-            Err(diagnostic) => return reading.diagnostics.push(diagnostic),
+        let (open, close) = match (open, close) {
+            (Some(open), Some(close)) if open < close => (open, close),
+            _ => return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp)),
         };
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
@@ -217,28 +217,26 @@ impl DefinitionReader {
     }
 }
 
-/// The places of the parentheses around an attribute, given the first ones in
-/// the line.
-fn parentheses(
+/// That the first parentheses in a line are no pair.
+fn unpaired(
     line: &Line<'_>,
     assign: usize,
     [open, close]: [Option<usize>; 2],
     pcp: &FileLine<'_>,
-) -> Result<(usize, usize), Diagnostic> {
+) -> Diagnostic {
     let text = &*line.text;
     let (at, message, said) = match (open, close) {
-        (Some(open), Some(close)) if open < close => return Ok((open, close)),
         (Some(open), None) => {
             let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
             (open, "this `(` is not closed before the `=`", said)
         }
-        (_, close) => {
+        _ => {
             let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
             let said = pcp.error(format_args!("illegal derived metric name ({name})"));
             (close.unwrap_or(assign), "`)` without a `(` before it", said)
         }
     };
-    Err(error(line, &(at..at + 1), message).help(FORM).pcp(said))
+    error(line, &(at..at + 1), message).help(FORM).pcp(said)
 }
 
 /// That no attribute has this name.
