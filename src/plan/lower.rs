@@ -173,24 +173,10 @@ impl OneLowering<'_> {
             }
             TypedKind::Choose { guard, yes, no } => self.choose(node, *guard, [*yes, *no]),
             TypedKind::Chosen { guard, branch } => {
-                let (guard, branch) = (self.of(*guard), self.of(*branch));
-                if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
-                    // A constant always has a value.
-                    return branch;
-                }
-                self.add(node, Op::Chosen { guard, branch })
+                self.chosen(node, self.of(*guard), self.of(*branch))
             }
             TypedKind::Aggregate { function, operand } => {
-                let operand = self.of(*operand);
-                let op = match function {
-                    Aggregate::Count => return self.add(node, Op::Count(operand)),
-                    Aggregate::Sum => ReduceOp::Sum,
-                    Aggregate::Max => ReduceOp::Max,
-                    Aggregate::Min => ReduceOp::Min,
-                    Aggregate::Avg if self.dialect == Dialect::Fixed => ReduceOp::AvgDouble,
-                    Aggregate::Avg => ReduceOp::AvgSingle,
-                };
-                self.add(node, Op::Reduce { op, operand })
+                self.aggregate(node, *function, self.of(*operand))
             }
             TypedKind::Statistic { op, operand } => {
                 self.add(node, Op::Reduce { op: *op, operand: self.of(*operand) })
@@ -257,6 +243,28 @@ impl OneLowering<'_> {
         let single_yes = self.graph.spread_by(yes, &[guard, no]);
         let single_no = self.graph.spread_by(no, &[guard, yes]);
         self.add(node, Op::Choose { guard, yes: single_yes, no: single_no })
+    }
+
+    /// A branch that is chosen already.
+    fn chosen(&mut self, node: &TypedNode, guard: NodeId, branch: NodeId) -> NodeId {
+        if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
+            // A constant always has a value.
+            return branch;
+        }
+        self.add(node, Op::Chosen { guard, branch })
+    }
+
+    /// An aggregate over the instances of a metric.
+    fn aggregate(&mut self, node: &TypedNode, function: Aggregate, operand: NodeId) -> NodeId {
+        let op = match function {
+            Aggregate::Count => return self.add(node, Op::Count(operand)),
+            Aggregate::Sum => ReduceOp::Sum,
+            Aggregate::Max => ReduceOp::Max,
+            Aggregate::Min => ReduceOp::Min,
+            Aggregate::Avg if self.dialect == Dialect::Fixed => ReduceOp::AvgDouble,
+            Aggregate::Avg => ReduceOp::AvgSingle,
+        };
+        self.add(node, Op::Reduce { op, operand })
     }
 
     /// The node of an operation with a pattern.

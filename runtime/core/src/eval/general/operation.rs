@@ -3,8 +3,7 @@
 //!
 //! [`super::super::instances`] has the rules for the node's instances.
 
-use super::{NodeValue, Previous, Surroundings};
-use crate::eval::decode::unpack_range;
+use super::{NodeValue, Previous, Surroundings, texts};
 use crate::eval::instances::{Instances, MISSING, Operand, named, of_domain, takes_away};
 use crate::eval::lanes::Finder;
 use crate::eval::ranked::ranked;
@@ -12,7 +11,6 @@ use crate::eval::windows::WindowStore;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
 use crate::kernel::{Kernel, Scalar};
 use crate::model::{InstId, PmStatus, ValueType};
-use crate::pattern::Pattern;
 use crate::program::{InputSlot, NodeId, Op, Program, Reason, Status, scalar_of};
 
 /// The values of the nodes before the current one.
@@ -155,20 +153,7 @@ impl Buffers<'_> {
             Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
             Op::Map { operands: ids, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
-                match **ids {
-                    [operand] => {
-                        out.ids.extend_from_slice(&value(operand).ids);
-                        let lanes = [Lanes::Column(&value(operand).lanes)];
-                        run(kernel, self.scratch, &lanes, constants, self.flagged, out);
-                    }
-                    [left, right] => {
-                        let buffers = [&mut *self.left, &mut *self.right];
-                        let lanes = operands.meet([left, right], instances, buffers, &mut out.ids);
-                        run(kernel, self.scratch, &lanes, constants, self.flagged, out);
-                    }
-                    _ => return Status::Failed(PmStatus::BOTCH),
-                }
-                values_or(out, MISSING)
+                self.map(operands, ids, instances, kernel, constants, out)
             }
             Op::Change { operand, history, baseline, kernel, constants } => {
                 let time = around.clock.now(*history);
@@ -217,28 +202,49 @@ impl Buffers<'_> {
             Op::TextEqual { left, right, negated } => {
                 let buffers = [&mut *self.left, &mut *self.right];
                 let [a, b] = operands.meet([*left, *right], instances, buffers, &mut out.ids);
-                let text = |lanes: Lanes<'_>, at: usize| match lanes {
-                    Lanes::Single(bits) => around.text(bits),
-                    Lanes::Column(bits) => around.text(bits[at]),
-                };
-                let equal = |at: usize| u64::from((text(a, at) == text(b, at)) != *negated);
-                out.lanes.extend((0..out.ids.len()).map(equal));
+                texts::equal(around, [a, b], *negated, out);
                 values_or(out, MISSING)
             }
             Op::TextIs { operand, text, negated } => {
-                let is =
-                    |bits: &u64| u64::from((around.text(*bits) == text.as_bytes()) != *negated);
-                verdicts(value(*operand), is, out)
+                texts::is(around, value(*operand), text, *negated, out)
             }
             Op::TextMatch { operand, pattern, negated } => {
                 let pattern = &program.patterns[pattern.index()];
-                text_match(around, pattern, value(*operand), *negated, out)
+                texts::matches(around, value(*operand), pattern, *negated, out)
             }
             Op::First(operand) => match value(*operand).lanes.first() {
                 Some(bits) => single(out, *bits),
                 None => Status::Failed(PmStatus::BOTCH),
             },
         }
+    }
+
+    /// Computes a kernel over one operand or two, for the instances that both
+    /// have.
+    fn map(
+        &mut self,
+        operands: Operands<'_>,
+        ids: &[NodeId],
+        instances: Instances<'_>,
+        kernel: &Kernel,
+        constants: &[u8],
+        out: &mut NodeValue,
+    ) -> Status {
+        match *ids {
+            [operand] => {
+                let operand = operands.value(operand);
+                out.ids.extend_from_slice(&operand.ids);
+                let lanes = [Lanes::Column(&operand.lanes)];
+                run(kernel, self.scratch, &lanes, constants, self.flagged, out);
+            }
+            [left, right] => {
+                let buffers = [&mut *self.left, &mut *self.right];
+                let lanes = operands.meet([left, right], instances, buffers, &mut out.ids);
+                run(kernel, self.scratch, &lanes, constants, self.flagged, out);
+            }
+            _ => return Status::Failed(PmStatus::BOTCH),
+        }
+        values_or(out, MISSING)
     }
 
     /// Computes a kernel over an operand and its previous sample, for the
@@ -344,47 +350,12 @@ fn matching(
     values_or(out, MISSING)
 }
 
-/// Writes for each text whether a pattern occurs in it. Fails if one takes too
-/// long to search.
-fn text_match(
-    around: &Surroundings<'_>,
-    pattern: &Pattern,
-    from: &NodeValue,
-    negated: bool,
-    out: &mut NodeValue,
-) -> Status {
-    let mut takes_too_long = false;
-    let matches = |bits: &u64| {
-        let is_match = pattern.is_match(around.text(*bits));
-        takes_too_long |= is_match.is_err();
-        u64::from(is_match.unwrap_or(false) != negated)
-    };
-    match verdicts(from, matches, out) {
-        Status::Values if takes_too_long => Status::Failed(PmStatus::BADDERIVE),
-        status => status,
-    }
-}
-
 impl NodeValue {
     /// Adds one instance of another node with its value.
     fn take(&mut self, from: &NodeValue, at: usize) {
         self.ids.push(from.ids[at]);
         self.lanes.push(from.lanes[at]);
     }
-}
-
-impl Surroundings<'_> {
-    /// The text that a lane refers to.
-    fn text(&self, bits: u64) -> &[u8] {
-        self.blobs.get(unpack_range(bits)).unwrap_or_default()
-    }
-}
-
-/// Computes one verdict for each value.
-fn verdicts(from: &NodeValue, verdict: impl FnMut(&u64) -> u64, out: &mut NodeValue) -> Status {
-    out.ids.extend_from_slice(&from.ids);
-    out.lanes.extend(from.lanes.iter().map(verdict));
-    from.status
 }
 
 fn single(out: &mut NodeValue, bits: u64) -> Status {
