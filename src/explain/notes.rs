@@ -95,7 +95,10 @@ impl Noted<'_> {
                 note("never has a value: libpcp 7.2 keeps no previous sample of such an operand");
             }
             TypedKind::Negate(operand) => {
-                notes.extend(self.becomes(*operand, desc, "which has a sign"));
+                let from = self.desc(*operand).value_type;
+                if from != desc.value_type {
+                    notes.push(format!("{from} becomes {}, which has a sign", desc.value_type));
+                }
             }
             TypedKind::Not(_) => note("1 where the operand is 0, else 0"),
             TypedKind::Binary { op, left, right, common, left_scale, right_scale } => {
@@ -113,18 +116,17 @@ impl Noted<'_> {
             }
             TypedKind::Delta(operand) => {
                 note("this sample less the one before; no value in the first sample");
-                notes.extend(self.becomes(*operand, desc, "as a difference may be negative"));
+                let (from, to) = (self.desc(*operand).value_type, desc.value_type);
+                if from != to {
+                    notes.push(format!("{from} becomes {to}, as a difference may be negative"));
+                }
             }
             TypedKind::Rate { operand, decrease, time_factor } => {
                 note(
                     "the difference from the previous sample, by the seconds between them; no \
                       value in the first sample",
                 );
-                note(match decrease {
-                    Decrease::Drop => "no value where a counter fell: it was reset",
-                    Decrease::Wrap => "a value below the one before counts as one that wrapped",
-                    Decrease::Negative => "negative where the value fell",
-                });
+                note(decrease_words(*decrease));
                 if let Some(factor) = time_factor {
                     notes.push(format!(
                         "units: {} per second is a plain number when multiplied by {factor}",
@@ -179,12 +181,6 @@ impl Noted<'_> {
                 true => "1 where the pattern does not occur in the text, else 0",
             }),
         }
-    }
-
-    /// That an operand's values become those of another type, if they do.
-    fn becomes(&self, operand: TypedId, desc: &Desc, why: &str) -> Option<String> {
-        let (from, to) = (self.desc(operand).value_type, desc.value_type);
-        (from != to).then(|| format!("{from} becomes {to}, {why}"))
     }
 
     /// Adds how a choice between branches is made.
@@ -280,6 +276,14 @@ fn aggregate_words(function: Aggregate) -> &'static str {
         Aggregate::Max => "the greatest value of the sample, always instant",
         Aggregate::Min => "the least value of the sample, always instant",
         Aggregate::Sum => "over the instances in the sample",
+    }
+}
+
+fn decrease_words(decrease: Decrease) -> &'static str {
+    match decrease {
+        Decrease::Drop => "no value where a counter fell: it was reset",
+        Decrease::Wrap => "a value below the one before counts as one that wrapped",
+        Decrease::Negative => "negative where the value fell",
     }
 }
 

@@ -239,29 +239,29 @@ fn unpaired(
     error(line, &(at..at + 1), message).help(FORM).pcp(said)
 }
 
-/// That no attribute has this name.
+/// That there is no such attribute. `name` is the metric's.
 fn unknown(
     line: &Line<'_>,
     attribute: &Range<usize>,
-    metric: &str,
+    name: &str,
     is_defined: bool,
     pcp: &FileLine<'_>,
 ) -> Diagnostic {
-    let name = &line.text[attribute.clone()];
+    let other = &line.text[attribute.clone()];
     let known = ["oneline", "helptext"];
-    let diagnostic = error(line, attribute, format!("there is no attribute `{name}`"));
+    let diagnostic = error(line, attribute, format!("there is no attribute `{other}`"));
     // libpcp looks at the metric first.
     let diagnostic = diagnostic.pcp(match is_defined {
         true => {
-            pcp.error_with_line(format_args!("attribute ({name}) is unknown for metric ({metric})"))
+            pcp.error_with_line(format_args!("attribute ({other}) is unknown for metric ({name})"))
         }
-        false => not_defined(metric, pcp),
+        false => not_defined(name, pcp),
     });
     let otherwise = format!("it is {}", choices(known));
-    diagnostic.meant(span(&line.origin, attribute), nearest(name, known), otherwise)
+    diagnostic.meant(span(&line.origin, attribute), nearest(other, known), otherwise)
 }
 
 /// What libpcp says of a help text whose metric is not defined.
-fn not_defined(metric: &str, pcp: &FileLine<'_>) -> String {
-    pcp.error_with_line(format_args!("cannot set attribute, derived metric ({metric}) not defined"))
+fn not_defined(name: &str, pcp: &FileLine<'_>) -> String {
+    pcp.error_with_line(format_args!("cannot set attribute, derived metric ({name}) not defined"))
 }

@@ -11,7 +11,7 @@ use crate::eval::windows::WindowStore;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
 use crate::kernel::{Kernel, Scalar};
 use crate::model::{InstId, PmStatus, ValueType};
-use crate::program::{InputSlot, NodeId, Op, Program, Reason, Status, scalar_of};
+use crate::program::{FetchedDomain, InputSlot, NodeId, Op, Program, Reason, Status, scalar_of};
 
 /// The values of the nodes before the current one.
 #[derive(Clone, Copy)]
@@ -139,16 +139,7 @@ impl Buffers<'_> {
         match &node.op {
             Op::Input(slot) => input(around, *slot, node.value_type, out),
             Op::Constant(bits) => single(out, *bits),
-            Op::ConstantPerInstance { domain, bits } => {
-                match of_domain(&around.layout.fetched, *domain) {
-                    Err(status) => status,
-                    Ok(ids) => {
-                        out.ids.extend(ids);
-                        out.lanes.resize(out.ids.len(), *bits);
-                        values_or(out, MISSING)
-                    }
-                }
-            }
+            Op::ConstantPerInstance { domain, bits } => per_instance(around, *domain, *bits, out),
             // These nodes have no instances.
             Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
             Op::Map { operands: ids, kernel, constants } => {
@@ -325,6 +316,23 @@ fn input(
         out.lanes.extend((0..ids.len()).map(|at| read(scalar, column, at * width)));
     }
     status
+}
+
+/// Writes the same value for each instance of a domain.
+fn per_instance(
+    around: &Surroundings<'_>,
+    domain: FetchedDomain,
+    bits: u64,
+    out: &mut NodeValue,
+) -> Status {
+    match of_domain(&around.layout.fetched, domain) {
+        Err(status) => status,
+        Ok(ids) => {
+            out.ids.extend(ids);
+            out.lanes.resize(out.ids.len(), bits);
+            values_or(out, MISSING)
+        }
+    }
 }
 
 /// Writes the values of the instances that the filter of a node takes.
