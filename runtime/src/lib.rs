@@ -41,6 +41,6 @@ pub use pmderive_system::{pcp_conf, time};
 #[doc(hidden)]
 pub use pmderive_client::{pdu, proto, transport};
 #[doc(hidden)]
-pub use pmderive_core::{escape, kernel, pattern, position, positions, weak_table};
+pub use pmderive_core::{escape, kernel, locks, pattern, position, positions, weak_table};
 #[doc(hidden)]
 pub use pmderive_system::{message, new_file};

@@ -8,8 +8,9 @@ use crate::escape;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::InDom;
 use pmderive_runtime::pcp_conf::PcpConf;
 
@@ -104,7 +105,7 @@ impl EquivalentDomains {
         if !self.is_consulted.load(Ordering::Relaxed) {
             return None;
         }
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.warning).take()
     }
 
     fn lines(&self) -> &[Vec<Element>] {
@@ -130,7 +131,7 @@ impl EquivalentDomains {
                 "{}: {problem}; no two instance domains count as equivalent",
                 escape::path(&file)
             );
-            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            *lock(&self.warning) = Some(text);
             Vec::new()
         })
     }

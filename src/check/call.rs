@@ -108,10 +108,7 @@ impl Call<'_, '_> {
     /// The number of a [`NumberKind::Fraction`](crate::functions::NumberKind).
     pub fn fraction(&self) -> Checked<f64> {
         let Some(Literal::Fraction(number)) = self.literal else { return Err(Reported) };
-        Ok(match number.value {
-            NumberValue::Integer(value) => f64::from(value),
-            NumberValue::Double(value) => value,
-        })
+        Ok(number.value.as_f64())
     }
 
     /// The interval.

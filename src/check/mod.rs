@@ -219,14 +219,7 @@ impl Checker<'_> {
                     (Some(first), Some(last)) => first.span.to(last.span),
                     _ => span,
                 };
-                self.report(
-                    Diagnostic::error(Code::ByWithoutFleet, at, "a single host has no groups")
-                        .label(at, "labels tell hosts apart, and this is computed on each host")
-                        .help(
-                            "`by` belongs into definitions over a fleet (`--fleet`, and `[fleet]` \
-                             in the configuration of `serve`); here, leave it out",
-                        ),
-                )
+                self.report(by_without_fleet(at))
             }
             NodeKind::Text(text) => {
                 let desc = constant_desc(ValueType::String);
@@ -256,22 +249,7 @@ impl Checker<'_> {
                 Ok(self.push(TypedKind::Nothing, constant_desc(*value_type), span))
             }
             NodeKind::MkConst { number, attributes } => {
-                let default = match number.value.value {
-                    NumberValue::Integer(_) => ValueType::U32,
-                    NumberValue::Double(_) => ValueType::F64,
-                };
-                let desc = self.attributes(attributes, default)?;
-                if !desc.value_type.is_numeric() {
-                    let at = attributes.meta.as_ref().map_or(span, |meta| meta.span);
-                    let message = format!("a constant cannot have type {}", desc.value_type);
-                    return self.report(
-                        Diagnostic::error(Code::NotNumeric, at, message)
-                            .label(at, describe(&desc))
-                            .help("add type= with a numeric type"),
-                    );
-                }
-                let bits = constant_bits(number.value.value, desc.value_type);
-                Ok(self.push(TypedKind::Constant(bits), desc, span))
+                self.constant(number.value.value, attributes, span)
             }
             NodeKind::NoValue(attributes) => {
                 let desc = self.attributes(attributes, ValueType::I32)?;
@@ -308,6 +286,31 @@ impl Checker<'_> {
                 Ok(self.push(kind, desc, span))
             }
         }
+    }
+
+    /// `mkconst(number, ...)`
+    fn constant(
+        &mut self,
+        number: NumberValue,
+        attributes: &Attributes,
+        span: Span,
+    ) -> Checked<TypedId> {
+        let default = match number {
+            NumberValue::Integer(_) => ValueType::U32,
+            NumberValue::Double(_) => ValueType::F64,
+        };
+        let desc = self.attributes(attributes, default)?;
+        if !desc.value_type.is_numeric() {
+            let at = attributes.meta.as_ref().map_or(span, |meta| meta.span);
+            let message = format!("a constant cannot have type {}", desc.value_type);
+            return self.report(
+                Diagnostic::error(Code::NotNumeric, at, message)
+                    .label(at, describe(&desc))
+                    .help("add type= with a numeric type"),
+            );
+        }
+        let bits = constant_bits(number, desc.value_type);
+        Ok(self.push(TypedKind::Constant(bits), desc, span))
     }
 
     /// Version 6 takes any derived metric as an operand, 7.2 one that is the
@@ -537,6 +540,16 @@ pub(crate) fn not_a_counter(semantics: Semantics) -> Semantics {
         Semantics::Counter => Semantics::Instant,
         other => other,
     }
+}
+
+/// That labels of hosts make no groups on one host.
+fn by_without_fleet(at: Span) -> Diagnostic {
+    Diagnostic::error(Code::ByWithoutFleet, at, "a single host has no groups")
+        .label(at, "labels tell hosts apart, and this is computed on each host")
+        .help(
+            "`by` belongs into definitions over a fleet (`--fleet`, and `[fleet]` in the \
+             configuration of `serve`); here, leave it out",
+        )
 }
 
 /// Bits of a constant in its type. Integers keep their low bits; a number

@@ -1,10 +1,11 @@
 //! Decides when kernels become native code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pmderive_runtime::eval::Evaluator;
 use pmderive_runtime::kernel::Kernel;
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::program::Program;
 use rustc_hash::FxHashSet;
 
@@ -142,8 +143,4 @@ impl State {
             *lock(&self.warning) = Some(warning);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,11 @@
 //! engine's threads compile, once for all hosts of a class, however many wait.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use pmderive_runtime::context::{AsyncHostContext, HostSpec};
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::Transport;
 
@@ -34,7 +35,7 @@ enum State {
 impl Compilation {
     /// Ready when compiling has ended. The first caller runs `start`.
     fn poll(&self, context: &Context<'_>, start: impl FnOnce()) -> Poll<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let waker = || context.waker().clone();
         match &mut *state {
             State::Ended => return Poll::Ready(()),
@@ -52,7 +53,7 @@ impl Compilation {
     }
 
     fn end(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if let State::Running(waiting) = std::mem::replace(&mut *state, State::Ended) {
             drop(state);
             waiting.into_iter().for_each(Waker::wake);

@@ -6,9 +6,10 @@
 //! own identifiers is made. A class exists as long as someone uses its program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pmderive_runtime::eval::{Evaluator, InCommon, LayoutPool, SharedLayouts};
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::program::{Binding, List, Program};
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::FxHashSet;
@@ -245,8 +246,4 @@ impl Build {
         let metrics: Vec<Metric> = self.metrics.iter().map(metric).collect();
         (metrics.into(), Arc::new(operands.binding()))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,18 +25,18 @@ mod vocabulary;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use pmderive_runtime::eval::LayoutPool;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{DefinitionKey, NodeId, OutputId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{Found, Identities, ask, mentions};
-use crate::check::Suggest;
+use crate::bind::{Found, Identities, ask};
 pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -143,6 +143,13 @@ impl Engine {
             alike: Alike::default(),
             threads: Threads::default(),
         }
+    }
+
+    /// An engine for definitions in a language, with the equivalent instance
+    /// domains of this machine's configuration.
+    pub fn of_this_machine(language: impl Into<Language>, backend: Backend) -> Engine {
+        let equivalent = EquivalentDomains::of_this_machine();
+        Engine::new(language, backend).with_equivalent_domains(equivalent)
     }
 
     /// Sets the instance domains that operators declare equivalent. libpcp 6.0
@@ -281,22 +288,15 @@ impl Engine {
         vocabulary: &Vocabulary<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Examination {
-        let definitions = selection.definitions();
-        let checking =
-            self.checking(selection.registry(), &definitions, selection.len(), vocabulary);
+        let checking = Checking {
+            registry: selection.registry(),
+            language: self.language,
+            equivalent_domains: &self.equivalent_domains,
+            definitions: &selection.definitions(),
+            chosen: selection.len(),
+            suggest: vocabulary,
+        };
         checking.run(&selection.mentions().names, found, diagnostics)
-    }
-
-    fn checking<'c>(
-        &'c self,
-        registry: &'c Registry,
-        definitions: &'c [&'c Registered],
-        chosen: usize,
-        suggest: &'c dyn Suggest,
-    ) -> Checking<'c> {
-        let equivalent_domains = &self.equivalent_domains;
-        let language = self.language;
-        Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
     }
 
     /// Checks a selection of registered definitions against a source and keeps
@@ -311,13 +311,10 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let definitions = needed(registry, selection);
-        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
-        let found = ask(&mentions, source)?;
+        let selection = Selection::new(registry, selection);
+        let found = ask(&selection.mentions(), source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
-            let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
-            checking.run(&mentions.names, &found, diagnostics)
+            self.examine_found(&selection, &found, vocabulary, diagnostics)
         };
         let WithSuggestions { examination, diagnostics: found, .. } =
             examine_and_suggest(registry, source, examine)?;
@@ -342,7 +339,7 @@ impl Engine {
 
     /// The kernel with a form, shared with those that already use it.
     fn kernel(&self, ir: KernelIr) -> Arc<Kernel> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kernels = lock(&self.kernels);
         if let Some(kernel) = kernels.get(&ir).and_then(Weak::upgrade) {
             return kernel;
         }

@@ -8,8 +8,9 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 
+use pmderive_runtime::locks::{lock, read, write};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::registry::{Registered, Registry};
@@ -111,7 +112,7 @@ pub(super) struct Local {
 impl Member {
     /// The session's own definitions, locked until the guard is dropped.
     pub fn locals(&self) -> MutexGuard<'_, Vec<Local>> {
-        self.locals.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.locals)
     }
 
     /// Records a change of the definitions.
@@ -162,7 +163,7 @@ impl SharedRegistry {
 
     /// All current definitions. The snapshot is cheap and does not change.
     pub fn snapshot(&self) -> Snapshot {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
+        read(&self.published).clone()
     }
 
     /// A number that changes whenever a definition, a text or an option
@@ -318,15 +319,15 @@ impl SharedRegistry {
     }
 
     fn members(&self) -> MutexGuard<'_, Vec<Weak<Member>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.members)
     }
 
     /// Makes the next snapshot and publishes it, unless the change fails.
     fn change<T, E>(&self, change: impl FnOnce(&mut Snapshot) -> Result<T, E>) -> Result<T, E> {
-        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = lock(&self.writer);
         let mut next = self.snapshot();
         let outcome = change(&mut next)?;
-        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        let mut published = write(&self.published);
         let before = std::mem::replace(&mut *published, next);
         self.version.fetch_add(1, Ordering::Release);
         drop(published);

@@ -4,7 +4,9 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use pmderive_runtime::locks::lock;
 
 /// A piece of work.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -63,10 +65,6 @@ fn work(state: &Mutex<State>) {
         // Whoever waits for the job notices that it failed.
         drop(catch_unwind(AssertUnwindSafe(job)));
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -80,6 +80,7 @@ impl Noted<'_> {
         &self.examined.typed.node(id).desc
     }
 
+    /// Adds what checking found out about a node.
     fn typed(&self, id: TypedId, notes: &mut Vec<String>) {
         let node = &self.examined.typed.node(id);
         let (kind, desc) = (&node.kind, &node.desc);
@@ -105,35 +106,18 @@ impl Noted<'_> {
                 self.binary(*op, operands, *common, desc, notes);
             }
             TypedKind::Choose { guard, yes, no } => {
-                let never =
-                    |id: &TypedId| matches!(self.examined.typed.node(*id).kind, TypedKind::NoValue);
-                match (never(yes), never(no)) {
-                    (true, _) => note("no value where the guard is not 0"),
-                    (_, true) => note("no value where the guard is 0"),
-                    _ => {}
-                }
-                match self.desc(*guard).indom {
-                    Some(_) => note("decided by the values of each sample, instance by instance"),
-                    None => note("decided by the guard's value in each sample, for all instances"),
-                }
+                self.choice(*guard, [*yes, *no], note);
             }
             TypedKind::Aggregate { function, operand } => {
-                note(match function {
-                    Aggregate::Avg => "over the instances in the sample, always FLOAT and instant",
-                    Aggregate::Count => "the number of values, 0 if there are none",
-                    Aggregate::Max => "the greatest value of the sample, always instant",
-                    Aggregate::Min => "the least value of the sample, always instant",
-                    Aggregate::Sum => "over the instances in the sample",
-                });
+                note(aggregate_words(*function));
                 if let TypedKind::Metric(_) = self.examined.typed.node(*operand).kind {
                     notes.push(format!("the metric is {}", describe(self.desc(*operand))));
                 }
             }
             TypedKind::Delta(operand) => {
                 note("this sample less the one before; no value in the first sample");
-                let from = self.desc(*operand).value_type;
-                if from != desc.value_type {
-                    let to = desc.value_type;
+                let (from, to) = (self.desc(*operand).value_type, desc.value_type);
+                if from != to {
                     notes.push(format!("{from} becomes {to}, as a difference may be negative"));
                 }
             }
@@ -142,11 +126,7 @@ impl Noted<'_> {
                     "the difference from the previous sample, by the seconds between them; no \
                       value in the first sample",
                 );
-                note(match decrease {
-                    Decrease::Drop => "no value where a counter fell: it was reset",
-                    Decrease::Wrap => "a value below the one before counts as one that wrapped",
-                    Decrease::Negative => "negative where the value fell",
-                });
+                note(decrease_words(*decrease));
                 if let Some(factor) = time_factor {
                     notes.push(format!(
                         "units: {} per second is a plain number when multiplied by {factor}",
@@ -154,17 +134,14 @@ impl Noted<'_> {
                     ));
                 }
             }
-            TypedKind::Same(operand) => {
-                if self.desc(*operand).semantics == Semantics::Counter {
-                    note("the counter's values, unchanged, as measurements");
-                } else {
-                    note("changes nothing");
-                }
-            }
-            TypedKind::Scalar(operand) => match self.desc(*operand).indom {
-                Some(_) => note("the value of the first instance"),
-                None => note("changes nothing: it is a single value already"),
-            },
+            TypedKind::Same(operand) => note(match self.desc(*operand).semantics {
+                Semantics::Counter => "the counter's values, unchanged, as measurements",
+                _ => "changes nothing",
+            }),
+            TypedKind::Scalar(operand) => note(match self.desc(*operand).indom {
+                Some(_) => "the value of the first instance",
+                None => "changes nothing: it is a single value already",
+            }),
             TypedKind::Rescale { conversion, operand } => {
                 notes.push(conversion_words(conversion, self.desc(*operand), &desc.units));
             }
@@ -193,13 +170,7 @@ impl Noted<'_> {
                 ));
             }
             TypedKind::Window { function, seconds, .. } => {
-                let seconds = f64::from_bits(*seconds);
-                notes.push(match function {
-                    WindowFunction::Ewma => {
-                        format!("older values count half as much every {seconds} seconds")
-                    }
-                    _ => format!("over the samples of the last {seconds} seconds, by instance"),
-                });
+                notes.push(window_words(*function, f64::from_bits(*seconds)));
             }
             TypedKind::TextEqual { negated, .. } => note(match negated {
                 false => "1 where the texts are equal, else 0",
@@ -212,6 +183,21 @@ impl Noted<'_> {
         }
     }
 
+    /// Adds how a choice between branches is made.
+    fn choice(&self, guard: TypedId, branches: [TypedId; 2], mut note: impl FnMut(&str)) {
+        let never = |id| matches!(self.examined.typed.node(id).kind, TypedKind::NoValue);
+        match branches.map(never) {
+            [true, _] => note("no value where the guard is not 0"),
+            [_, true] => note("no value where the guard is 0"),
+            _ => {}
+        }
+        note(match self.desc(guard).indom {
+            Some(_) => "decided by the values of each sample, instance by instance",
+            None => "decided by the guard's value in each sample, for all instances",
+        });
+    }
+
+    /// Adds how an operator takes its operands.
     fn binary(
         &self,
         op: BinaryOp,
@@ -280,6 +266,31 @@ impl Noted<'_> {
         if self.dialect != Dialect::Fixed && is_scaled {
             notes.push("the result's units are labelled as in this version of libpcp".to_owned());
         }
+    }
+}
+
+fn aggregate_words(function: Aggregate) -> &'static str {
+    match function {
+        Aggregate::Avg => "over the instances in the sample, always FLOAT and instant",
+        Aggregate::Count => "the number of values, 0 if there are none",
+        Aggregate::Max => "the greatest value of the sample, always instant",
+        Aggregate::Min => "the least value of the sample, always instant",
+        Aggregate::Sum => "over the instances in the sample",
+    }
+}
+
+fn decrease_words(decrease: Decrease) -> &'static str {
+    match decrease {
+        Decrease::Drop => "no value where a counter fell: it was reset",
+        Decrease::Wrap => "a value below the one before counts as one that wrapped",
+        Decrease::Negative => "negative where the value fell",
+    }
+}
+
+fn window_words(function: WindowFunction, seconds: f64) -> String {
+    match function {
+        WindowFunction::Ewma => format!("older values count half as much every {seconds} seconds"),
+        _ => format!("over the samples of the last {seconds} seconds, by instance"),
     }
 }
 

@@ -80,10 +80,7 @@ fn rank(text: &str) -> Result<u32, BadArgument> {
 
 /// The `q` of `quantile()`.
 fn fraction(text: &str) -> Result<f64, BadArgument> {
-    let value = match keywords::number(text).value {
-        NumberValue::Integer(value) => f64::from(value),
-        NumberValue::Double(value) => value,
-    };
+    let value = keywords::number(text).value.as_f64();
     match value {
         0.0..=1.0 => Ok(value),
         _ => Err(bad("a quantile is a number from 0 to 1; 0.5 is the median")),

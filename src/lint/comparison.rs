@@ -8,7 +8,7 @@ use crate::check::typed::Desc;
 use crate::check::units::dimensions_agree;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
 
 /// A comparison.
@@ -72,10 +72,7 @@ fn of_numbers(
 ) -> bool {
     let Comparison { op, op_span, left, right } = comparison;
     let number = |id: ExprId| match subject.kind(id) {
-        NodeKind::Number(number) => Some(match number.value {
-            NumberValue::Integer(value) => f64::from(value),
-            NumberValue::Double(value) => value,
-        }),
+        NodeKind::Number(number) => Some(number.value.as_f64()),
         _ => None,
     };
     let (Some(l), Some(r)) = (number(left), number(right)) else { return false };
@@ -229,10 +226,7 @@ fn range(
 /// The value of a constant in its type.
 fn constant_value(subject: &Subject<'_>, id: ExprId, value_type: ValueType) -> Option<f64> {
     let (number, is_negative) = subject.constant(id)?;
-    let value = match number.value {
-        NumberValue::Integer(value) => f64::from(value),
-        NumberValue::Double(value) => value,
-    };
+    let value = number.value.as_f64();
     let value = if is_negative { -value } else { value };
     // What does not fit its type wraps; nobody needs a warning twice.
     let fits = match value_type {

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::syntax::ast::{Expr, NodeKind, NumberValue};
+use crate::syntax::ast::{Expr, NodeKind};
 use crate::syntax::{FUNCTION_NAMES, print_expr};
 
 /// Looks at definitions of a registry; the registry may hold others, which are
@@ -59,10 +59,7 @@ fn form(expr: &Expr) -> u64 {
     for (_, node) in expr.nodes() {
         std::mem::discriminant(&node.kind).hash(&mut hasher);
         if let NodeKind::Number(number) = &node.kind {
-            let value = match number.value {
-                NumberValue::Integer(value) => f64::from(value),
-                NumberValue::Double(value) => value,
-            };
+            let value = number.value.as_f64();
             value.to_bits().hash(&mut hasher);
         }
     }

@@ -5,7 +5,7 @@ use pmderive_runtime::model::{Conversion, Units, ValueType};
 use super::Subject;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue};
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
 
 /// Scales of space and of time, which values in everyday units have.
 const SPACE: std::ops::RangeInclusive<u8> = 0..=5;
@@ -51,10 +51,7 @@ fn is_whole(value_type: ValueType) -> bool {
 /// The value of a plain number.
 fn number(subject: &Subject<'_>, id: ExprId) -> Option<f64> {
     match subject.kind(id) {
-        NodeKind::Number(number) => Some(match number.value {
-            NumberValue::Integer(value) => f64::from(value),
-            NumberValue::Double(value) => value,
-        }),
+        NodeKind::Number(number) => Some(number.value.as_f64()),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
-use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, WindowFunction};
+use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, PatternId, WindowFunction};
 
 use super::Planned;
 use super::forms::{Form, Forms};
@@ -97,6 +97,11 @@ impl OneLowering<'_> {
         self.graph.map(operands, own, desc.value_type, desc.indom)
     }
 
+    /// The node of an operation.
+    fn add(&mut self, node: &TypedNode, op: Op) -> NodeId {
+        self.graph.add(op, node.desc.value_type, node.desc.indom)
+    }
+
     /// Operands that meet in their common instances.
     fn met(&mut self, operands: &[TypedId]) -> Vec<NodeId> {
         let operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
@@ -127,6 +132,7 @@ impl OneLowering<'_> {
         self.graph.map(&operands, &mut own, desc.value_type, desc.indom)
     }
 
+    /// The node of a typed node, whose operands have theirs.
     fn node(&mut self, node: &TypedNode) -> NodeId {
         let desc = &node.desc;
         let to = lane_scalar(desc.value_type);
@@ -134,8 +140,9 @@ impl OneLowering<'_> {
             TypedKind::Metric(metric) => self.graph.input(metric),
             TypedKind::Derived(definition) => self.earlier[definition.index()],
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
-            TypedKind::NoValue | TypedKind::Nothing => {
-                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
+            // A text is part of the comparison that uses it.
+            TypedKind::NoValue | TypedKind::Nothing | TypedKind::Text(_) => {
+                self.add(node, Op::Nothing)
             }
             TypedKind::Same(operand) => self.of(*operand),
             TypedKind::Negate(operand) => {
@@ -164,69 +171,32 @@ impl OneLowering<'_> {
             TypedKind::Lanes { rule, operands, within } => {
                 self.function(node, rule, operands, lane_scalar(*within))
             }
-            TypedKind::Choose { guard, yes, no } => {
-                let guard = self.of(*guard);
-                let [yes, no] = [*yes, *no].map(|id| match self.expr.node(id).kind {
-                    TypedKind::NoValue => {
-                        let desc = &self.expr.node(id).desc;
-                        self.graph.add(Op::NoValue, desc.value_type, desc.indom)
-                    }
-                    _ => self.of(id),
-                });
-                let single_yes = self.graph.spread_by(yes, &[guard, no]);
-                let single_no = self.graph.spread_by(no, &[guard, yes]);
-                let op = Op::Choose { guard, yes: single_yes, no: single_no };
-                self.graph.add(op, desc.value_type, desc.indom)
-            }
+            TypedKind::Choose { guard, yes, no } => self.choose(node, *guard, [*yes, *no]),
             TypedKind::Chosen { guard, branch } => {
-                let (guard, branch) = (self.of(*guard), self.of(*branch));
-                if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
-                    // A constant always has a value.
-                    return branch;
-                }
-                self.graph.add(Op::Chosen { guard, branch }, desc.value_type, desc.indom)
+                self.chosen(node, self.of(*guard), self.of(*branch))
             }
             TypedKind::Aggregate { function, operand } => {
-                let operand = self.of(*operand);
-                let op = match (function, self.dialect) {
-                    (Aggregate::Count, _) => Op::Count(operand),
-                    (Aggregate::Sum, _) => Op::Reduce { op: ReduceOp::Sum, operand },
-                    (Aggregate::Max, _) => Op::Reduce { op: ReduceOp::Max, operand },
-                    (Aggregate::Min, _) => Op::Reduce { op: ReduceOp::Min, operand },
-                    (Aggregate::Avg, Dialect::Fixed) => {
-                        Op::Reduce { op: ReduceOp::AvgDouble, operand }
-                    }
-                    (Aggregate::Avg, _) => Op::Reduce { op: ReduceOp::AvgSingle, operand },
-                };
-                self.graph.add(op, desc.value_type, None)
+                self.aggregate(node, *function, self.of(*operand))
             }
             TypedKind::Statistic { op, operand } => {
-                let operand = self.of(*operand);
-                self.graph.add(Op::Reduce { op: *op, operand }, desc.value_type, None)
+                self.add(node, Op::Reduce { op: *op, operand: self.of(*operand) })
             }
             TypedKind::Ranked { k, top, operand } => {
-                let op = Op::Ranked { operand: self.of(*operand), k: *k, top: *top };
-                self.graph.add(op, desc.value_type, desc.indom)
+                self.add(node, Op::Ranked { operand: self.of(*operand), k: *k, top: *top })
             }
             TypedKind::Window { function, operand, seconds } => {
                 self.window(node, *function, *operand, f64::from_bits(*seconds))
             }
-            // The text is part of the comparison that uses it.
-            TypedKind::Text(_) => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
             TypedKind::TextEqual { left, right, negated } => {
                 self.text_equal(node, [*left, *right], *negated)
             }
             TypedKind::TextMatch { operand, pattern, negated } => {
-                let op = match self.graph.pattern(pattern) {
-                    Some(pattern) => {
-                        let operand = self.of(*operand);
-                        Op::TextMatch { operand, pattern, negated: *negated }
-                    }
-                    // The parser has compiled every pattern once, so this does
-                    // not happen.
-                    None => Op::Nothing,
-                };
-                self.graph.add(op, desc.value_type, desc.indom)
+                let (operand, negated) = (self.of(*operand), *negated);
+                self.with_pattern(node, pattern, |pattern| Op::TextMatch {
+                    operand,
+                    pattern,
+                    negated,
+                })
             }
             TypedKind::Delta(operand) => {
                 let form = Form::Delta { from: self.scalar_of(*operand) };
@@ -242,26 +212,71 @@ impl OneLowering<'_> {
                 if self.graph.indoms[operand.index()].is_none() {
                     return operand;
                 }
-                self.graph.add(Op::First(operand), desc.value_type, None)
+                self.add(node, Op::First(operand))
             }
             TypedKind::Named { operand, name } => {
                 let operand = self.of(*operand);
                 let domain = self.graph.named_domain(operand);
-                let op = Op::Named { operand, domain, name: name.clone() };
-                self.graph.add(op, desc.value_type, desc.indom)
+                self.add(node, Op::Named { operand, domain, name: name.clone() })
             }
             TypedKind::Matching { operand, pattern, negated } => {
-                let operand = self.of(*operand);
+                let (operand, negated) = (self.of(*operand), *negated);
                 let domain = self.graph.named_domain(operand);
-                // The parser has compiled every pattern once, so this does not
-                // fail.
-                let Some(pattern) = self.graph.pattern(pattern) else {
-                    return self.graph.add(Op::Nothing, desc.value_type, desc.indom);
-                };
-                let op = Op::Matching { operand, domain, pattern, negated: *negated };
-                self.graph.add(op, desc.value_type, desc.indom)
+                self.with_pattern(node, pattern, |pattern| Op::Matching {
+                    operand,
+                    domain,
+                    pattern,
+                    negated,
+                })
             }
         }
+    }
+
+    /// A choice between branches by a guard's values.
+    fn choose(&mut self, node: &TypedNode, guard: TypedId, branches: [TypedId; 2]) -> NodeId {
+        let guard = self.of(guard);
+        let expr = self.expr;
+        let [yes, no] = branches.map(|id| match expr.node(id) {
+            branch if matches!(branch.kind, TypedKind::NoValue) => self.add(branch, Op::NoValue),
+            _ => self.of(id),
+        });
+        let single_yes = self.graph.spread_by(yes, &[guard, no]);
+        let single_no = self.graph.spread_by(no, &[guard, yes]);
+        self.add(node, Op::Choose { guard, yes: single_yes, no: single_no })
+    }
+
+    /// A branch that is chosen already.
+    fn chosen(&mut self, node: &TypedNode, guard: NodeId, branch: NodeId) -> NodeId {
+        if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
+            // A constant always has a value.
+            return branch;
+        }
+        self.add(node, Op::Chosen { guard, branch })
+    }
+
+    /// An aggregate over the instances of a metric.
+    fn aggregate(&mut self, node: &TypedNode, function: Aggregate, operand: NodeId) -> NodeId {
+        let op = match function {
+            Aggregate::Count => return self.add(node, Op::Count(operand)),
+            Aggregate::Sum => ReduceOp::Sum,
+            Aggregate::Max => ReduceOp::Max,
+            Aggregate::Min => ReduceOp::Min,
+            Aggregate::Avg if self.dialect == Dialect::Fixed => ReduceOp::AvgDouble,
+            Aggregate::Avg => ReduceOp::AvgSingle,
+        };
+        self.add(node, Op::Reduce { op, operand })
+    }
+
+    /// The node of an operation with a pattern.
+    fn with_pattern(
+        &mut self,
+        node: &TypedNode,
+        pattern: &str,
+        op: impl FnOnce(PatternId) -> Op,
+    ) -> NodeId {
+        // The parser has compiled every pattern once, so there is one.
+        let op = self.graph.pattern(pattern).map_or(Op::Nothing, op);
+        self.add(node, op)
     }
 
     /// A function over a window. Averages have double precision, other
@@ -296,8 +311,8 @@ impl OneLowering<'_> {
         self.graph.map(&[node], own, to, indom)
     }
 
+    /// A comparison of texts; one of literals is a constant.
     fn text_equal(&mut self, node: &TypedNode, operands: [TypedId; 2], negated: bool) -> NodeId {
-        let desc = &node.desc;
         let literal = |id: TypedId| match &self.expr.node(id).kind {
             TypedKind::Text(text) => Some(text),
             _ => None,
@@ -305,7 +320,7 @@ impl OneLowering<'_> {
         let op = match operands.map(literal) {
             [Some(left), Some(right)] => {
                 let bits = u64::from((left == right) != negated);
-                return self.graph.constant(bits, desc.value_type, desc.indom);
+                return self.graph.constant(bits, node.desc.value_type, node.desc.indom);
             }
             [Some(text), None] => {
                 Op::TextIs { operand: self.of(operands[1]), text: text.clone(), negated }
@@ -318,7 +333,7 @@ impl OneLowering<'_> {
                 Op::TextEqual { left, right, negated }
             }
         };
-        self.graph.add(op, desc.value_type, desc.indom)
+        self.add(node, op)
     }
 
     /// The node of a form over an operand and its previous sample.

@@ -176,6 +176,16 @@ pub enum NumberValue {
     Double(f64),
 }
 
+impl NumberValue {
+    /// The value in double precision, which has every integer of 32 bits.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            NumberValue::Integer(value) => f64::from(value),
+            NumberValue::Double(value) => value,
+        }
+    }
+}
+
 /// Keywords of `mkconst()` and `novalue()`; of a repeated keyword the last counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {

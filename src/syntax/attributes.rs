@@ -30,6 +30,14 @@ struct AttributeText {
     has_rest: bool,
 }
 
+/// How a help text is written.
+const FORM: &str = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
+
+/// An error at a range of a line.
+fn error(line: &Line<'_>, range: &Range<usize>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Code::BadAttribute, span(&line.origin, range), message)
+}
+
 impl DefinitionReader {
     /// `name(attribute) = text`
     pub(super) fn attribute(
@@ -41,11 +49,6 @@ impl DefinitionReader {
         mut reading: FileBeingRead<'_, '_>,
     ) {
         let text = &*line.text;
-        let place = |range: &Range<usize>| span(&line.origin, range);
-        let error = |range: Range<usize>, message: String| {
-            Diagnostic::error(Code::BadAttribute, place(&range), message)
-        };
-        let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
         let mut pcp = reading.said_of(line);
         let value = self.value(line, assign, &mut pcp, &mut reading);
         if let Err(form) = &value {
@@ -53,67 +56,36 @@ impl DefinitionReader {
         }
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
-            (Some(open), None) => {
-                let message = "this `(` is not closed before the `=`".to_owned();
-                let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
-                reading.diagnostics.push(error(open..open + 1, message).help(form).pcp(said));
-                return;
-            }
-            (_, close) => {
-                let close = close.unwrap_or(assign);
-                let message = "`)` without a `(` before it".to_owned();
-                let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
-                let said = pcp.error(format_args!("illegal derived metric name ({name})"));
-                reading.diagnostics.push(error(close..close + 1, message).help(form).pcp(said));
-                return;
-            }
+            _ => return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp)),
         };
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
         if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
-            reading.diagnostics.push(diagnostic);
-            return;
+            return reading.diagnostics.push(diagnostic);
         }
         let between = trimmed(text, close + 1..assign);
         if !between.is_empty() {
             // libpcp passes it over in silence.
-            let place = place(&between);
+            let place = span(&line.origin, &between);
             let message = "what stands between `)` and `=` is ignored";
-            let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(form);
+            let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(FORM);
             reading.diagnostics.push(ignored.fix(place, ""));
         }
         let is_defined = self.defined.contains_key(name) || reading.earlier.defines(name);
-        let not_defined = |pcp: &FileLine<'_>| {
-            pcp.error_with_line(format_args!(
-                "cannot set attribute, derived metric ({name}) not defined"
-            ))
-        };
         let attribute = trimmed(text, open + 1..close);
         let kind = match &text[attribute.clone()] {
             "oneline" => TextKind::OneLine,
             "helptext" => TextKind::Help,
             "" => {
-                let message = "there is no attribute between the parentheses".to_owned();
+                let message = "there is no attribute between the parentheses";
                 let said = pcp.error_with_line(format_args!("attribute name missing"));
-                reading.diagnostics.push(error(open..close + 1, message).help(form).pcp(said));
-                return;
+                let missing = error(line, &(open..close + 1), message).help(FORM).pcp(said);
+                return reading.diagnostics.push(missing);
             }
             // That there is no text is told.
             _ if value.is_err() => return,
-            other => {
-                let message = format!("there is no attribute `{other}`");
-                let known = ["oneline", "helptext"];
-                // libpcp looks at the metric first.
-                let diagnostic = error(attribute.clone(), message).pcp(match is_defined {
-                    true => pcp.error_with_line(format_args!(
-                        "attribute ({other}) is unknown for metric ({name})"
-                    )),
-                    false => not_defined(&pcp),
-                });
-                let otherwise = format!("it is {}", choices(known));
-                let meant = nearest(other, known);
-                reading.diagnostics.push(diagnostic.meant(place(&attribute), meant, otherwise));
-                return;
+            _ => {
+                return reading.diagnostics.push(unknown(line, &attribute, name, is_defined, &pcp));
             }
         };
         let Ok(value) = value else { return };
@@ -126,14 +98,14 @@ impl DefinitionReader {
                 is_quoted: value.is_quoted,
             };
         }
-        let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
+        let metric: Spanned<Box<str>> =
+            Spanned { value: name.into(), span: span(&line.origin, &range) };
         if !is_defined {
             // A metric whose definition was refused needs no second complaint,
             // but libpcp makes one.
             if !self.refused.contains(name) || self.language.dialect != Dialect::Fixed {
                 let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
-                    .pcp(not_defined(&pcp));
+                let diagnostic = error(line, &range, message).pcp(not_defined(name, &pcp));
                 let meant = nearest(name, self.defined.keys().map(|name| &**name));
                 let otherwise = "a help text follows the definition of its metric";
                 reading.diagnostics.push(diagnostic.meant(metric.span, meant, otherwise));
@@ -143,9 +115,8 @@ impl DefinitionReader {
         let key = (metric.value.clone(), kind);
         let first = self.texts.get(&key);
         if first.is_some() || reading.earlier.has_text(name, kind) {
-            let message = format!("`{name}` has this text already");
             let attribute = &text[attribute];
-            let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
+            let mut diagnostic = error(line, &range, format!("`{name}` has this text already"))
                 .label(metric.span, "given again here")
                 .help("the first text stays")
                 .pcp(pcp.error_with_line(format_args!(
@@ -154,8 +125,7 @@ impl DefinitionReader {
             if let Some(first) = first.filter(|first| first.source == metric.span.source) {
                 diagnostic = diagnostic.label(*first, "given here first");
             }
-            reading.diagnostics.push(diagnostic);
-            return;
+            return reading.diagnostics.push(diagnostic);
         }
         self.texts.insert(key, metric.span);
         let text =
@@ -245,4 +215,53 @@ impl DefinitionReader {
         );
         Err(LineForm::Unterminated)
     }
+}
+
+/// That the first parentheses in a line are no pair.
+fn unpaired(
+    line: &Line<'_>,
+    assign: usize,
+    [open, close]: [Option<usize>; 2],
+    pcp: &FileLine<'_>,
+) -> Diagnostic {
+    let text = &*line.text;
+    let (at, message, said) = match (open, close) {
+        (Some(open), None) => {
+            let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
+            (open, "this `(` is not closed before the `=`", said)
+        }
+        _ => {
+            let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
+            let said = pcp.error(format_args!("illegal derived metric name ({name})"));
+            (close.unwrap_or(assign), "`)` without a `(` before it", said)
+        }
+    };
+    error(line, &(at..at + 1), message).help(FORM).pcp(said)
+}
+
+/// That there is no such attribute. `name` is the metric's.
+fn unknown(
+    line: &Line<'_>,
+    attribute: &Range<usize>,
+    name: &str,
+    is_defined: bool,
+    pcp: &FileLine<'_>,
+) -> Diagnostic {
+    let other = &line.text[attribute.clone()];
+    let known = ["oneline", "helptext"];
+    let diagnostic = error(line, attribute, format!("there is no attribute `{other}`"));
+    // libpcp looks at the metric first.
+    let diagnostic = diagnostic.pcp(match is_defined {
+        true => {
+            pcp.error_with_line(format_args!("attribute ({other}) is unknown for metric ({name})"))
+        }
+        false => not_defined(name, pcp),
+    });
+    let otherwise = format!("it is {}", choices(known));
+    diagnostic.meant(span(&line.origin, attribute), nearest(other, known), otherwise)
+}
+
+/// What libpcp says of a help text whose metric is not defined.
+fn not_defined(name: &str, pcp: &FileLine<'_>) -> String {
+    pcp.error_with_line(format_args!("cannot set attribute, derived metric ({name}) not defined"))
 }

@@ -373,16 +373,7 @@ impl DefinitionReader {
             Spanned { value: name.into(), span: span(&line.origin, &range) };
         if value.is_empty() {
             let first = reading.diagnostics.len();
-            reading.diagnostics.push(
-                Diagnostic::error(
-                    Code::BadDefinitionLine,
-                    span(&line.origin, &(text.len()..text.len())),
-                    "there is no expression",
-                )
-                .label(span(&line.origin, &(text.len()..text.len())), "nothing follows")
-                .label(span(&line.origin, &(assign..assign + 1)), "an expression is due")
-                .pcp(pcp.error_with_line(format_args!("expression missing"))),
-            );
+            reading.diagnostics.push(no_expression(line, assign, &pcp));
             reading.diagnostics.name_metric(first, &name.value);
             self.refused.insert(name.value);
             return;
@@ -410,13 +401,7 @@ impl DefinitionReader {
             && self.language.dialect.is_version_7()
             && is_indented(&reading.lines.text()[reading.lines.position()..])
         {
-            let end = text.trim_end().len();
-            let place = span(&line.origin, &(end..end));
-            let ended = diagnostics.since_mut(first).iter_mut().rfind(|one| ends_too_early(one));
-            if let Some(ended) = ended {
-                ended.help = Some("a line that goes on in the next ends with a backslash".into());
-                ended.fix = Some(Fix { span: place, text: " \\".into(), is_certain: true });
-            }
+            advise_backslash(diagnostics.since_mut(first), line);
         }
         if expr.error.is_none() {
             *reading.form =
@@ -426,17 +411,9 @@ impl DefinitionReader {
             pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
         };
         if is_taken {
-            let message = format!("`{}` is defined already", name.value);
-            let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
-                .label(name.span, "defined again here")
-                .help("the first definition stays")
-                .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
+            let said = said(value.start - assign - 1, Some("Duplicate global derived metric name"));
             let first = self.defined.get(&name.value);
-            if let Some(first) = first.filter(|first| first.source == name.span.source) {
-                diagnostic = diagnostic.label(*first, "defined here first");
-            }
-            reading.diagnostics.push(diagnostic);
-            return;
+            return reading.diagnostics.push(defined_again(&name, first, said));
         }
         if let Some(error) = &expr.error {
             // libpcp stops at its first error, whatever else is found.
@@ -456,6 +433,38 @@ impl DefinitionReader {
             expr_span: span(&line.origin, &value),
             line: line.number,
         }));
+    }
+}
+
+/// That nothing follows the `=`.
+fn no_expression(line: &Line<'_>, assign: usize, pcp: &FileLine<'_>) -> Diagnostic {
+    let end = span(&line.origin, &(line.text.len()..line.text.len()));
+    Diagnostic::error(Code::BadDefinitionLine, end, "there is no expression")
+        .label(end, "nothing follows")
+        .label(span(&line.origin, &(assign..assign + 1)), "an expression is due")
+        .pcp(pcp.error_with_line(format_args!("expression missing")))
+}
+
+/// Advises to end a line whose expression ends too early with a backslash.
+fn advise_backslash(diagnostics: &mut [Diagnostic], line: &Line<'_>) {
+    if let Some(ended) = diagnostics.iter_mut().rfind(|one| ends_too_early(one)) {
+        let end = line.text.trim_end().len();
+        let place = span(&line.origin, &(end..end));
+        ended.help = Some("a line that goes on in the next ends with a backslash".into());
+        ended.fix = Some(Fix { span: place, text: " \\".into(), is_certain: true });
+    }
+}
+
+/// That a name is taken, and where it was defined first if that is known.
+fn defined_again(name: &Spanned<Arc<str>>, first: Option<&Span>, said: String) -> Diagnostic {
+    let message = format!("`{}` is defined already", name.value);
+    let diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
+        .label(name.span, "defined again here")
+        .help("the first definition stays")
+        .pcp(said);
+    match first.filter(|first| first.source == name.span.source) {
+        Some(first) => diagnostic.label(*first, "defined here first"),
+        None => diagnostic,
     }
 }
 

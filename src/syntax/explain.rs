@@ -107,6 +107,7 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// Says what is wrong with the token that the parser stopped at.
     fn at_token(
         &self,
         index: usize,
@@ -178,13 +179,7 @@ impl<'b> Explainer<'b> {
                 if self.language.extensions {
                     return misplaced_text(span);
                 }
-                let error = error("a text cannot be an operand".to_owned());
-                let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
-                    && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-                match is_name {
-                    true => error.help("metrics are named without quotes").fix(span, text),
-                    false => error,
-                }
+                text_as_operand(text, span)
             }
             _ if operand_due => error(format!("{found} cannot stand where an operand is expected")),
             Token::Bang => behind(
@@ -193,16 +188,15 @@ impl<'b> Explainer<'b> {
             ),
             _ => {
                 let error = error(format!("an operator is expected before {found}"));
-                match before.map(|before| before.token) {
-                    Some(Token::Name(name)) if FUNCTIONS.contains(&name) => {
+                match before {
+                    Some(TokenAt { token: Token::Name(name), start, .. })
+                        if FUNCTIONS.contains(&name) =>
+                    {
                         let error = behind(error, "taken for the name of a metric");
-                        match (before, at.token) {
-                            (Some(before), Token::Name(metric)) if metric.len() <= MAX_QUOTED => {
-                                let call = format!("{name}({metric})");
-                                error
-                                    .help("a call has parentheses")
-                                    .guess(origin.span(before.start, at.end), call)
-                            }
+                        match at.token {
+                            Token::Name(metric) if metric.len() <= MAX_QUOTED => error
+                                .help("a call has parentheses")
+                                .guess(origin.span(start, at.end), format!("{name}({metric})")),
                             _ => error.help(format!("a call is written `{name}(...)`")),
                         }
                     }
@@ -254,6 +248,17 @@ impl<'b> Explainer<'b> {
 fn misplaced_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot stand here")
         .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
+}
+
+/// A text where the language has no texts. It may be the name of a metric.
+fn text_as_operand(text: &str, span: Span) -> Diagnostic {
+    let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+    match is_name {
+        true => error.help("metrics are named without quotes").fix(span, text),
+        false => error,
+    }
 }
 
 /// True for tokens after which an operand must come.

@@ -128,6 +128,18 @@ enum Operand {
     Other,
 }
 
+impl Open {
+    /// The operand that `)` completes, if it may stand here.
+    fn closed(self) -> Option<Operand> {
+        match self {
+            Open::FirstParen | Open::Paren => Some(Operand::Parenthesised),
+            Open::Call(Call::Plain(_) | Call::Match | Call::Values(0)) => Some(Operand::Other),
+            Open::Call(Call::Aggregate) => Some(Operand::Aggregate),
+            _ => None,
+        }
+    }
+}
+
 type Found<T> = Result<T, PcpError>;
 
 struct Finder<'t> {
@@ -302,30 +314,18 @@ impl<'t> Finder<'t> {
                     let kind = if boolean { "Boolean" } else { "Arithmetic" };
                     self.open.push(Open::Operator { kind, node });
                 }
-                (Some(Token::RightParen), Open::FirstParen | Open::Paren) => {
+                (Some(Token::RightParen), _) if let Some(closed) = innermost.closed() => {
                     self.open.pop();
                     self.next += 1;
-                    *operand = Operand::Parenthesised;
+                    *operand = closed;
                     continue;
                 }
-                (
-                    Some(Token::RightParen),
-                    Open::Call(Call::Plain(_) | Call::Match | Call::Values(0)),
-                ) => {
-                    self.open.pop();
+                (Some(Token::Comma), Open::Call(call @ (Call::Rescale | Call::Interval))) => {
                     self.next += 1;
-                    *operand = Operand::Other;
-                    continue;
-                }
-                (Some(Token::RightParen), Open::Call(Call::Aggregate)) => {
-                    self.open.pop();
-                    self.next += 1;
-                    *operand = Operand::Aggregate;
-                    continue;
-                }
-                (Some(Token::Comma), Open::Call(Call::Rescale)) => {
-                    self.next += 1;
-                    self.rescale_units()?;
+                    match call {
+                        Call::Rescale => self.rescale_units()?,
+                        _ => self.interval()?,
+                    }
                     self.open.pop();
                     *operand = Operand::Other;
                     continue;
@@ -333,13 +333,6 @@ impl<'t> Finder<'t> {
                 (Some(Token::Comma), Open::Call(Call::Values(commas @ 1..))) => {
                     self.open.pop();
                     self.open.push(Open::Call(Call::Values(commas - 1)));
-                }
-                (Some(Token::Comma), Open::Call(Call::Interval)) => {
-                    self.next += 1;
-                    self.interval()?;
-                    self.open.pop();
-                    *operand = Operand::Other;
-                    continue;
                 }
                 (Some(token @ (Token::LeftParen | Token::RightParen)), Open::Start) => {
                     self.next += 1;

@@ -262,26 +262,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
             vec![Part::Owned(format!("novalue({})", keywords(attributes).join(", ")))]
         }
         NodeKind::Call { callee, literal, operands } => {
-            // The literal comes first but for intervals.
-            let (first, last) = match literal.as_ref().map(|literal| &literal.value) {
-                None => (None, None),
-                Some(Literal::Rank(k)) => (Some(format!("{k}, ")), None),
-                Some(Literal::Fraction(q)) => (Some(format!("{}, ", q.text)), None),
-                Some(Literal::Pattern { pattern, negated }) => {
-                    let negation = if *negated { "!" } else { "" };
-                    (Some(format!("{negation}/{}/, ", escaped(pattern, '/'))), None)
-                }
-                Some(Literal::Interval { text, .. }) => (None, Some(format!(", \"{text}\""))),
-            };
-            let mut parts = vec![Part::Text(callee.name()), Part::Text("(")];
-            parts.extend(first.map(Part::Owned));
-            for (position, operand) in operands.iter().enumerate() {
-                let comma = if position > 0 { ", " } else { "" };
-                parts.extend([Part::Text(comma), Part::Node(*operand)]);
-            }
-            parts.extend(last.map(Part::Owned));
-            parts.push(Part::Text(")"));
-            parts
+            call_parts(callee.name(), literal.as_ref().map(|literal| &literal.value), operands)
         }
         NodeKind::Grouped { operand, labels } => {
             let names: Vec<&str> = labels.iter().map(|label| &*label.value).collect();
@@ -292,6 +273,31 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
     }
 }
 
+/// The pieces of a call with a literal.
+fn call_parts(name: &'static str, literal: Option<&Literal>, operands: &[ExprId]) -> Vec<Part> {
+    // The literal comes first but for intervals.
+    let (first, last) = match literal {
+        None => (None, None),
+        Some(Literal::Rank(k)) => (Some(format!("{k}, ")), None),
+        Some(Literal::Fraction(q)) => (Some(format!("{}, ", q.text)), None),
+        Some(Literal::Pattern { pattern, negated }) => {
+            let negation = if *negated { "!" } else { "" };
+            (Some(format!("{negation}/{}/, ", escaped(pattern, '/'))), None)
+        }
+        Some(Literal::Interval { text, .. }) => (None, Some(format!(", \"{text}\""))),
+    };
+    let mut parts = vec![Part::Text(name), Part::Text("(")];
+    parts.extend(first.map(Part::Owned));
+    for (position, operand) in operands.iter().enumerate() {
+        let comma = if position > 0 { ", " } else { "" };
+        parts.extend([Part::Text(comma), Part::Node(*operand)]);
+    }
+    parts.extend(last.map(Part::Owned));
+    parts.push(Part::Text(")"));
+    parts
+}
+
+/// The keywords that were given, as they are written.
 fn keywords(attributes: &Attributes) -> Vec<String> {
     let mut list = Vec::new();
     if let Some(value_type) = &attributes.value_type {

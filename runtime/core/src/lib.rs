@@ -20,6 +20,7 @@
 pub mod escape;
 pub mod eval;
 pub mod kernel;
+pub mod locks;
 pub mod memory;
 pub mod model;
 pub mod pattern;

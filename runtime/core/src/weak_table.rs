@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::locks::lock;
 
 use rustc_hash::FxHasher;
 
@@ -88,7 +90,7 @@ impl<T: Hash + Eq> Interner<T> {
     pub fn intern(&self, thing: T) -> Arc<T> {
         let mut hasher = FxHasher::default();
         thing.hash(&mut hasher);
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = lock(&self.0);
         if let Some(known) = table.find(hasher.finish(), |known| *known == thing) {
             return known;
         }
@@ -99,7 +101,7 @@ impl<T: Hash + Eq> Interner<T> {
 
     /// Number of values in use.
     pub fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).count()
+        lock(&self.0).count()
     }
 }
 

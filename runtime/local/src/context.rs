@@ -14,8 +14,8 @@ use pmderive_core::model::{
 };
 use pmderive_core::result::{MetricValues, ResultBatch, ResultWriter};
 use pmderive_core::source::{
-    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Question,
-    SourceError, by_simpler_questions,
+    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, OneAnswer,
+    Question, SourceError, by_simpler_questions,
 };
 use pmderive_system::time::TimeZone;
 
@@ -424,7 +424,7 @@ impl FetchSource for LocalContext {
 
     /// Passes the values to the agents one after the other. The first refusal
     /// ends it; earlier values stay changed.
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         if values.is_empty() {
             return Ok(Err(PmStatus::TOOSMALL));
         }

@@ -7,10 +7,11 @@ use std::path::Path;
 use pmderive_archive::archive::ArchiveContext;
 #[cfg(feature = "live")]
 use pmderive_client::context::{HostContext, HostSpec};
-use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
+use pmderive_core::model::{InstanceProfile, Timestamp};
 use pmderive_core::result::{MetricValues, ResultBatch};
 use pmderive_core::source::{
-    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question, SourceError,
+    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, OneAnswer, Question,
+    SourceError,
 };
 #[cfg(feature = "local")]
 use pmderive_local::LocalContext;
@@ -182,7 +183,7 @@ impl FetchSource for Context {
         self.source_mut().set_mode(mode, when)
     }
 
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         self.source_mut().store(values)
     }
 }

@@ -7,8 +7,8 @@ use crate::context::Context;
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
 use pmderive_core::source::{
-    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question,
-    SourceError,
+    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, OneAnswer,
+    Question, SourceError,
 };
 
 use super::tree::{LocalNameSpace, NameKind, is_dynamic};
@@ -210,7 +210,7 @@ impl<S: FetchSource> FetchSource for WithNameSpace<S> {
         self.source.set_mode(mode, when)
     }
 
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         self.source.store(values)
     }
 }

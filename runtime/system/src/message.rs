@@ -6,9 +6,10 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{PoisonError, RwLock};
+use std::sync::RwLock;
 
 use pmderive_core::escape;
+use pmderive_core::locks::{read, write};
 
 use crate::pcp_conf::PcpConf;
 
@@ -146,7 +147,7 @@ static PROGRAM_NAME: RwLock<Option<String>> = RwLock::new(None);
 /// The name under which this program speaks in messages (`pmGetProgname(3)`).
 /// It is `pcp` until a name is set.
 pub fn program_name() -> String {
-    let name = PROGRAM_NAME.read().unwrap_or_else(PoisonError::into_inner);
+    let name = read(&PROGRAM_NAME);
     name.clone().unwrap_or_else(|| "pcp".to_owned())
 }
 
@@ -154,7 +155,7 @@ pub fn program_name() -> String {
 /// last slash (`pmSetProgname(3)`).
 pub fn set_program_name(name: &str) {
     let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-    *PROGRAM_NAME.write().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    *write(&PROGRAM_NAME) = Some(name);
 }
 
 #[cfg(test)]

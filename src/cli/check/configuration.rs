@@ -8,7 +8,6 @@ use std::sync::Arc;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::{CheckArguments, show, sum_up};
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
 use crate::cli::{Outcome, Stop};
@@ -77,8 +76,7 @@ fn with_metadata(
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
 ) -> Result<(), SourceError> {
-    let engine = Engine::new(plan.config.language, Backend::Interp)
-        .with_equivalent_domains(EquivalentDomains::of_this_machine());
+    let engine = Engine::of_this_machine(plan.config.language, Backend::Interp);
     let engine = Arc::new(engine);
     for group in &plan.groups {
         let selection: Vec<&Registered> = group.selection.chosen().collect();

@@ -19,7 +19,6 @@ use std::path::Path;
 use clap::Args;
 use pmderive_runtime::source::MetadataSource;
 
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity, page};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
@@ -301,8 +300,7 @@ fn check(
     let mut warnings = Vec::new();
     let examination = match source {
         Some(source) => {
-            let engine = Engine::new(language, Backend::Interp)
-                .with_equivalent_domains(EquivalentDomains::of_this_machine());
+            let engine = Engine::of_this_machine(language, Backend::Interp);
             let examination =
                 engine.examine(registry, &selection, &mut **source, &mut diagnostics)?;
             warnings.extend(engine.take_warning());

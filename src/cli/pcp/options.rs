@@ -18,7 +18,6 @@ use pmderive_runtime::time::TimeZone;
 
 use super::mistakes::{Mistakes, UnreadableFiles};
 use super::source::ToolSource;
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::cli::Stop;
 use crate::cli::args::{DefinitionArguments, SourceArguments};
 use crate::cli::lines::Lines;
@@ -105,8 +104,7 @@ impl PcpOptions {
         let own_names = self.load_names(dialect, messages)?;
         let source = self.open_source(dialect, messages)?;
         mistakes.tell_of_system(messages);
-        let engine = Engine::new(self.definitions.language(), backend)
-            .with_equivalent_domains(EquivalentDomains::of_this_machine());
+        let engine = Engine::of_this_machine(self.definitions.language(), backend);
         let shared = SharedRegistry::with(registry, sources);
         let source = match own_names {
             Some(names) => WithNameSpace::new(names.into(), source),

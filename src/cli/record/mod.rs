@@ -28,7 +28,6 @@ use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
 use crate::escape;
 use crate::record::{Origin, Recorder, Recording, Records};
@@ -130,8 +129,7 @@ fn derived(
 ) -> Session<Context> {
     let language = arguments.definitions.language();
     let backend = arguments.backend.for_evaluations(arguments.samples);
-    let engine = Engine::new(language, backend)
-        .with_equivalent_domains(EquivalentDomains::of_this_machine());
+    let engine = Engine::of_this_machine(language, backend);
     let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());
     Session::new(engine.into(), shared.into(), source)
 }

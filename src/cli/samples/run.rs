@@ -13,7 +13,6 @@ use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::MetadataSource;
 use pmderive_runtime::time::TimeZone;
 
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
 use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
@@ -110,10 +109,7 @@ impl<'r> Run<'r> {
             (samples, until) => samples.or(until).or(is_live.then_some(1)),
         };
         let backend = arguments.backend.for_evaluations(samples);
-        let engine = Arc::new(
-            Engine::new(arguments.definitions.language(), backend)
-                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
-        );
+        let engine = Arc::new(Engine::of_this_machine(arguments.definitions.language(), backend));
         let mut selection = definitions.selection();
         warn_of_instances(definitions, &selection, &engine, &mut source, messages)?;
         let mut diagnostics = Diagnostics::default();

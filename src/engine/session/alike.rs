@@ -7,8 +7,9 @@
 //! identifiers, have their own parts.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -182,10 +183,6 @@ impl Together {
             made
         });
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::{DefinitionKey, OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
-use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAnswer, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::alike::Together;
@@ -335,7 +335,7 @@ impl<S: FetchSource> FetchSource for Session<S> {
         self.source().set_mode(mode, when)
     }
 
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         if values.iter().any(|set| set.pmid.domain() == identifiers::DOMAIN) {
             return Ok(Err(PmStatus::PERMISSION));
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::Evaluation;
-use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
-use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
+use pmderive_runtime::model::{InDom, InstanceDomain};
+use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
 
 use crate::check::typed::Desc;
 use crate::engine::Metric;
@@ -55,21 +55,13 @@ impl<S: FetchSource> Sample<'_, S> {
     ///
     /// # Errors
     /// The source failed.
-    pub fn instance_names(
-        &mut self,
-        indom: InDom,
-        ids: &[i32],
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    pub fn instance_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let found = self.find_names(indom, ids);
         *self.lost |= found.as_ref().is_err_and(SourceError::is_transient);
         found
     }
 
-    fn find_names(
-        &mut self,
-        indom: InDom,
-        ids: &[i32],
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    fn find_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let complete = |domain: &InstanceDomain| ids.iter().all(|id| domain.name(*id).is_some());
         let known = self.source.instance_domain(indom, Freshness::Cached)?;
         if known.as_ref().is_ok_and(|domain| complete(domain)) {

@@ -10,7 +10,7 @@ use pmderive_core::model::{
     json_string,
 };
 use pmderive_core::source::{
-    Answer, Fact, Freshness, MetadataSource, Question, SourceError, by_simpler_questions,
+    Answer, Fact, Freshness, MetadataSource, OneAnswer, Question, SourceError, by_simpler_questions,
 };
 
 use crate::archive::context::ArchiveContext;
@@ -23,11 +23,7 @@ impl ArchiveContext {
     ///
     /// # Errors
     /// The metadata file cannot be read.
-    pub fn lookup_known_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+    pub fn lookup_known_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         let domain = self.known_instances(indom)?;
         Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
     }
@@ -37,11 +33,7 @@ impl ArchiveContext {
     ///
     /// # Errors
     /// The metadata file cannot be read.
-    pub fn known_instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    pub fn known_instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         let domain = self.known_instances(indom)?;
         let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
         Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
@@ -60,18 +52,11 @@ impl ArchiveContext {
         Ok(())
     }
 
-    pub(super) fn domain_at_origin(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    pub(super) fn domain_at_origin(&mut self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
         self.metadata.domain(indom, self.origin)
     }
 
-    fn domain_now(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    fn domain_now(&mut self, indom: InDom, freshness: Freshness) -> OneAnswer<Arc<InstanceDomain>> {
         if freshness == Freshness::Current {
             self.refresh_metadata()?;
         }
@@ -80,10 +65,7 @@ impl ArchiveContext {
 
     /// The labels of a level as of the origin. If an archive has no labels of the
     /// context, its recorded host becomes the label `hostname`.
-    fn labels_at(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+    fn labels_at(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         if level == LabelLevel::Context && !self.metadata.has_context_labels() {
             let host = json_string(&self.label.host);
             let flags = LabelFlags(level.bit());

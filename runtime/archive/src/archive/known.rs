@@ -9,8 +9,9 @@
 //! context that reads the new part makes a new [`Known`] for all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use pmderive_core::locks::lock;
 use pmderive_core::model::{InDom, InstanceDomain, Pmid};
 use pmderive_core::source::SourceError;
 use pmderive_core::weak_table::WeakTable;
@@ -258,10 +259,6 @@ impl Known {
         let domain = record.map(|record| record.apply(before));
         domain.map_err(|damage| files.failed(place.file, damage))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

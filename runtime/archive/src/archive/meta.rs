@@ -15,7 +15,7 @@ use pmderive_core::model::{
     InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
     TextSubject, Timestamp,
 };
-use pmderive_core::source::SourceError;
+use pmderive_core::source::{OneAnswer, SourceError};
 
 use crate::archive::bytes::Window;
 use crate::archive::domains::{DomainVersion, Lives};
@@ -194,7 +194,7 @@ impl Metadata {
         &mut self,
         indom: InDom,
         time: Timestamp,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    ) -> OneAnswer<Arc<InstanceDomain>> {
         let Metadata { known, lookup_by_beginning, current } = self;
         let Some(history) = known.contents.domains.get(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
@@ -207,10 +207,7 @@ impl Metadata {
     }
 
     /// A domain with all instances that it ever has.
-    pub(super) fn whole_domain(
-        &self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    pub(super) fn whole_domain(&self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
         let whole = self.known.whole_domain((indom, self.lookup_by_beginning))?;
         Ok(whole.ok_or(PmStatus::INDOM_LOG))
     }
@@ -229,7 +226,7 @@ impl Metadata {
     }
 
     /// All instances that a domain ever has, and the time during which each exists.
-    pub(super) fn lives(&self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
+    pub(super) fn lives(&self, indom: InDom) -> OneAnswer<Lives> {
         let known = &self.known;
         let Some(history) = known.contents.domains.get(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
@@ -238,11 +235,7 @@ impl Metadata {
     }
 
     /// A help text. If there is only the one-line text, it serves as the long one too.
-    pub(super) fn text(
-        &self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    pub(super) fn text(&self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         let found = match self.known.contents.texts.place(of, kind) {
             Ok(place) => Ok(text(until_nul(self.known.files().at(place)?))),
             Err(status) => Err(status),

@@ -127,17 +127,22 @@ impl Volumes {
     pub(super) fn next(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = self.next_of_any_time();
-            if let Ok(Some(record)) = &read {
-                let looks = self.order.looks_beyond();
-                let beyond = looks.then(|| self.volume.stamp_after()).flatten();
-                let place = (record.offset, record.stamp);
-                if !self.order.admits(Travel::Forward, place, beyond) {
-                    continue;
-                }
+            if self.admits(Travel::Forward, &read) {
+                self.note_left_out();
+                return read;
             }
-            self.note_left_out();
-            return read;
         }
+    }
+
+    /// False for a record that is out of order.
+    fn admits(&mut self, travel: Travel, read: &Result<Option<Record>, SourceError>) -> bool {
+        let Ok(Some(record)) = read else { return true };
+        let beyond = match travel {
+            _ if !self.order.looks_beyond() => None,
+            Travel::Forward => self.volume.stamp_after(),
+            Travel::Backward => self.volume.stamp_before(),
+        };
+        self.order.admits(travel, (record.offset, record.stamp), beyond)
     }
 
     /// Notes the records that were left out up to here. They are a gap.
@@ -214,16 +219,10 @@ impl Volumes {
     pub(super) fn previous(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = self.previous_of_any_time();
-            if let Ok(Some(record)) = &read {
-                let looks = self.order.looks_beyond();
-                let beyond = looks.then(|| self.volume.stamp_before()).flatten();
-                let place = (record.offset, record.stamp);
-                if !self.order.admits(Travel::Backward, place, beyond) {
-                    continue;
-                }
+            if self.admits(Travel::Backward, &read) {
+                self.note_left_out();
+                return read;
             }
-            self.note_left_out();
-            return read;
         }
     }
 

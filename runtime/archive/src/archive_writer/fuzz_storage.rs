@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use pmderive_core::locks::lock;
 use pmderive_core::source::SourceError;
 
 use crate::archive::ArchiveContext;
@@ -92,7 +93,7 @@ impl MemoryFiles {
     }
 
     fn with<T>(&self, use_of: impl FnOnce(&mut Vec<Write>) -> T) -> T {
-        use_of(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        use_of(&mut lock(&self.0))
     }
 
     fn add(&self, role: Role, is_first: bool, bytes: &[u8]) {

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, StateChange};
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
-use pmderive_core::source::{FetchEvents, FetchList, SourceError, distinct, in_order_of};
+use pmderive_core::source::{
+    FetchEvents, FetchList, OneAnswer, SourceError, distinct, in_order_of,
+};
 
 use super::advice::source_error;
 use super::backoff::{Attempt, Backoff};
@@ -293,10 +295,7 @@ impl<T: Transport> AsyncHostContext<T> {
     /// values, or with values that are partly in place and partly in blocks.
     /// # Errors
     /// The source failed.
-    pub async fn store(
-        &mut self,
-        values: &[MetricValues],
-    ) -> Result<Result<(), PmStatus>, SourceError> {
+    pub async fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         let request = match StoreRequest::new(values) {
             Ok(request) => request,
             Err(status) => return Ok(Err(status)),

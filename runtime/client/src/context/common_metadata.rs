@@ -7,8 +7,9 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use pmderive_core::locks::lock;
 use pmderive_core::model::{InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid};
 use pmderive_core::weak_table::WeakTable;
 
@@ -92,6 +93,6 @@ pub(super) fn shared_domain(domain: Arc<InstanceDomain>) -> Arc<InstanceDomain> 
 }
 
 fn shared<T: PartialEq>(table: &Table<T>, fingerprint: u64, thing: Arc<T>) -> Arc<T> {
-    let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut table = lock(table);
     table.find_or_insert(fingerprint, |other| *other == *thing, || Arc::clone(&thing))
 }

@@ -6,10 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceProfile, PmStatus};
+use pmderive_core::model::InstanceProfile;
 use pmderive_core::result::{MetricValues, ResultBatch};
 use pmderive_core::source::{
-    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
+    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, OneAnswer, Question, SourceError,
 };
 
 use super::async_host::AsyncHostContext;
@@ -138,7 +138,7 @@ impl<T: Transport> FetchSource for HostContext<T> {
         self.host.set_profile(profile)
     }
 
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         ready(self.host.store(values))
     }
 }

@@ -8,7 +8,9 @@ use pmderive_core::model::{
     InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
     TextSubject,
 };
-use pmderive_core::source::{Answers, Child, Fact, Freshness, Question, SourceError, of_one_kind};
+use pmderive_core::source::{
+    Answers, Child, Fact, Freshness, OneAnswer, Question, SourceError, of_one_kind,
+};
 
 use super::async_host::AsyncHostContext;
 use crate::transport::Transport;
@@ -30,7 +32,7 @@ impl<T: Transport> AsyncHostContext<T> {
         &mut self,
         indom: InDom,
         freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    ) -> OneAnswer<Arc<InstanceDomain>> {
         self.one(Question::Domain(indom, freshness)).await
     }
 
@@ -45,20 +47,12 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// The identifier of the instance that the agent finds for a name
     /// ([`Question::Instance`]).
-    pub async fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+    pub async fn lookup_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         self.one(Question::Instance(indom, name)).await
     }
 
     /// The name of an instance, from its agent ([`Question::InstanceName`]).
-    pub async fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    pub async fn instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         self.one(Question::InstanceName(indom, instance)).await
     }
 
@@ -72,18 +66,12 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The children of a node of the name space ([`Question::Children`]).
-    pub async fn children(
-        &mut self,
-        node: &str,
-    ) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+    pub async fn children(&mut self, node: &str) -> OneAnswer<Vec<Child>> {
         self.one(Question::Children(node)).await
     }
 
     /// All full names of a metric ([`Question::NamesOf`]).
-    pub async fn names_of(
-        &mut self,
-        pmid: Pmid,
-    ) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+    pub async fn names_of(&mut self, pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
         self.one(Question::NamesOf(pmid)).await
     }
 
@@ -93,11 +81,7 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// A help text ([`Question::Text`]).
-    pub async fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    pub async fn text(&mut self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         self.one(Question::Text(of, kind)).await
     }
 
@@ -111,10 +95,7 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The labels of one level ([`Question::Labels`]).
-    pub async fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+    pub async fn labels(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         self.one(Question::Labels(level)).await
     }
 
@@ -143,10 +124,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(of_one_kind(questions.len(), answers))
     }
 
-    async fn one<F: TryFrom<Fact>>(
-        &mut self,
-        question: Question<'_>,
-    ) -> Result<Result<F, PmStatus>, SourceError> {
+    async fn one<F: TryFrom<Fact>>(&mut self, question: Question<'_>) -> OneAnswer<F> {
         let mut answers = Vec::with_capacity(1);
         self.ask(&[question], &mut answers).await?;
         Ok(of_one_kind(1, answers).pop().unwrap_or(Err(PmStatus::IPC)))

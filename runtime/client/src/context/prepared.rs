@@ -5,8 +5,9 @@
 //! sends nothing.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use pmderive_core::locks::lock;
 use pmderive_core::model::Pmid;
 use pmderive_core::source::FetchList;
 use pmderive_core::weak_table::WeakTable;
@@ -37,7 +38,7 @@ impl PreparedList {
             static LISTS: LazyLock<Mutex<WeakTable<PreparedList>>> = LazyLock::new(Mutex::default);
             let mut hasher = FxHasher::default();
             list.id().hash(&mut hasher);
-            let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lists = lock(&LISTS);
             let make = || Arc::new(PreparedList::new(list, resolution));
             lists.find_or_insert(hasher.finish(), is_for, make)
         }));

@@ -9,11 +9,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use rustc_hash::{FxHashSet, FxHasher};
 
 use super::layout::{Draft, Plan, Pool, SectionId, Sections, Shape, State};
+use crate::locks::lock;
 use crate::model::InstId;
 use crate::program::Program;
 use crate::weak_table::WeakTable;
@@ -65,13 +66,13 @@ impl SharedLayouts {
 
     /// Number of plans in use.
     pub fn count(&self) -> usize {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner).table.count()
+        lock(&self.plans).table.count()
     }
 
     /// Bytes of what sections of hosts are like, with the instances, each list once:
     /// `seen` has the addresses of those that were counted already. Plans do not count.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner).all();
+        let states = lock(&self.states).all();
         let of_state = |state: &Arc<State>| {
             let new = |set: &&Arc<[InstId]>| seen.insert(Arc::as_ptr(set).addr());
             let sets: usize = state.sets.iter().filter(new).map(|set| size_of_val(&**set)).sum();
@@ -89,7 +90,7 @@ impl SharedLayouts {
     /// same shapes of inputs. The shapes of the drafts must follow from those
     /// of their inputs. Returns false if there are no such plans.
     pub(super) fn begins_as_others(&self, drafts: &mut [Draft]) -> bool {
-        let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let starts = lock(&self.starts);
         let plan_of = |(weak, draft): (&Weak<Plan>, &Draft)| {
             let plan = weak.upgrade()?;
             let is_like = plan.section == draft.section && plan.shape.inputs == draft.shape.inputs;
@@ -108,7 +109,7 @@ impl SharedLayouts {
     /// Remembers the plans of all sections, in their order. They must follow
     /// from the shapes of the inputs alone.
     pub(super) fn remember_start<'p>(&self, plans: impl Iterator<Item = &'p Arc<Plan>>) {
-        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut starts = lock(&self.starts);
         starts.retain(|plans| plans.iter().all(|plan| plan.strong_count() > 0));
         let surplus = (starts.len() + 1).saturating_sub(STARTS);
         starts.drain(..surplus);
@@ -128,7 +129,7 @@ impl SharedLayouts {
         (section, &shape).hash(&mut hasher);
         let hash = hasher.finish();
         let is_meant = |plan: &Plan| plan.section == section && *plan.shape == shape;
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = lock(&self.plans);
         if let Some(plan) = plans.table.find(hash, is_meant) {
             return plan;
         }
@@ -156,7 +157,7 @@ impl SharedLayouts {
         for set in &state.sets {
             (set.len(), set.first(), set.last()).hash(&mut hasher);
         }
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = lock(&self.states);
         let hash = hasher.finish();
         states.find(hash, |other| other.is_like(&state)).unwrap_or_else(|| {
             let state = Arc::new(state);

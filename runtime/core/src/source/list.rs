@@ -6,10 +6,11 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use rustc_hash::FxHasher;
 
+use crate::locks::lock;
 use crate::model::{InDom, Pmid};
 use crate::weak_table::WeakTable;
 
@@ -39,7 +40,7 @@ impl FetchList {
             let (pmids, domains) = (pmids.as_slice().into(), domains.as_slice().into());
             Arc::new(Contents { id, pmids, domains })
         };
-        let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = lock(&LISTS);
         FetchList(lists.find_or_insert(hasher.finish(), is_same, make))
     }
 

@@ -33,8 +33,11 @@ pub use simpler::by_simpler_questions;
 /// source itself failed.
 pub type Answers<T> = Result<Vec<Result<T, PmStatus>>, SourceError>;
 
+/// An answer to one question, or a status. The error: the source itself failed.
+pub type OneAnswer<T> = Result<Result<T, PmStatus>, SourceError>;
+
 /// Label sets with their levels, or a status.
-pub type MetricLabels = Result<Result<Vec<(LabelLevel, LabelSet)>, PmStatus>, SourceError>;
+pub type MetricLabels = OneAnswer<Vec<(LabelLevel, LabelSet)>>;
 
 /// A source of names, descriptors, instance domains, help texts and labels.
 ///
@@ -82,7 +85,7 @@ pub trait MetadataSource {
         &mut self,
         indom: InDom,
         freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    ) -> OneAnswer<Arc<InstanceDomain>> {
         one(self, Question::Domain(indom, freshness))
     }
 
@@ -97,10 +100,7 @@ pub trait MetadataSource {
 
     /// Every instance of a domain that the source has ever seen
     /// ([`Question::KnownInstances`]).
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+    fn known_instances(&mut self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
         one(self, Question::KnownInstances(indom))
     }
 
@@ -120,20 +120,12 @@ pub trait MetadataSource {
 
     /// Identifier of the instance that a name stands for
     /// ([`Question::Instance`]).
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+    fn lookup_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         one(self, Question::Instance(indom, name))
     }
 
     /// Name of an instance ([`Question::InstanceName`]).
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    fn instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         one(self, Question::InstanceName(indom, instance))
     }
 
@@ -150,12 +142,12 @@ pub trait MetadataSource {
 
     /// The direct children of a node of the name space
     /// ([`Question::Children`]).
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+    fn children(&mut self, node: &str) -> OneAnswer<Vec<Child>> {
         one(self, Question::Children(node))
     }
 
     /// All full names of a metric ([`Question::NamesOf`]).
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+    fn names_of(&mut self, pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
         one(self, Question::NamesOf(pmid))
     }
 
@@ -165,11 +157,7 @@ pub trait MetadataSource {
     }
 
     /// Help text ([`Question::Text`]).
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    fn text(&mut self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         one(self, Question::Text(of, kind))
     }
 
@@ -179,10 +167,7 @@ pub trait MetadataSource {
     }
 
     /// Labels of one level ([`Question::Labels`]).
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+    fn labels(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         one(self, Question::Labels(level))
     }
 
@@ -250,7 +235,7 @@ fn each<'q, T: TryFrom<Fact>>(
 fn one<T: TryFrom<Fact>>(
     source: &mut (impl MetadataSource + ?Sized),
     question: Question<'_>,
-) -> Result<Result<T, PmStatus>, SourceError> {
+) -> OneAnswer<T> {
     let mut answers = Vec::with_capacity(1);
     source.ask(&[question], &mut answers)?;
     Ok(of_one_kind(1, answers).pop().unwrap_or(Err(PmStatus::IPC)))
@@ -319,7 +304,7 @@ pub trait FetchSource: MetadataSource {
     ///
     /// # Errors
     /// The source failed.
-    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+    fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         let _ = values;
         Ok(Err(PmStatus::NOTHOST))
     }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Child, Fact, Freshness, MetadataSource, Question, SourceError, one};
+use super::{
+    Answer, Child, Fact, Freshness, MetadataSource, OneAnswer, Question, SourceError, one,
+};
 use crate::model::{InstanceDomain, PmStatus, Pmid};
 
 /// Answers a question by asking the same source simpler ones. The simplest
@@ -45,10 +47,7 @@ pub fn by_simpler_questions(
 }
 
 /// All names of a metric, found by looking up every name.
-fn names_of(
-    source: &mut (impl MetadataSource + ?Sized),
-    pmid: Pmid,
-) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+fn names_of(source: &mut (impl MetadataSource + ?Sized), pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
     let all: Vec<Box<str>> = match one(source, Question::MetricsBelow(""))? {
         Ok(all) => all,
         Err(status) => return Ok(Err(status)),

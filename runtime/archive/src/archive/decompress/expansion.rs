@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pmderive_core::escape;
+use pmderive_core::locks::lock;
 use pmderive_system::pcp_conf::PcpConf;
 
 use super::input::Input;
@@ -131,7 +132,7 @@ impl Expansion {
     fn with<T>(&self, work: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
         // State changes only as the last step of a computation, so a panic leaves the
         // old state.
-        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut lock(&self.state))
     }
 
     /// Expands the part that contains `offset`. Returns the end of that part, or

@@ -31,7 +31,9 @@ mod zstd;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use pmderive_core::locks::lock;
 
 pub(super) use self::expansion::ExpandError;
 
@@ -118,7 +120,7 @@ impl Expansions {
             return Ok(Box::new(open_plain(path)?));
         };
         // The list is valid even if another thread panicked while it had the lock.
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = lock(&self.recent);
         let (path, expansion) = match recent.iter().position(|(known, _)| known == path) {
             Some(at) => recent.remove(at),
             None => {

@@ -44,6 +44,31 @@ impl Far {
         (self.census, self.was_in_vain) = (None, false);
     }
 
+    /// The census that is known, or else one in progress. An earlier one is extended
+    /// towards the present time. A new one is begun only if a pass was in vain.
+    fn begin_census(
+        &mut self,
+        side: Side,
+        at: Ordinal,
+        tracks: &mut [Track],
+        domains: &[Candidates],
+    ) -> (Option<Census>, Option<Growing>) {
+        match self.census.take() {
+            Some(census) if census.covers(side, at) => {
+                census.end_departed(at, &mut self.missing, tracks);
+                (Some(census), None)
+            }
+            Some(census) if census.lies_beyond(side, at) => {
+                (None, Some(Growing { census, is_new: false }))
+            }
+            _ if self.was_in_vain => {
+                let census = Census::new(side, at, tracks, domains);
+                (None, Some(Growing { census, is_new: true }))
+            }
+            _ => (None, None),
+        }
+    }
+
     /// Forgets everything, because the archive has grown.
     pub(super) fn renew(&mut self) {
         self.coverage = None;
@@ -141,23 +166,8 @@ impl Interpolator {
         let at = self.coverage.beyond(side);
         let Interpolator { coverage, far, columns, metrics, .. } = self;
         let Metrics { tracks, domains, slots, found, scratch, .. } = metrics;
+        let (mut known, mut growing) = far.begin_census(side, at, tracks, domains);
         let Far { missing, was_in_vain, census, .. } = far;
-        // A census is begun, or a known one is extended towards the present time.
-        let (mut known, mut growing) = (None, None);
-        match census.take() {
-            Some(census) if census.covers(side, at) => {
-                census.end_departed(at, missing, tracks);
-                known = Some(census);
-            }
-            Some(census) if census.lies_beyond(side, at) => {
-                growing = Some(Growing { census, is_new: false });
-            }
-            _ if *was_in_vain => {
-                let census = Census::new(side, at, tracks, domains);
-                growing = Some(Growing { census, is_new: true });
-            }
-            _ => {}
-        }
         #[cfg(test)]
         let passed = &mut far.passed;
         let far = match &mut far.coverage {

@@ -328,14 +328,20 @@ impl Interpolator {
         cut: &Cut,
         looks_ahead: bool,
     ) -> Result<Search, SourceError> {
+        let (track, mut sources) = self.track_and_sources(track);
+        track.find(lane, cut, looks_ahead, &mut sources)
+    }
+
+    /// A track, and what the search for its values needs.
+    fn track_and_sources(&mut self, track: TrackId) -> (&mut Track, Sources<'_>) {
         let track = &mut self.metrics.tracks[track.index()];
-        let mut sources = Sources {
+        let sources = Sources {
             coverage: &self.coverage,
             candidates: &self.metrics.domains[track.domain.index()],
             reader: &mut self.reader,
             columns: &mut self.columns,
         };
-        track.find(lane, cut, looks_ahead, &mut sources)
+        (track, sources)
     }
 
     /// Covers one more record.

@@ -13,7 +13,7 @@ use crate::archive::interpolation::coverage::Side;
 use crate::archive::interpolation::lane::{Cut, Found};
 use crate::archive::interpolation::positions::{LaneId, TrackId};
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
-use crate::archive::interpolation::track::{Sources, Track};
+use crate::archive::interpolation::track::Track;
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
 
 /// A part that was written. Another fetch may differ from it only in its numbers.
@@ -190,19 +190,14 @@ impl Interpolator {
 impl Interpolator {
     /// Moves all lanes of a metric at once, if that is possible (see [`Track::cross`]).
     fn cross(&mut self, id: TrackId, cut: &Cut) -> Result<bool, SourceError> {
-        let track = &mut self.metrics.tracks[id.index()];
-        let candidates = &self.metrics.domains[track.domain.index()];
-        let mut sources = Sources {
-            coverage: &self.coverage,
-            candidates,
-            reader: &mut self.reader,
-            columns: &mut self.columns,
-        };
+        let rules = self.rules;
+        let (track, mut sources) = self.track_and_sources(id);
         if !track.cross(cut, &mut sources)? {
             return Ok(false);
         }
+        let candidates = sources.candidates;
         let MetricDesc { value_type, semantics, .. } = track.desc;
-        let rule = Rule::of(value_type, semantics, &self.rules);
+        let rule = Rule::of(value_type, semantics, &rules);
         let mut steady = std::mem::take(&mut track.steady);
         steady.begin();
         let life = candidates.common_life();
@@ -215,7 +210,7 @@ impl Interpolator {
             earlier: ends.before.sample(),
             later: ends.after.sample(),
         });
-        steady.finish(lanes, (value_type, rule), &self.rules);
+        steady.finish(lanes, (value_type, rule), &rules);
         track.steady = steady;
         Ok(true)
     }

@@ -8,6 +8,7 @@
 //! [`super::instances`] has the rules for the instances of a node.
 
 mod operation;
+mod texts;
 
 use super::clock::Clock;
 use super::history::HistoryStore;

@@ -3,16 +3,15 @@
 //!
 //! [`super::super::instances`] has the rules for the node's instances.
 
-use super::{NodeValue, Previous, Surroundings};
-use crate::eval::decode::unpack_range;
+use super::{NodeValue, Previous, Surroundings, texts};
 use crate::eval::instances::{Instances, MISSING, Operand, named, of_domain, takes_away};
 use crate::eval::lanes::Finder;
 use crate::eval::ranked::ranked;
 use crate::eval::windows::WindowStore;
-use crate::kernel::Scalar;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
-use crate::model::{InstId, PmStatus};
-use crate::program::{NodeId, Op, Program, Reason, Status, scalar_of};
+use crate::kernel::{Kernel, Scalar};
+use crate::model::{InstId, PmStatus, ValueType};
+use crate::program::{FetchedDomain, InputSlot, NodeId, Op, Program, Reason, Status, scalar_of};
 
 /// The values of the nodes before the current one.
 #[derive(Clone, Copy)]
@@ -138,114 +137,21 @@ impl Buffers<'_> {
             }
         };
         match &node.op {
-            Op::Input(slot) => {
-                let (status, ids) = around.layout.input(*slot);
-                if status == Status::Values {
-                    let width = node.value_type.lane_bytes();
-                    // A range of bytes takes 64 bits.
-                    let scalar = scalar_of(node.value_type).unwrap_or(Scalar::U64);
-                    let offset = around.frame.inputs[slot.index()].offset;
-                    let column = &around.frame.arena[offset as usize..];
-                    out.ids.extend_from_slice(ids);
-                    out.lanes.extend((0..ids.len()).map(|at| read(scalar, column, at * width)));
-                }
-                status
-            }
+            Op::Input(slot) => input(around, *slot, node.value_type, out),
             Op::Constant(bits) => single(out, *bits),
-            Op::ConstantPerInstance { domain, bits } => {
-                match of_domain(&around.layout.fetched, *domain) {
-                    Err(status) => status,
-                    Ok(ids) => {
-                        out.ids.extend(ids);
-                        out.lanes.resize(out.ids.len(), *bits);
-                        values_or(out, MISSING)
-                    }
-                }
-            }
+            Op::ConstantPerInstance { domain, bits } => per_instance(around, *domain, *bits, out),
             // These nodes have no instances.
             Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
             Op::Map { operands: ids, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
-                self.flagged.clear();
-                let (one, two);
-                let lanes: &[Lanes<'_>] = match **ids {
-                    [operand] => {
-                        out.ids.extend_from_slice(&value(operand).ids);
-                        one = [Lanes::Column(&value(operand).lanes)];
-                        &one
-                    }
-                    [left, right] => {
-                        let buffers = [&mut *self.left, &mut *self.right];
-                        two = operands.meet([left, right], instances, buffers, &mut out.ids);
-                        &two
-                    }
-                    _ => return Status::Failed(PmStatus::BOTCH),
-                };
-                let count = out.ids.len();
-                kernel.run_lanes(
-                    self.scratch,
-                    lanes,
-                    constants,
-                    count,
-                    &mut out.lanes,
-                    self.flagged,
-                );
-                values_or(out, MISSING)
+                self.map(operands, ids, instances, kernel, constants, out)
             }
             Op::Change { operand, history, baseline, kernel, constants } => {
-                let now = value(*operand);
                 let time = around.clock.now(*history);
-                let (ids, lanes, elapsed) = match around.history.previous(
-                    *baseline,
-                    *history,
-                    (around.layout, around.frame),
-                    time,
-                ) {
-                    Previous::None(reason) => return Status::Empty(reason),
-                    Previous::Failed(status) => return Status::Failed(status),
-                    Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
-                };
-                let is_rate = kernel.ir().operands.len() == 3;
-                if is_rate && elapsed <= 0.0 && program.forget_at_gap {
-                    return Status::Empty(Reason::SameTime);
-                }
-                self.left.clear();
-                self.right.clear();
-                let mut finder = Finder::new(ids);
-                for (id, bits) in now.ids.iter().zip(&now.lanes) {
-                    if let Some(at) = finder.find(*id) {
-                        out.ids.push(*id);
-                        self.left.push(*bits);
-                        self.right.push(lanes.get(at));
-                    }
-                }
-                if out.ids.is_empty() {
-                    return Status::Empty(Reason::FirstSample);
-                }
-                let operands = [
-                    Lanes::Column(self.left),
-                    Lanes::Column(self.right),
-                    Lanes::Single(elapsed.to_bits()),
-                ];
-                let operands = &operands[..kernel.ir().operands.len()];
+                let frame = (around.layout, around.frame);
+                let previous = around.history.previous(*baseline, *history, frame, time);
                 let constants = &program.constants[*constants as usize..];
-                self.flagged.clear();
-                let count = out.ids.len();
-                kernel.run_lanes(
-                    self.scratch,
-                    operands,
-                    constants,
-                    count,
-                    &mut out.lanes,
-                    self.flagged,
-                );
-                if self.flagged.contains(&true) {
-                    let mut keep = self.flagged.iter().map(|flagged| !flagged);
-                    out.ids.retain(|_| keep.next().unwrap_or(true));
-                    let mut keep = self.flagged.iter().map(|flagged| !flagged);
-                    out.lanes.retain(|_| keep.next().unwrap_or(true));
-                }
-                values_or(out, Status::Empty(Reason::CounterFell))
+                self.change(program, value(*operand), previous, kernel, constants, out)
             }
             Op::Choose { guard, yes, no } => operands.choose([*guard, *yes, *no], instances, out),
             Op::Chosen { branch, .. } => copy(value(*branch), out),
@@ -262,38 +168,17 @@ impl Buffers<'_> {
                 let from = value(*operand);
                 let id = named(&around.layout.names, *domain, name);
                 if let Some(at) = from.ids.iter().position(|have| Some(*have) == id) {
-                    out.ids.push(from.ids[at]);
-                    out.lanes.push(from.lanes[at]);
+                    out.take(from, at);
                 }
                 values_or(out, MISSING)
             }
-            Op::Matching { operand, .. } => {
-                let from = value(*operand);
-                // The layout has applied the filter to all instances that the
-                // operand can have.
-                let taken = match around.layout.taken(id) {
-                    Some(Ok(taken)) => &taken[..],
-                    Some(Err(status)) => return Status::Failed(*status),
-                    None => &[],
-                };
-                let mut finder = Finder::new(taken);
-                for (id, bits) in from.ids.iter().zip(&from.lanes) {
-                    if finder.find(*id).is_some() {
-                        out.ids.push(*id);
-                        out.lanes.push(*bits);
-                    }
-                }
-                values_or(out, MISSING)
-            }
+            Op::Matching { operand, .. } => matching(around, value(*operand), id, out),
             Op::Ranked { operand, k, top } => {
                 let from = value(*operand);
                 let Some(scalar) = scalar_of(node.value_type) else {
                     return Status::Failed(PmStatus::TYPE);
                 };
-                ranked(scalar, &from.lanes, *k, *top, self.left, |at| {
-                    out.ids.push(from.ids[at]);
-                    out.lanes.push(from.lanes[at]);
-                });
+                ranked(scalar, &from.lanes, *k, *top, self.left, |at| out.take(from, at));
                 values_or(out, MISSING)
             }
             Op::Window { operand, window: id } => {
@@ -308,31 +193,15 @@ impl Buffers<'_> {
             Op::TextEqual { left, right, negated } => {
                 let buffers = [&mut *self.left, &mut *self.right];
                 let [a, b] = operands.meet([*left, *right], instances, buffers, &mut out.ids);
-                let text = |lanes: Lanes<'_>, at: usize| match lanes {
-                    Lanes::Single(bits) => around.text(bits),
-                    Lanes::Column(bits) => around.text(bits[at]),
-                };
-                let equal = |at: usize| u64::from((text(a, at) == text(b, at)) != *negated);
-                out.lanes.extend((0..out.ids.len()).map(equal));
+                texts::equal(around, [a, b], *negated, out);
                 values_or(out, MISSING)
             }
             Op::TextIs { operand, text, negated } => {
-                let is =
-                    |bits: &u64| u64::from((around.text(*bits) == text.as_bytes()) != *negated);
-                verdicts(value(*operand), is, out)
+                texts::is(around, value(*operand), text, *negated, out)
             }
             Op::TextMatch { operand, pattern, negated } => {
                 let pattern = &program.patterns[pattern.index()];
-                let mut takes_too_long = false;
-                let matches = |bits: &u64| {
-                    let is_match = pattern.is_match(around.text(*bits));
-                    takes_too_long |= is_match.is_err();
-                    u64::from(is_match.unwrap_or(false) != *negated)
-                };
-                match verdicts(value(*operand), matches, out) {
-                    Status::Values if takes_too_long => Status::Failed(PmStatus::BADDERIVE),
-                    status => status,
-                }
+                texts::matches(around, value(*operand), pattern, *negated, out)
             }
             Op::First(operand) => match value(*operand).lanes.first() {
                 Some(bits) => single(out, *bits),
@@ -340,20 +209,161 @@ impl Buffers<'_> {
             },
         }
     }
-}
 
-impl Surroundings<'_> {
-    /// The text that a lane refers to.
-    fn text(&self, bits: u64) -> &[u8] {
-        self.blobs.get(unpack_range(bits)).unwrap_or_default()
+    /// Computes a kernel over one operand or two, for the instances that both
+    /// have.
+    fn map(
+        &mut self,
+        operands: Operands<'_>,
+        ids: &[NodeId],
+        instances: Instances<'_>,
+        kernel: &Kernel,
+        constants: &[u8],
+        out: &mut NodeValue,
+    ) -> Status {
+        match *ids {
+            [operand] => {
+                let operand = operands.value(operand);
+                out.ids.extend_from_slice(&operand.ids);
+                let lanes = [Lanes::Column(&operand.lanes)];
+                run(kernel, self.scratch, &lanes, constants, self.flagged, out);
+            }
+            [left, right] => {
+                let buffers = [&mut *self.left, &mut *self.right];
+                let lanes = operands.meet([left, right], instances, buffers, &mut out.ids);
+                run(kernel, self.scratch, &lanes, constants, self.flagged, out);
+            }
+            _ => return Status::Failed(PmStatus::BOTCH),
+        }
+        values_or(out, MISSING)
+    }
+
+    /// Computes a kernel over an operand and its previous sample, for the
+    /// instances that both have.
+    fn change(
+        &mut self,
+        program: &Program,
+        now: &NodeValue,
+        previous: Previous<'_>,
+        kernel: &Kernel,
+        constants: &[u8],
+        out: &mut NodeValue,
+    ) -> Status {
+        let (ids, lanes, elapsed) = match previous {
+            Previous::None(reason) => return Status::Empty(reason),
+            Previous::Failed(status) => return Status::Failed(status),
+            Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
+        };
+        let operands = kernel.ir().operands.len();
+        let is_rate = operands == 3;
+        if is_rate && elapsed <= 0.0 && program.forget_at_gap {
+            return Status::Empty(Reason::SameTime);
+        }
+        self.left.clear();
+        self.right.clear();
+        let mut finder = Finder::new(ids);
+        for (id, bits) in now.ids.iter().zip(&now.lanes) {
+            if let Some(at) = finder.find(*id) {
+                out.ids.push(*id);
+                self.left.push(*bits);
+                self.right.push(lanes.get(at));
+            }
+        }
+        if out.ids.is_empty() {
+            return Status::Empty(Reason::FirstSample);
+        }
+        let lanes =
+            [Lanes::Column(self.left), Lanes::Column(self.right), Lanes::Single(elapsed.to_bits())];
+        run(kernel, self.scratch, &lanes[..operands], constants, self.flagged, out);
+        if self.flagged.contains(&true) {
+            let mut keep = self.flagged.iter().map(|flagged| !flagged);
+            out.ids.retain(|_| keep.next().unwrap_or(true));
+            let mut keep = self.flagged.iter().map(|flagged| !flagged);
+            out.lanes.retain(|_| keep.next().unwrap_or(true));
+        }
+        values_or(out, Status::Empty(Reason::CounterFell))
     }
 }
 
-/// Computes one verdict for each value.
-fn verdicts(from: &NodeValue, verdict: impl FnMut(&u64) -> u64, out: &mut NodeValue) -> Status {
-    out.ids.extend_from_slice(&from.ids);
-    out.lanes.extend(from.lanes.iter().map(verdict));
-    from.status
+/// Runs a kernel for the instances of `out`, and writes its lanes there.
+fn run(
+    kernel: &Kernel,
+    scratch: &mut Scratch,
+    operands: &[Lanes<'_>],
+    constants: &[u8],
+    flagged: &mut Vec<bool>,
+    out: &mut NodeValue,
+) {
+    flagged.clear();
+    kernel.run_lanes(scratch, operands, constants, out.ids.len(), &mut out.lanes, flagged);
+}
+
+/// Writes the values that were fetched.
+fn input(
+    around: &Surroundings<'_>,
+    slot: InputSlot,
+    value_type: ValueType,
+    out: &mut NodeValue,
+) -> Status {
+    let (status, ids) = around.layout.input(slot);
+    if status == Status::Values {
+        let width = value_type.lane_bytes();
+        // A range of bytes takes 64 bits.
+        let scalar = scalar_of(value_type).unwrap_or(Scalar::U64);
+        let offset = around.frame.inputs[slot.index()].offset;
+        let column = &around.frame.arena[offset as usize..];
+        out.ids.extend_from_slice(ids);
+        out.lanes.extend((0..ids.len()).map(|at| read(scalar, column, at * width)));
+    }
+    status
+}
+
+/// Writes the same value for each instance of a domain.
+fn per_instance(
+    around: &Surroundings<'_>,
+    domain: FetchedDomain,
+    bits: u64,
+    out: &mut NodeValue,
+) -> Status {
+    match of_domain(&around.layout.fetched, domain) {
+        Err(status) => status,
+        Ok(ids) => {
+            out.ids.extend(ids);
+            out.lanes.resize(out.ids.len(), bits);
+            values_or(out, MISSING)
+        }
+    }
+}
+
+/// Writes the values of the instances that the filter of a node takes.
+fn matching(
+    around: &Surroundings<'_>,
+    from: &NodeValue,
+    id: NodeId,
+    out: &mut NodeValue,
+) -> Status {
+    // The layout has applied the filter to all instances that the operand can
+    // have.
+    let taken = match around.layout.taken(id) {
+        Some(Ok(taken)) => &taken[..],
+        Some(Err(status)) => return Status::Failed(*status),
+        None => &[],
+    };
+    let mut finder = Finder::new(taken);
+    for (at, id) in from.ids.iter().enumerate() {
+        if finder.find(*id).is_some() {
+            out.take(from, at);
+        }
+    }
+    values_or(out, MISSING)
+}
+
+impl NodeValue {
+    /// Adds one instance of another node with its value.
+    fn take(&mut self, from: &NodeValue, at: usize) {
+        self.ids.push(from.ids[at]);
+        self.lanes.push(from.lanes[at]);
+    }
 }
 
 fn single(out: &mut NodeValue, bits: u64) -> Status {
