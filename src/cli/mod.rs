@@ -27,7 +27,7 @@ mod eval;
 mod examples;
 mod explain;
 mod export;
-#[cfg(feature = "fleet")]
+#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod fmt;
 mod folders;
