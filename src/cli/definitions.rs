@@ -12,11 +12,11 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
-use crate::syntax::load_file;
+use crate::syntax::{counted, load_file};
 use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 

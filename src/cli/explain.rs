@@ -14,7 +14,7 @@ use crate::diag::{Code, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
-use crate::explain::text::{kernel_to_text, to_text};
+use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
 use crate::explain::{Explained, ExplainedKernel, Explanation, explain};
 use crate::report::json::write_object;
 use crate::syntax::parse_expr;
@@ -22,7 +22,7 @@ use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
-use super::fleet::{ExplainedFleet, FleetArguments, fleet_to_text};
+use super::fleet::{ExplainedFleet, FleetArguments};
 use super::help::render::render;
 use super::messages::Messages;
 use super::positional::refuse_files;
@@ -175,11 +175,10 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             None => Box::new(arguments.source.open(dialect, messages)?),
         };
     let engine = Engine::new(language, Backend::Interp);
-    let selection = [definitions.selection(), broken.iter().collect()].concat();
-    let registry = &definitions.registry;
-    let over_fleet = fleet.explain(language, registry, &mut *source, &mut diagnostics)?;
+    let mut selection = [definitions.selection(), broken.iter().collect()].concat();
     let chosen = selection.len();
-    let selection = fleet.and_operands(selection, registry);
+    let registry = &definitions.registry;
+    let over_fleet = fleet.explain(&mut selection, registry, &mut *source, &mut diagnostics)?;
     let mut explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
     for one in explanation.definitions.iter_mut().skip(chosen) {
         one.is_operand = true;
@@ -187,7 +186,11 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     let has_errors = diagnostics.errors() > 0;
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {
-            (fleet_to_text(&over_fleet) + &text(&explanation, arguments), Purpose::Text)
+            let out = match over_fleet[..] {
+                [] => String::new(),
+                _ => definitions_to_text(&over_fleet) + "\n",
+            };
+            (out + &text(&explanation, arguments), Purpose::Text)
         }
         ExplainFormat::Json => {
             let out = json(&explanation, &over_fleet, arguments, &mut diagnostics, &definitions);

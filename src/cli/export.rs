@@ -113,7 +113,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     })?);
     run.take_all_of_archive();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
-    run.end_by(ending);
+    run.sampler.clock = Box::new(ending);
     let mut table = Table {
         registry: &definitions.registry,
         sampling,
@@ -126,7 +126,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     let ran = run.run(&mut table);
     let is_damaged =
         run.have_told_damage() || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
-    let is_cut_off = run.is_ended_by_signal() || is_damaged;
+    let is_cut_off = run.sampler.clock.is_over() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {

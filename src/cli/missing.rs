@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::syntax::counted;
 use crate::text::SourceMap;
 
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 
 /// How to report an operand that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

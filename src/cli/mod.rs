@@ -292,11 +292,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome.into(),
     };
-    messages.set_limit(arguments.max_diagnostics);
-    messages.set_colour(arguments.color);
-    messages.set_quiet(arguments.quiet);
-    messages.set_verbose(arguments.verbose);
-    messages.set_raw(arguments.command.is_raw());
+    messages.configure(&arguments);
     let settled = arguments.command.settle(&mut messages);
     let outcome = settled.and_then(|()| arguments.command.run(&mut messages));
     let outcome = outcome.unwrap_or_else(|stop| {

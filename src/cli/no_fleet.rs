@@ -7,7 +7,6 @@ use clap::Args;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::diag::Diagnostics;
-use crate::dialect::Language;
 use crate::engine::{Engine, Registered, Registry};
 use crate::explain::Explained;
 
@@ -57,13 +56,9 @@ impl CheckedFleet {
         0
     }
 
-    /// The selection, as it is.
-    pub fn and_on_hosts<'d>(
-        &'d self,
-        selection: Vec<&'d Registered>,
-        _: &Registry,
-    ) -> Vec<&'d Registered> {
-        selection
+    /// Nothing.
+    pub fn on_hosts(&self, _: &Registry) -> Vec<&Registered> {
+        Vec::new()
     }
 
     /// Checks nothing.
@@ -92,28 +87,14 @@ impl ExplainedFleet {
         Ok(ExplainedFleet)
     }
 
-    /// Explains nothing.
+    /// Explains nothing, and needs nothing of hosts.
     pub fn explain(
         &self,
-        _: Language,
+        _: &mut Vec<&Registered>,
         _: &Registry,
         _: &mut dyn MetadataSource,
         _: &mut Diagnostics,
     ) -> Result<Vec<Explained>, SourceError> {
         Ok(Vec::new())
     }
-
-    /// The selection, as it is.
-    pub fn and_operands<'d>(
-        &'d self,
-        selection: Vec<&'d Registered>,
-        _: &'d Registry,
-    ) -> Vec<&'d Registered> {
-        selection
-    }
-}
-
-/// No text.
-pub fn fleet_to_text(_: &[Explained]) -> String {
-    String::new()
 }

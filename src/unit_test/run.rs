@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::memory::MemorySource;
-use pmderive_runtime::model::{InstId, PmStatus};
+use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::engine::{
-    Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space, needed,
+    Backend, Engine, Finding, Registered, Registry, Sample, Session, SharedRegistry, Shown, Space,
+    needed,
 };
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_files, nearest};
@@ -78,28 +79,9 @@ pub struct Outcome {
     pub coverage: Option<Coverage>,
 }
 
-/// Runs all tests in a file. Mistakes in its definitions are reported, unless a
-/// test expects them.
+/// Runs all tests in a file; `covers` also finds out what they exercise. Mistakes in
+/// its definitions are reported, unless a test expects them.
 pub fn run(
-    file: &TestFile,
-    backends: &[NamedBackend],
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Outcome {
-    run_all(file, backends, false, sources, diagnostics)
-}
-
-/// Runs all tests of a file as [`run`] does, and finds out what they exercise.
-pub fn run_with_coverage(
-    file: &TestFile,
-    backends: &[NamedBackend],
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Outcome {
-    run_all(file, backends, true, sources, diagnostics)
-}
-
-fn run_all(
     file: &TestFile,
     backends: &[NamedBackend],
     covers: bool,
@@ -425,21 +407,17 @@ fn got<'g>(
         Ok(sample) => sample,
         Err(error) => return Got::Failed(error.status(), None),
     };
-    let metric = &sample.metrics[index];
-    let (desc, output) = match (metric.desc, metric.output) {
-        (Ok(desc), Some(output)) => (desc, output),
-        (Ok(_), None) => return Got::Failed(PmStatus::BOTCH, None),
-        (Err(status), _) => return Got::Failed(status, mistake),
-    };
-    let values = sample.values.get(output);
-    match values.status {
-        Status::Values => {
-            let names = desc.indom.and_then(|indom| file.instances.get(&indom));
+    let Sample { metrics, values, .. } = sample;
+    match (Shown { source: "", metrics, values, domains: &[], mistakes: &[] }).finding(index) {
+        Finding::Values(values) => {
+            let indom = metrics[index].desc.ok().and_then(|desc| desc.indom);
+            let names = indom.and_then(|indom| file.instances.get(&indom));
             let named = |(id, value)| (name_of(names.map_or(&[][..], |names| names), id), value);
             Got::Values(values.iter().map(named).collect())
         }
-        Status::Empty(reason) => Got::Empty(reason),
-        Status::Failed(status) => Got::Failed(status, None),
+        Finding::Empty(reason) => Got::Empty(reason),
+        Finding::Failed(status) => Got::Failed(status, None),
+        Finding::Unusable(status, _) => Got::Failed(status, mistake),
     }
 }
 

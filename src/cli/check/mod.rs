@@ -25,6 +25,7 @@ use crate::lint::{
     apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
 };
 use crate::report::findings::Report;
+use crate::syntax::counted;
 use crate::text::{SourceId, SourceMap};
 
 use super::args::{
@@ -33,7 +34,7 @@ use super::args::{
 use super::definitions::Definitions;
 use super::fleet::{CheckedFleet, FleetArguments, refuse_configurations};
 use super::help::render::render;
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
@@ -254,7 +255,8 @@ fn check(
     let count = count(&definitions, &diagnostics, expressions.len());
     let fleet = CheckedFleet::read(&arguments.fleet, &mut definitions, &mut diagnostics)?;
     let count = count + fleet.count();
-    let selection = fleet.and_on_hosts(definitions.selection(), &definitions.registry);
+    let on_hosts = fleet.on_hosts(&definitions.registry);
+    let selection = [definitions.selection(), on_hosts].concat();
     let language = settings.definitions.language();
     let Definitions { sources, registry, .. } = &definitions;
     let mut warnings = Vec::new();

@@ -49,16 +49,10 @@ impl CheckedFleet {
         self.count
     }
 
-    /// A selection with what hosts compute for aggregates alone.
-    pub fn and_on_hosts<'d>(
-        &'d self,
-        mut selection: Vec<&'d Registered>,
-        hosts: &Registry,
-    ) -> Vec<&'d Registered> {
-        if let Some(definitions) = &self.definitions {
-            selection.extend(definitions.computed_by(hosts, self.is_open));
-        }
-        selection
+    /// What hosts compute for aggregates alone.
+    pub fn on_hosts(&self, hosts: &Registry) -> Vec<&Registered> {
+        let definitions = self.definitions.iter();
+        definitions.flat_map(|one| one.computed_by(hosts, self.is_open)).collect()
     }
 
     /// Checks it with the metadata of a source that stands for the hosts.

@@ -9,7 +9,6 @@ use super::{FleetArguments, name_of};
 use crate::cli::Stop;
 use crate::cli::definitions::Definitions;
 use crate::diag::Diagnostics;
-use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::explain::Explained;
 use crate::fleet::aggregates::{self, HostMetrics};
@@ -56,44 +55,35 @@ impl ExplainedFleet {
     }
 
     /// Explains what is wanted of it, with the metadata of a source that stands for
-    /// the hosts.
+    /// the hosts. What aggregates take of these is added to their selection.
     ///
     /// # Errors
     /// The source failed.
-    pub fn explain(
-        &self,
-        language: Language,
-        hosts: &Registry,
+    pub fn explain<'d>(
+        &'d self,
+        selection: &mut Vec<&'d Registered>,
+        hosts: &'d Registry,
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Vec<Explained>, SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(Vec::new()) };
-        let engine = Arc::new(Engine::new(language, Backend::Interp));
+        let engine = Arc::new(Engine::new(hosts.language(), Backend::Interp));
         // What is wrong on the hosts is found where that is explained.
         let mut found = Diagnostics::default();
         let mut across = stages::across(&engine, definitions, [(hosts, true)], source, &mut found)?;
-        let chosen = definitions.selection().iter().filter(|one| self.wanted.contains(&one.name));
-        let chosen: Vec<&Registered> = chosen.map(|one| &**one).collect();
+        let is_wanted = |one: &Registered| self.wanted.contains(&one.name);
+        let chosen = definitions.selection().iter().map(|one| &**one);
+        let chosen: Vec<&Registered> = chosen.filter(|one| is_wanted(one)).collect();
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
-        across.aggregates.explain(&chosen, diagnostics)
-    }
-
-    /// A selection with what aggregates take of hosts.
-    pub fn and_operands<'d>(
-        &'d self,
-        mut selection: Vec<&'d Registered>,
-        hosts: &'d Registry,
-    ) -> Vec<&'d Registered> {
-        let Some(definitions) = &self.definitions else { return selection };
-        let needed = definitions.operands_of(|one| self.wanted.contains(&one.name));
+        let needed = definitions.operands_of(is_wanted);
         for one in stages::operands_of(definitions, hosts, true) {
             let is_new = selection.iter().all(|known| known.name != one.name);
             if is_new && needed.contains(&&*one.name) {
                 selection.push(one);
             }
         }
-        selection
+        across.aggregates.explain(&chosen, diagnostics)
     }
 }

@@ -14,8 +14,6 @@ use crate::bind::name_in;
 use crate::diag::{Diagnostics, Severity};
 use crate::engine::{Registered, Registry, report_cycles};
 use crate::escape;
-use crate::explain::Explained;
-use crate::explain::text::definitions_to_text;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
 use crate::fleet::config::Limits;
 use crate::fleet::labels::Labels;
@@ -179,13 +177,5 @@ pub fn name_of(one: &Registered) -> Option<&str> {
     match &one.expr.node(one.expr.root()).kind {
         NodeKind::Metric(name) => Some(name),
         _ => None,
-    }
-}
-
-/// Explained definitions over the fleet as a text that others follow; nothing without any.
-pub fn fleet_to_text(definitions: &[Explained]) -> String {
-    match definitions {
-        [] => String::new(),
-        _ => definitions_to_text(definitions) + "\n",
     }
 }

@@ -31,6 +31,7 @@ use super::{Outcome, Stop};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
 use crate::escape;
+use crate::project::directory_of;
 use crate::record::{Origin, Recorder, Recording, Records};
 
 /// Runs the command.
@@ -74,11 +75,11 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
         return Ok(outcome.max(Outcome::Failed));
     }
-    let progress = Progress::of(recorder.context().source(), course.last(), !messages.are_quiet())?;
+    let progress = Progress::of(recorder.context().source(), course.last, !messages.are_quiet())?;
     let mut run = Run {
         recorder,
         pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
-        end: course.last(),
+        end: course.last,
         samples: arguments.samples,
         ending: Ending::watch().map_err(Stop::Output)?,
         messages,
@@ -107,8 +108,7 @@ fn check_target(base: &Path) -> Result<(), Stop> {
             escape::path(&example)
         ));
     }
-    let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = directory_of(base);
     if let Err(error) = tempfile::tempfile_in(folder) {
         return stop(format!("cannot create a file in {}: {error}", escape::path(&folder)));
     }
@@ -156,7 +156,7 @@ fn recording(
         },
         names,
         with_operands: arguments.with_operands,
-        end: course.last(),
+        end: course.last,
         is_archive: false,
         label_times: Vec::new(),
         records: None,

@@ -17,6 +17,7 @@ use crate::cli::samples::patience::Patience;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Sampled};
+use crate::syntax::counted;
 
 /// One run.
 pub struct Run<'r> {
@@ -158,15 +159,14 @@ fn summary(target: &str, extent: Extent, metrics: usize) -> String {
     let Extent { records, times: Some((first, last)), left_out } = extent else {
         return format!("nothing was recorded; {target} was not created");
     };
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let left_out = match left_out {
         0 => String::new(),
-        samples => format!("; left out: {samples} sample{} of earlier times", plural(samples)),
+        samples => format!("; left out: {} of earlier times", counted(samples, "sample")),
     };
     format!(
-        "{target}: {records} record{} of {metrics} metric{}, {} to {}{left_out}",
-        plural(records),
-        plural(metrics as u64),
+        "{target}: {} of {}, {} to {}{left_out}",
+        counted(records, "record"),
+        counted(metrics, "metric"),
         UtcTime(first),
         UtcTime(last)
     )

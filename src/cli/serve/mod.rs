@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::fleet::plan::{Loaded, load};
 use crate::fleet::server::{Reload, Server, allow_files};
+use crate::syntax::counted;
 
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 use super::terminal::Purpose;
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
@@ -35,15 +36,14 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         if let Err(problem) = Server::check_files(&plan) {
             messages.warning(&format_args!("the listener would not start here: {problem}"));
         }
-        let count = |count, noun| counted(count, noun);
         let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
         let line = format!(
             "{} in {}, {}, {} exported, {}\n",
-            count(plan.targets.len(), "host"),
-            count(plan.groups.len(), "group"),
-            count(plan.groups.iter().map(|group| group.defined).sum(), "definition"),
+            counted(plan.targets.len(), "host"),
+            counted(plan.groups.len(), "group"),
+            counted(plan.groups.iter().map(|group| group.defined).sum::<usize>(), "definition"),
             exported,
-            count(plan.config.sinks.len(), "sink"),
+            counted(plan.config.sinks.len(), "sink"),
         );
         messages.output(Purpose::Text).print(line)?;
         return Ok(Outcome::Good);
