@@ -27,19 +27,19 @@ pub enum Missing {
 
 /// Definitions that are left out, by name, with what is missing.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct LeftOutDefinitions {
     found: BTreeMap<Box<str>, Vec<String>>,
 }
 
-impl LeftOut {
+impl LeftOutDefinitions {
     /// Takes missing operands out of diagnostics, or makes them warnings, as
     /// `meaning` has it for each definition.
     pub fn take(
         diagnostics: &mut Diagnostics,
         sources: &SourceMap,
         meaning: impl Fn(&Diagnostic) -> Missing,
-    ) -> LeftOut {
-        let mut left_out = LeftOut::default();
+    ) -> LeftOutDefinitions {
+        let mut left_out = LeftOutDefinitions::default();
         loop {
             let before = left_out.found.len();
             let found = std::mem::take(diagnostics);

@@ -35,7 +35,7 @@ use super::definitions::Definitions;
 use super::fleet::{CheckedFleet, FleetArguments, refuse_configurations};
 use super::help::render::render;
 use super::messages::Messages;
-use super::missing::{LeftOut, Missing};
+use super::missing::{LeftOutDefinitions, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
 use super::terminal::{self, Purpose, RawArgument};
@@ -225,7 +225,7 @@ struct CheckedDefinitions {
     definitions: Definitions,
     diagnostics: Diagnostics,
     warnings: Vec<String>,
-    left_out: LeftOut,
+    left_out: LeftOutDefinitions,
     count: usize,
 }
 
@@ -280,11 +280,12 @@ fn check(
         }
     };
     let of_system = definitions.own_of_system();
-    let left_out = LeftOut::take(&mut diagnostics, sources, |one| match arguments.missing {
-        Some(missing) => missing,
-        None if of_system.contains(&one.span.source) => Missing::Ignore,
-        None => Missing::Error,
-    });
+    let left_out =
+        LeftOutDefinitions::take(&mut diagnostics, sources, |one| match arguments.missing {
+            Some(missing) => missing,
+            None if of_system.contains(&one.span.source) => Missing::Ignore,
+            None => Missing::Error,
+        });
     if settings.lint {
         let mut found = Diagnostics::default();
         lint_expressions(&selection, examination.as_ref(), sources, &mut found);

@@ -21,10 +21,10 @@ use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
 use super::arguments::SampleArguments;
 use super::pace::Pace;
 use super::time::{Course, DEFAULT_INTERVAL};
-use super::{Sampled, Sampler};
+use super::{SampledSource, Sampler};
 use crate::cli::definitions::{Definitions, Subject};
 use crate::cli::messages::Messages;
-use crate::cli::missing::LeftOut;
+use crate::cli::missing::LeftOutDefinitions;
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
@@ -71,7 +71,7 @@ struct Selected<'r> {
     selection: Vec<&'r Registered>,
     /// Definitions that the arguments do not name one by one and whose operands
     /// are missing.
-    left_out: LeftOut,
+    left_out: LeftOutDefinitions,
     engine: Arc<Engine>,
     session: Session<AnySource>,
     /// What is wrong with metrics that cannot be used; parallel to the selection.
@@ -264,7 +264,7 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Sampled for Selected<'_> {
+impl SampledSource for Selected<'_> {
     fn context(&mut self) -> &mut AnySource {
         self.session.source()
     }

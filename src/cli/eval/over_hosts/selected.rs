@@ -21,7 +21,7 @@ use crate::fleet::target::Target;
 use crate::text::Span;
 
 /// What is to be shown, and what that takes.
-pub struct Selected {
+pub struct HostsSelection {
     /// Definitions of hosts, and what of them was chosen.
     pub definitions: Definitions,
     /// What stands over the fleet.
@@ -32,7 +32,7 @@ pub struct Selected {
     pub rows: Vec<Row>,
 }
 
-impl Selected {
+impl HostsSelection {
     /// Reads definitions and hosts, and chooses what the arguments name; what is wrong
     /// is told, and makes the outcome. Nothing may be chosen then.
     ///
@@ -41,7 +41,7 @@ impl Selected {
     pub fn read(
         arguments: &EvalArguments,
         messages: &mut Messages,
-    ) -> Result<(Selected, Outcome), Stop> {
+    ) -> Result<(HostsSelection, Outcome), Stop> {
         let what = &arguments.what;
         let mut definitions = Definitions::read(&arguments.fleet.definitions(&what.definitions));
         refuse_files(&what.metrics, &definitions.registry)?;
@@ -98,7 +98,7 @@ impl Selected {
         if targets.is_empty() {
             rows.clear();
         }
-        Ok((Selected { definitions, across, targets, rows }, outcome))
+        Ok((HostsSelection { definitions, across, targets, rows }, outcome))
     }
 
     /// The language of the definitions.

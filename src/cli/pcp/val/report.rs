@@ -17,7 +17,7 @@ use super::sample::Sample;
 use super::table::Table;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::source::{AnyNamed, Attempt, ToolSource};
-use crate::cli::samples::{Sampled, Sampler};
+use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::check_rest;
 use crate::cli::terminal::Output;
 use crate::cli::{Outcome, Stop};
