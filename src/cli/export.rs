@@ -14,10 +14,10 @@ use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
 use crate::report::table::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
-use super::ending::Ending;
 use super::messages::Messages;
 use super::samples::arguments::SampleArguments;
 use super::samples::run::{Run, Sink};
+use super::signals::Signals;
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
@@ -90,7 +90,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     }
     let file = arguments.file();
     // This comes before there is anything that a signal could leave behind.
-    let ending = Ending::watch().map_err(Stop::Output)?;
+    let signals = Signals::to_end().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {
             Some(terminal) => Destination::stream(Output::terminal(terminal, purpose, is_raw)),
@@ -113,7 +113,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     })?);
     run.take_all_of_archive();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
-    run.sampler.clock = Box::new(ending);
+    run.sampler.clock = Box::new(signals);
     let mut table = Table {
         registry: &definitions.registry,
         sampling,

@@ -21,7 +21,6 @@ mod command_line;
 mod completions;
 mod definitions;
 mod deps;
-mod ending;
 mod environment;
 mod eval;
 mod examples;
@@ -49,6 +48,7 @@ mod rewrite;
 mod samples;
 #[cfg(feature = "fleet")]
 mod serve;
+mod signals;
 mod source;
 #[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
@@ -286,7 +286,7 @@ pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
 
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
-    ending::outlive_file_size_limit();
+    signals::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
     let mut arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
         Ok(arguments) => arguments,

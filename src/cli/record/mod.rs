@@ -18,15 +18,15 @@ use pmderive_runtime::source::SourceError;
 
 pub use self::arguments::RecordArguments;
 use self::refusal::{refuse, refuse_below};
-use self::run::Run;
+use self::run::RecordingRun;
 use super::definitions::Definitions;
-use super::ending::Ending;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::progress::Progress;
 use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
+use super::signals::Signals;
 use super::{Outcome, Stop};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
@@ -76,12 +76,12 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         return Ok(outcome.max(Outcome::Failed));
     }
     let progress = Progress::of(recorder.context().source(), course.last, !messages.are_quiet())?;
-    let mut run = Run {
+    let mut run = RecordingRun {
         recorder,
         pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
         end: course.last,
         samples: arguments.samples,
-        ending: Ending::watch().map_err(Stop::Output)?,
+        signals: Signals::to_end().map_err(Stop::Output)?,
         messages,
         patience: Patience::new(Retry::Forever),
         progress,
