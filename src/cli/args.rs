@@ -159,10 +159,15 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     if interval.is_zero() {
         return Err("an interval must be longer than 0".to_owned());
     }
-    if interval > LONGEST_INTERVAL {
-        return Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs()));
+    not_too_long(interval)
+}
+
+/// An interval that arithmetic can work with.
+pub(super) fn not_too_long(interval: Duration) -> Result<Duration, String> {
+    match interval > LONGEST_INTERVAL {
+        true => Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs())),
+        false => Ok(interval),
     }
-    Ok(interval)
 }
 
 /// Parses a host specification. If it is wrong, clap would show all of it, and

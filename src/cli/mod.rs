@@ -62,6 +62,9 @@ use pmderive_runtime::source::SourceError;
 
 use self::appearance::Colour;
 use self::lines::Lines;
+use crate::bind::equivalent_domains::EquivalentDomains;
+use crate::dialect::Language;
+use crate::engine::{Backend, Engine};
 use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -282,6 +285,11 @@ pub fn hidden_options() -> Vec<(String, String)> {
 pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
     let matches = command_line::command().try_get_matches_from(given);
     matches.map(drop).map_err(|error| error.to_string())
+}
+
+/// An engine that knows the equivalent instance domains of this machine.
+fn engine_of_machine(language: Language, backend: Backend) -> Engine {
+    Engine::new(language, backend).with_equivalent_domains(EquivalentDomains::of_this_machine())
 }
 
 /// Runs the command that the process's arguments ask for.

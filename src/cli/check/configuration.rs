@@ -8,12 +8,11 @@ use std::sync::Arc;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::{CheckArguments, show, sum_up};
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
-use crate::cli::{Outcome, Stop};
+use crate::cli::{Outcome, Stop, engine_of_machine};
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::engine::{Backend, Registered, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
 use crate::fleet::stages;
@@ -77,9 +76,7 @@ fn with_metadata(
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
 ) -> Result<(), SourceError> {
-    let engine = Engine::new(plan.config.language, Backend::Interp)
-        .with_equivalent_domains(EquivalentDomains::of_this_machine());
-    let engine = Arc::new(engine);
+    let engine = Arc::new(engine_of_machine(plan.config.language, Backend::Interp));
     for group in &plan.groups {
         let selection: Vec<&Registered> = group.selection.chosen().collect();
         engine.examine(group.selection.registry(), &selection, source, diagnostics)?;

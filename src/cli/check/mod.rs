@@ -17,10 +17,9 @@ use std::path::Path;
 use clap::Args;
 use pmderive_runtime::source::MetadataSource;
 
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity, page};
-use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::engine::{Backend, Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
 };
@@ -39,7 +38,7 @@ use super::missing::{LeftOutDefinitions, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
 use super::terminal::{self, Purpose, RawArgument};
-use super::{Outcome, Stop};
+use super::{Outcome, Stop, engine_of_machine};
 use changed::Changed;
 use fixing::Fixing;
 use settings::{Settings, settings};
@@ -262,8 +261,7 @@ fn check(
     let mut warnings = Vec::new();
     let examination = match source {
         Some(source) => {
-            let engine = Engine::new(language, Backend::Interp)
-                .with_equivalent_domains(EquivalentDomains::of_this_machine());
+            let engine = engine_of_machine(language, Backend::Interp);
             let examination =
                 engine.examine(registry, &selection, &mut **source, &mut diagnostics)?;
             warnings.extend(engine.take_warning());

@@ -18,8 +18,6 @@ use pmderive_runtime::time::TimeZone;
 
 use super::mistakes::{Mistakes, UnreadableFiles};
 use super::source::ToolSource;
-use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::cli::Stop;
 use crate::cli::args::{DefinitionArguments, SourceArguments};
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
@@ -27,8 +25,9 @@ use crate::cli::positional::refuse_files;
 use crate::cli::samples::Sampler;
 use crate::cli::samples::patience::{Patience, Retry, RetryArgument};
 use crate::cli::samples::window::{WindowOptions, ZoneOptions};
+use crate::cli::{Stop, engine_of_machine};
 use crate::dialect::Dialect;
-use crate::engine::{Backend, Engine, Session, SharedRegistry};
+use crate::engine::{Backend, Session, SharedRegistry};
 use crate::escape;
 use crate::escape::Foreign;
 
@@ -105,8 +104,7 @@ impl PcpOptions {
         let own_names = self.load_names(dialect, messages)?;
         let source = self.open_source(dialect, messages)?;
         mistakes.tell_of_system(messages);
-        let engine = Engine::new(self.definitions.language(), backend)
-            .with_equivalent_domains(EquivalentDomains::of_this_machine());
+        let engine = engine_of_machine(self.definitions.language(), backend);
         let shared = SharedRegistry::with(registry, sources);
         let source = match own_names {
             Some(names) => WithNameSpace::new(names.into(), source),

@@ -27,9 +27,8 @@ use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::signals::Signals;
-use super::{Outcome, Stop};
-use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::engine::{Engine, Session, SharedRegistry};
+use super::{Outcome, Stop, engine_of_machine};
+use crate::engine::Session;
 use crate::escape;
 use crate::project::directory_of;
 use crate::record::{Origin, Recorder, Recording, Records};
@@ -65,7 +64,9 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     let course = arguments.time.choose(&mut source, false, messages)?;
     let recording = recording(arguments, &mut source, names, &course)?;
     let is_archive = recording.is_archive;
-    let mut context = derived(arguments, &definitions, source);
+    let backend = arguments.backend.for_evaluations(arguments.samples);
+    let engine = engine_of_machine(arguments.definitions.language(), backend);
+    let mut context = Session::new(engine.into(), definitions.shared(), source);
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
@@ -120,20 +121,6 @@ fn check_target(base: &Path) -> Result<(), Stop> {
         )),
         Err(error) => Err(Stop::Archive(error.to_string())),
     }
-}
-
-/// A source with the derived metrics of the definitions.
-fn derived(
-    arguments: &RecordArguments,
-    definitions: &Definitions,
-    source: Context,
-) -> Session<Context> {
-    let language = arguments.definitions.language();
-    let backend = arguments.backend.for_evaluations(arguments.samples);
-    let engine = Engine::new(language, backend)
-        .with_equivalent_domains(EquivalentDomains::of_this_machine());
-    let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());
-    Session::new(engine.into(), shared.into(), source)
 }
 
 /// What is recorded of a source.

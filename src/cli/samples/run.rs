@@ -13,7 +13,6 @@ use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::MetadataSource;
 use pmderive_runtime::time::TimeZone;
 
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
 use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
@@ -27,7 +26,7 @@ use crate::cli::messages::Messages;
 use crate::cli::missing::LeftOutDefinitions;
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
-use crate::cli::{Outcome, Stop};
+use crate::cli::{Outcome, Stop, engine_of_machine};
 use crate::lint::{missing_instances, selects_instances};
 
 /// Takes samples, one after the other.
@@ -110,10 +109,7 @@ impl<'r> Run<'r> {
             (samples, until) => samples.or(until).or(is_live.then_some(1)),
         };
         let backend = arguments.backend.for_evaluations(samples);
-        let engine = Arc::new(
-            Engine::new(arguments.definitions.language(), backend)
-                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
-        );
+        let engine = Arc::new(engine_of_machine(arguments.definitions.language(), backend));
         let mut selection = definitions.selection();
         warn_of_instances(definitions, &selection, &engine, &mut source, messages)?;
         let mut diagnostics = Diagnostics::default();

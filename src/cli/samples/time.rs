@@ -117,7 +117,7 @@ impl TimeArguments {
     }
 }
 
-/// Time between samples of a live source when none is given.
+/// Time between samples when none is given.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Course {

@@ -16,7 +16,7 @@ use pmderive_runtime::record::archives_of_folio;
 use super::debug::is_debug_spec;
 use super::tools::PcpOption;
 use super::{EarlyEnd, Impersonated, refused_host, usage};
-use crate::cli::environment::Setting;
+use crate::cli::environment::{Setting, word};
 use crate::cli::lines::Lines;
 use crate::dialect::Dialect;
 use crate::escape::Foreign;
@@ -98,15 +98,9 @@ impl Said {
     }
 
     fn keep(&mut self, option: &PcpOption, argument: Option<&OsStr>) {
-        if !self.of.tool.needs(option.word) {
-            return;
+        if self.of.tool.needs(option.word) {
+            self.translated.push(word(option.word, argument));
         }
-        let mut word = OsString::from(format!("--{}", option.word));
-        if let Some(argument) = argument {
-            word.push("=");
-            word.push(argument);
-        }
-        self.translated.push(word);
     }
 
     /// Why an option cannot stand beside those before it.
@@ -194,9 +188,7 @@ impl Said {
 
     fn archive(&mut self, archive: &OsStr) {
         self.given.insert("archive");
-        let mut word = OsString::from("--archive=");
-        word.push(archive);
-        self.translated.push(word);
+        self.translated.push(word("archive", Some(archive)));
     }
 
     /// Takes the archives of a folio.
@@ -218,7 +210,7 @@ impl Said {
         if hosts.next().is_some() {
             return self.refuse(&[&"too many hosts requested: ", &Foreign(list)]);
         }
-        self.translated.push(format!("--host={first}").into());
+        self.translated.push(word("host", Some(first.as_ref())));
     }
 
     /// Tries to load a name space, since the tools do that first.

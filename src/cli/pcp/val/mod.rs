@@ -29,7 +29,6 @@ use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode, SourceError};
 use pmderive_runtime::time::TimeWindow;
 
-use self::arguments::DEFAULT_INTERVAL;
 pub use self::arguments::ValArguments;
 use self::header::Header;
 use self::instances::{Instances, names_in};
@@ -46,6 +45,7 @@ use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_t
 use crate::cli::pcp::source::{Attempt, ToolSource};
 use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
+use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::terminal::{Purpose, shows_output};
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
@@ -65,12 +65,10 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
     let mut source = arguments.follow.open(|| open(messages))?;
     let host = host_name(&mut source, messages)?;
+    let is_zone_told = source.zone_note.is_some();
+    source.tell_zone(messages)?;
     let mut out = messages.output(Purpose::Exact);
     let escaping = out.escaping();
-    if let Some(note) = &source.zone_note {
-        writeln!(out, "{}\n", escaping.text(note))?;
-    }
-    out.flush()?;
     let window = window(arguments, &mut source, messages)?;
     let names = source.take_expressions(&names, messages)?;
     let Some(name) = names.first() else { return Ok(source.outcome()) };
@@ -96,7 +94,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         begin_at(&mut source, mode, window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
-    if source.zone_note.is_none() && !is_event {
+    if !is_zone_told && !is_event {
         writeln!(out)?;
     }
     // What stands there already is printed even if the columns make no sense.
