@@ -157,9 +157,7 @@ fn is_event(metric: &Metric) -> bool {
 /// An error of a file, with its name.
 fn named(file: Option<&Path>, error: io::Error) -> Stop {
     match file {
-        Some(path) => {
-            Stop::Output(io::Error::new(error.kind(), format!("{}: {error}", escape::path(&path))))
-        }
+        Some(path) => Stop::of_file(path, &error),
         None => error.into(),
     }
 }

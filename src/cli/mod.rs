@@ -55,6 +55,7 @@ mod terminal;
 mod test;
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -65,6 +66,7 @@ use self::lines::Lines;
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine};
+use crate::escape;
 use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -249,6 +251,12 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
+    /// A file cannot be written.
+    fn of_file(path: &Path, error: &io::Error) -> Stop {
+        let text = format!("{}: {error}", escape::path(path));
+        Stop::Output(io::Error::new(error.kind(), text))
+    }
+
     /// What makes a tool of PCP end with status 1, one part after the other.
     fn tool(parts: &[&dyn std::fmt::Display]) -> Stop {
         Stop::Tool(Lines::of(parts))
