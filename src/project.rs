@@ -177,8 +177,8 @@ impl Folders {
     }
 }
 
-/// The directory whose settings count for a path.
-fn directory_of(path: &Path) -> &Path {
+/// The directory that a path is, or that it is in; its settings count for it.
+pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.is_dir() {
         true => path,
         // What is not there yet is going to be in its directory.
@@ -191,11 +191,7 @@ fn directory_of(path: &Path) -> &Path {
 /// The text of a file, or why it cannot be read.
 fn text_of(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let is_small = file.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
-    match is_small {
-        true => Ok(stray::decoded(&read_bounded(file)?).into_owned()),
-        false => Err(format!("larger than {MAX_BYTES} bytes")),
-    }
+    Ok(stray::decoded(&read_bounded(file, MAX_BYTES)?).into_owned())
 }
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative

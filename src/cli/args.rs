@@ -145,19 +145,29 @@ impl FindingsFormat {
 /// More than thirty years, so that arithmetic with it is safe.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
+/// A length of time, which has no unit `ms`.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    match ambiguous_unit(text) {
+        Some(_) => Err(AMBIGUOUS_UNIT.to_owned()),
+        None => parse_interval(text).map_err(|error| format!("\n{error}")),
+    }
+}
+
 /// A time between samples.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    if ambiguous_unit(text).is_some() {
-        return Err(AMBIGUOUS_UNIT.to_owned());
-    }
-    let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
+    let interval = time(text)?;
     if interval.is_zero() {
         return Err("an interval must be longer than 0".to_owned());
     }
-    if interval > LONGEST_INTERVAL {
-        return Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs()));
+    not_too_long(interval)
+}
+
+/// An interval that arithmetic can work with.
+pub(super) fn not_too_long(interval: Duration) -> Result<Duration, String> {
+    match interval > LONGEST_INTERVAL {
+        true => Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs())),
+        false => Ok(interval),
     }
-    Ok(interval)
 }
 
 /// Parses a host specification. If it is wrong, clap would show all of it, and

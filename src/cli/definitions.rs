@@ -12,12 +12,12 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
-use crate::syntax::load_file;
+use crate::syntax::{counted, load_file};
 use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
-use super::messages::{Messages, counted};
-use super::missing::{LeftOut, Missing};
+use super::messages::Messages;
+use super::missing::{LeftOutDefinitions, Missing};
 use super::positional::PositionalArguments;
 
 /// What the text of a definition among the arguments is called.
@@ -163,12 +163,12 @@ impl Definitions {
 
     /// Takes missing operands of definitions that may be left out of what was
     /// found, unless nothing would remain of the selection.
-    pub fn leave_out(&self, diagnostics: &mut Diagnostics) -> LeftOut {
+    pub fn leave_out(&self, diagnostics: &mut Diagnostics) -> LeftOutDefinitions {
         if self.optional.is_empty() {
-            return LeftOut::default();
+            return LeftOutDefinitions::default();
         }
         let before = diagnostics.clone();
-        let left_out = LeftOut::take(diagnostics, &self.sources, |one| {
+        let left_out = LeftOutDefinitions::take(diagnostics, &self.sources, |one| {
             let name = one.metric.as_deref();
             match name.is_some_and(|name| self.optional.contains(name)) {
                 true => Missing::Ignore,
@@ -177,7 +177,7 @@ impl Definitions {
         });
         if left_out.len() == self.selection.len() {
             *diagnostics = before;
-            return LeftOut::default();
+            return LeftOutDefinitions::default();
         }
         left_out
     }

@@ -87,20 +87,25 @@ impl Setting {
         let Some(argument) = argument.filter(|_| !self.value.is_empty()) else {
             return Ok(Vec::new());
         };
-        let word = |value: &OsStr| {
-            let mut word = OsString::from(format!("--{option}="));
-            word.push(value);
-            word
-        };
         Ok(match self.option {
             "archive-folio" => {
                 let archives = archives_of_folio(Path::new(&self.value))?;
-                archives.iter().map(|archive| word(archive.as_os_str())).collect()
+                archives.iter().map(|archive| word(option, Some(archive.as_os_str()))).collect()
             }
-            _ if argument.get_action().takes_values() => vec![word(&self.value)],
-            _ => vec![format!("--{option}").into()],
+            _ if argument.get_action().takes_values() => vec![word(option, Some(&self.value))],
+            _ => vec![word(option, None)],
         })
     }
+}
+
+/// An option and what belongs to it, in one word.
+pub fn word(option: &str, value: Option<&OsStr>) -> OsString {
+    let mut word = OsString::from(format!("--{option}"));
+    if let Some(value) = value {
+        word.push("=");
+        word.push(value);
+    }
+    word
 }
 
 #[cfg(test)]

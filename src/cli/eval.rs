@@ -95,7 +95,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
     run.tell_left_out(arguments.verbose);
     run.show_progress(!shows_output() && !is_quiet)?;
-    let several = run.samples() != Some(1);
+    let several = run.samples != Some(1);
     let escaping = output.escaping();
     let digits = digits(arguments);
     let renderer =

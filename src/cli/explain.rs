@@ -2,9 +2,6 @@
 //! also shows what the code of a diagnostic means. Definitions over a fleet come
 //! first, then what hosts compute for them.
 
-#[cfg(feature = "fleet")]
-mod over_fleet;
-
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -17,9 +14,7 @@ use crate::diag::{Code, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
-#[cfg(feature = "fleet")]
-use crate::explain::text::definitions_to_text;
-use crate::explain::text::{kernel_to_text, to_text};
+use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
 use crate::explain::{Explained, ExplainedKernel, Explanation, explain};
 use crate::report::json::write_object;
 use crate::syntax::parse_expr;
@@ -27,6 +22,7 @@ use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
+use super::fleet::{ExplainedFleet, FleetArguments};
 use super::help::render::render;
 use super::messages::Messages;
 use super::positional::refuse_files;
@@ -47,9 +43,8 @@ pub struct ExplainArguments {
     #[command(flatten)]
     pub definitions: DefinitionArguments,
     /// Definitions over a fleet.
-    #[cfg(feature = "fleet")]
     #[command(flatten)]
-    pub fleet: super::fleet::FleetArguments,
+    pub fleet: FleetArguments,
     /// Choose the form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: ExplainFormat,
@@ -92,29 +87,15 @@ impl ExplainArguments {
         if self.code.is_some() || matches!(named_codes(&self.metrics), Ok(Some(_)) | Err(_)) {
             return Ok(());
         }
-        let over_fleet = self.definitions.settle(&[], messages)?;
-        #[cfg(feature = "fleet")]
-        self.fleet.fleet.extend(over_fleet);
-        #[cfg(not(feature = "fleet"))]
-        drop(over_fleet);
+        self.fleet.add(self.definitions.settle(&[], messages)?);
         Ok(())
     }
 
     /// True if there is nothing to explain.
     fn is_empty(&self) -> bool {
-        #[cfg(feature = "fleet")]
-        if !self.fleet.fleet.is_empty() {
-            return false;
-        }
-        self.definitions.configs.is_empty() && self.metrics.is_empty()
-    }
-
-    /// Where definitions come from, and in which language they are.
-    fn definitions(&self) -> DefinitionArguments {
-        #[cfg(feature = "fleet")]
-        return self.fleet.definitions(&self.definitions);
-        #[cfg(not(feature = "fleet"))]
-        self.definitions.clone()
+        self.definitions.configs.is_empty()
+            && self.metrics.is_empty()
+            && !self.fleet.has_definitions()
     }
 }
 
@@ -169,7 +150,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
                 .to_owned(),
         ));
     }
-    let definition_arguments = arguments.definitions();
+    let definition_arguments = arguments.fleet.definitions(&arguments.definitions);
     let language = definition_arguments.language();
     let mut definitions = Definitions::read(&definition_arguments);
     refuse_files(&arguments.metrics, &definitions.registry)?;
@@ -180,8 +161,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let broken = not_understood(&definitions, language);
-    #[cfg(feature = "fleet")]
-    let mut over_fleet = over_fleet::OverFleet::read(
+    let fleet = ExplainedFleet::read(
         &arguments.fleet,
         arguments.metrics.is_empty(),
         &mut definitions,
@@ -195,36 +175,25 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             None => Box::new(arguments.source.open(dialect, messages)?),
         };
     let engine = Engine::new(language, Backend::Interp);
-    let selection = [definitions.selection(), broken.iter().collect()].concat();
+    let mut selection = [definitions.selection(), broken.iter().collect()].concat();
+    let chosen = selection.len();
     let registry = &definitions.registry;
-    #[cfg(feature = "fleet")]
-    let (fleet, selection, chosen) = {
-        let fleet = over_fleet.explain(language, registry, &mut *source, &mut diagnostics)?;
-        let chosen = selection.len();
-        (fleet, over_fleet.and_operands(selection, registry), chosen)
-    };
-    #[allow(unused_mut, reason = "only with fleets")]
+    let over_fleet = fleet.explain(&mut selection, registry, &mut *source, &mut diagnostics)?;
     let mut explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
-    #[cfg(feature = "fleet")]
     for one in explanation.definitions.iter_mut().skip(chosen) {
         one.is_operand = true;
     }
     let has_errors = diagnostics.errors() > 0;
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {
-            #[cfg(feature = "fleet")]
-            let out = match fleet.is_empty() {
-                true => String::new(),
-                false => definitions_to_text(&fleet) + "\n",
+            let out = match over_fleet[..] {
+                [] => String::new(),
+                _ => definitions_to_text(&over_fleet) + "\n",
             };
-            #[cfg(not(feature = "fleet"))]
-            let out = String::new();
             (out + &text(&explanation, arguments), Purpose::Text)
         }
         ExplainFormat::Json => {
-            #[cfg(not(feature = "fleet"))]
-            let fleet = Vec::new();
-            let out = json(&explanation, &fleet, arguments, &mut diagnostics, &definitions);
+            let out = json(&explanation, &over_fleet, arguments, &mut diagnostics, &definitions);
             (out, Purpose::Exact)
         }
     };

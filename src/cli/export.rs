@@ -14,10 +14,10 @@ use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
 use crate::report::table::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
-use super::ending::Ending;
 use super::messages::Messages;
 use super::samples::arguments::SampleArguments;
 use super::samples::run::{Run, Sink};
+use super::signals::Signals;
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
@@ -90,7 +90,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     }
     let file = arguments.file();
     // This comes before there is anything that a signal could leave behind.
-    let ending = Ending::watch().map_err(Stop::Output)?;
+    let signals = Signals::to_end().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {
             Some(terminal) => Destination::stream(Output::terminal(terminal, purpose, is_raw)),
@@ -113,7 +113,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     })?);
     run.take_all_of_archive();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
-    run.end_by(ending);
+    run.sampler.clock = Box::new(signals);
     let mut table = Table {
         registry: &definitions.registry,
         sampling,
@@ -126,7 +126,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     let ran = run.run(&mut table);
     let is_damaged =
         run.have_told_damage() || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
-    let is_cut_off = run.is_ended_by_signal() || is_damaged;
+    let is_cut_off = run.sampler.clock.is_over() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
@@ -157,9 +157,7 @@ fn is_event(metric: &Metric) -> bool {
 /// An error of a file, with its name.
 fn named(file: Option<&Path>, error: io::Error) -> Stop {
     match file {
-        Some(path) => {
-            Stop::Output(io::Error::new(error.kind(), format!("{}: {error}", escape::path(&path))))
-        }
+        Some(path) => Stop::of_file(path, &error),
         None => error.into(),
     }
 }

@@ -15,7 +15,8 @@ use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::report::json::write_object;
 use crate::syntax::{
-    STANDARD_INPUT, Unreadable, definition_files, read_bounded, read_definition_file,
+    MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, read_bounded,
+    read_definition_file,
 };
 use crate::text::stray;
 
@@ -154,7 +155,7 @@ impl Input {
     fn read(&self) -> Result<String, Unreadable> {
         let bytes = match self {
             Input::File(path) => read_definition_file(path),
-            Input::StandardInput => read_bounded(io::stdin().lock()),
+            Input::StandardInput => read_bounded(io::stdin().lock(), MAX_FILE_BYTES),
         };
         let text = bytes.map(|bytes| stray::decoded(&bytes).into_owned());
         text.map_err(|reason| Unreadable { path: self.name().into(), reason })

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::dialect::{Dialect, Language};
 use crate::escape;
 use crate::project::Folders;
-use crate::syntax::{Unreadable, definition_files};
+use crate::syntax::{Unreadable, counted, definition_files};
 
 use super::Stop;
 use super::args::{DefinitionArguments, LanguageArguments};
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 
 impl DefinitionArguments {
     /// Reads what the folders of the files say, or this directory if there are no

@@ -11,20 +11,20 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, Severity, pcp};
 use crate::escape;
+use crate::syntax::counted;
 use crate::text::SourceMap;
 use crate::text::{Escaping, stray};
 
-use super::Stop;
 use super::appearance::{self, Colour};
 use super::args::DiagWords;
 use super::lines::Lines;
 use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
 use super::terminal::{Output, Purpose, shows_errors, shows_output, write_error};
+use super::{Arguments, Stop};
 
 /// Standard error, and what was said there.
 pub struct Messages {
-    style: Style,
     /// Only errors are printed.
     is_quiet: bool,
     /// Details are printed as well.
@@ -52,48 +52,31 @@ pub const MAX_DIAGNOSTICS: usize = 100;
 impl Messages {
     /// In the colours that the environment asks for.
     pub fn to_standard_error() -> Messages {
-        let words = DiagWords::default();
-        let (left, told) = (MAX_DIAGNOSTICS, HashSet::new());
-        let has_told_damage = Cell::new(false);
-        let mut messages = Messages {
-            style: Style::Plain,
+        Messages {
             is_quiet: false,
             is_verbose: false,
             colour: Colour::Auto,
-            words,
+            words: DiagWords::default(),
             is_raw: false,
-            left,
-            told,
-            has_told_damage,
+            left: MAX_DIAGNOSTICS,
+            told: HashSet::new(),
+            has_told_damage: Cell::new(false),
             tool: None,
-        };
-        messages.set_colour(Colour::Auto);
-        messages
+        }
     }
 
-    /// Chooses when there are colours.
-    pub fn set_colour(&mut self, colour: Colour) {
-        self.colour = colour;
-        self.style = match colour.is_used(shows_errors()) {
-            true => Style::Colour,
-            false => Style::Plain,
-        };
+    /// Does what the options say that all commands have.
+    pub fn configure(&mut self, arguments: &Arguments) {
+        self.is_quiet = arguments.quiet;
+        self.is_verbose = arguments.verbose;
+        self.colour = arguments.color;
+        self.is_raw = arguments.command.is_raw();
+        self.left = arguments.max_diagnostics;
     }
 
     /// True if messages have colours.
-    #[cfg(feature = "fleet")]
     pub fn are_coloured(&self) -> bool {
-        self.style == Style::Colour
-    }
-
-    /// Leaves out warnings and notes.
-    pub fn set_quiet(&mut self, is_quiet: bool) {
-        self.is_quiet = is_quiet;
-    }
-
-    /// Also prints details.
-    pub fn set_verbose(&mut self, is_verbose: bool) {
-        self.is_verbose = is_verbose;
+        self.colour.is_used(shows_errors())
     }
 
     /// True if details are to be printed.
@@ -104,11 +87,6 @@ impl Messages {
     /// True if only errors are to be printed.
     pub fn are_quiet(&self) -> bool {
         self.is_quiet
-    }
-
-    /// Leaves text of others as it is, here and on standard output.
-    pub fn set_raw(&mut self, is_raw: bool) {
-        self.is_raw = is_raw;
     }
 
     /// Standard output, for text of a purpose.
@@ -124,11 +102,6 @@ impl Messages {
     /// Standard output for text of our own, in which escape sequences stay.
     pub fn own_output(&self) -> Output {
         Output::standard(Purpose::Text, true)
-    }
-
-    /// Chooses how many diagnostics are drawn at most; the rest is counted.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.left = limit;
     }
 
     /// From now on messages are those of a tool of PCP.
@@ -211,10 +184,11 @@ impl Messages {
         diagnostics.sort();
         diagnostics.keep_worst(self.left);
         self.left -= diagnostics.len();
+        let style = if self.are_coloured() { Style::Colour } else { Style::Plain };
         let mut renderer = Renderer::default();
         for diagnostic in &diagnostics {
             // What is rendered is escaped already, and has colours.
-            write(renderer.render(diagnostic, sources, self.style).as_bytes());
+            write(renderer.render(diagnostic, sources, style).as_bytes());
         }
         let errors = errors - diagnostics.errors();
         let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
@@ -302,12 +276,6 @@ impl Messages {
     fn escaping(&self, purpose: Purpose) -> Escaping {
         purpose.escaping(shows_errors(), self.is_raw)
     }
-}
-
-/// A number of things, as in `2 errors`.
-pub fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 fn write(text: &[u8]) {

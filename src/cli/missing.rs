@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::syntax::counted;
 use crate::text::SourceMap;
 
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 
 /// How to report an operand that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,19 +27,19 @@ pub enum Missing {
 
 /// Definitions that are left out, by name, with what is missing.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct LeftOutDefinitions {
     found: BTreeMap<Box<str>, Vec<String>>,
 }
 
-impl LeftOut {
+impl LeftOutDefinitions {
     /// Takes missing operands out of diagnostics, or makes them warnings, as
     /// `meaning` has it for each definition.
     pub fn take(
         diagnostics: &mut Diagnostics,
         sources: &SourceMap,
         meaning: impl Fn(&Diagnostic) -> Missing,
-    ) -> LeftOut {
-        let mut left_out = LeftOut::default();
+    ) -> LeftOutDefinitions {
+        let mut left_out = LeftOutDefinitions::default();
         loop {
             let before = left_out.found.len();
             let found = std::mem::take(diagnostics);

@@ -21,13 +21,12 @@ mod command_line;
 mod completions;
 mod definitions;
 mod deps;
-mod ending;
 mod environment;
 mod eval;
 mod examples;
 mod explain;
 mod export;
-#[cfg(feature = "fleet")]
+#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod fmt;
 mod folders;
@@ -49,12 +48,14 @@ mod rewrite;
 mod samples;
 #[cfg(feature = "fleet")]
 mod serve;
+mod signals;
 mod source;
 #[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
 mod test;
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -62,6 +63,7 @@ use pmderive_runtime::source::SourceError;
 
 use self::appearance::Colour;
 use self::lines::Lines;
+use crate::escape;
 use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -246,6 +248,12 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
+    /// A file cannot be written.
+    fn of_file(path: &Path, error: &io::Error) -> Stop {
+        let text = format!("{}: {error}", escape::path(path));
+        Stop::Output(io::Error::new(error.kind(), text))
+    }
+
     /// What makes a tool of PCP end with status 1, one part after the other.
     fn tool(parts: &[&dyn std::fmt::Display]) -> Stop {
         Stop::Tool(Lines::of(parts))
@@ -286,17 +294,13 @@ pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
 
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
-    ending::outlive_file_size_limit();
+    signals::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
     let mut arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome.into(),
     };
-    messages.set_limit(arguments.max_diagnostics);
-    messages.set_colour(arguments.color);
-    messages.set_quiet(arguments.quiet);
-    messages.set_verbose(arguments.verbose);
-    messages.set_raw(arguments.command.is_raw());
+    messages.configure(&arguments);
     let settled = arguments.command.settle(&mut messages);
     let outcome = settled.and_then(|()| arguments.command.run(&mut messages));
     let outcome = outcome.unwrap_or_else(|stop| {

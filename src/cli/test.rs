@@ -15,16 +15,14 @@ use crate::escape;
 use crate::project::Folders;
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
-use crate::text::SourceMap;
-use crate::unit_test::{
-    Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests, run_with_coverage,
-};
+use crate::syntax::{counted, read_bounded};
+use crate::text::{Escaping, SourceMap};
+use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 
 use super::args::{FindingsFormat, LanguageArguments};
-use super::messages::{Messages, counted};
+use super::messages::Messages;
 use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
-use crate::text::Escaping;
 
 /// Largest file of tests that is read, in bytes.
 const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
@@ -163,8 +161,8 @@ fn test(
     // With a mistake in the file, what its tests say would mean nothing.
     if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
         let backends = arguments.backend.backends();
-        let run = if arguments.coverage { run_with_coverage } else { run_tests };
-        let outcome = run(&file, backends, &mut sources, &mut diagnostics);
+        let covers = arguments.coverage;
+        let outcome = run_tests(&file, backends, covers, &mut sources, &mut diagnostics);
         outcome.warnings.iter().for_each(|warning| messages.warning(warning));
         (reports, coverage) = (outcome.reports, outcome.coverage);
     }
@@ -344,17 +342,9 @@ fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
-    use std::io::Read;
-    let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(MAX_TEST_FILE_BYTES + 1).read_to_string(&mut text);
-    match read {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_TEST_FILE_BYTES) => {
-            Err(format!("larger than {MAX_TEST_FILE_BYTES} bytes"))
-        }
-        Ok(_) => Ok(text),
-        Err(error) => Err(error.to_string()),
-    }
+    let bytes = read_bounded(file, MAX_TEST_FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| "stream did not contain valid UTF-8".to_owned())
 }
 
 /// What is the same for failures that belong together.

@@ -69,7 +69,6 @@ fn definition(out: &mut String, explained: &Explained) {
 }
 
 /// The definitions, without the program that computes them.
-#[cfg(feature = "fleet")]
 pub fn definitions_to_text(definitions: &[Explained]) -> String {
     to_text(&Explanation { definitions: definitions.to_vec(), program: None })
 }

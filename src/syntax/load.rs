@@ -67,7 +67,7 @@ pub fn load_file(
     let mut loader = Loader::new(sources, diagnostics);
     let at = Path::new(path);
     match path {
-        "-" => match read_bounded(io::stdin().lock()) {
+        "-" => match read_bounded(io::stdin().lock(), MAX_FILE_BYTES) {
             Ok(bytes) => loader.add(STANDARD_INPUT, &bytes),
             Err(reason) => loader.unreadable(Path::new(STANDARD_INPUT), &reason),
         },
@@ -266,16 +266,15 @@ pub fn is_passed_over(path: &Path) -> bool {
 /// The bytes of a definition file, or why it cannot be read.
 pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    read_bounded(file)
+    read_bounded(file, MAX_FILE_BYTES)
 }
 
-/// All bytes of something that is read like a definition file, or why it
-/// cannot be read.
-pub fn read_bounded(input: impl Read) -> Result<Vec<u8>, String> {
+/// All bytes of an input that has at most `limit`, or why it cannot be read.
+pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    match input.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes) {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
-            Err(format!("larger than {MAX_FILE_BYTES} bytes"))
+    match input.take(limit + 1).read_to_end(&mut bytes) {
+        Ok(length) if u64::try_from(length).is_ok_and(|length| length > limit) => {
+            Err(format!("larger than {limit} bytes"))
         }
         Ok(_) => Ok(bytes),
         Err(error) => Err(error.to_string()),

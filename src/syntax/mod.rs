@@ -80,12 +80,10 @@ pub(crate) use habits::window;
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 #[cfg(feature = "lsp")]
 pub(crate) use lines::Lines;
-pub(crate) use load::load_files;
-pub use load::{
-    MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths, read_bounded,
-};
+pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
 #[cfg(feature = "cli")]
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
+pub(crate) use load::{load_files, read_bounded};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};
@@ -93,6 +91,7 @@ pub use parsed_before::ParsedBefore;
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub(crate) use repair::WINDOWS;
+pub(crate) use suggest::counted;
 pub use suggest::{Group, choices, has_same_words, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 pub(crate) use unknown_calls::FUNCTIONS as FUNCTION_NAMES;

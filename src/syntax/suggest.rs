@@ -1,6 +1,9 @@
 //! Finds what was probably meant: the nearest of a list of known words.
 //!
-//! It knows nothing of the language but the words it is given.
+//! It knows nothing of the language but the words it is given. Here are also the forms of
+//! words that several messages have.
+
+use std::fmt::Display;
 
 /// The candidate nearest to `word`, if one is near enough to be meant: the
 /// same but for case, begun with the same three letters or more and not ended,
@@ -124,6 +127,12 @@ pub fn has_same_words(one: &str, other: &str) -> bool {
 /// Which letters a text has, case aside; those beyond ASCII share their bits.
 fn letters(text: &str) -> u32 {
     text.bytes().fold(0, |letters, byte| letters | 1 << (byte & 31))
+}
+
+/// A number of things, as in `2 errors`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// `a`, `b` or `c`

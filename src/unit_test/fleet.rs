@@ -11,11 +11,11 @@ use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::SourceError;
 
-use super::compare::{Got, Mismatch, compare};
+use super::compare::Got;
 use super::file::{Case, Expected, Host, TestFile};
-use super::run::{Report, add_definitions, mistake, name_of, unusable};
+use super::run::{Report, add_definitions, mistake, name_of, parse, unusable};
 use super::series::{self, SeriesSource};
-use crate::diag::{Diagnostics, EXPRESSION};
+use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
 use crate::fleet::columns::{Columns, Heads, Lanes};
@@ -25,7 +25,7 @@ use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::stages::operands_of;
 use crate::fleet::target::{GroupId, Target};
-use crate::text::{SourceMap, Span};
+use crate::text::SourceMap;
 
 /// The definitions over the fleet of a file.
 pub struct Fleet<'t> {
@@ -66,13 +66,7 @@ impl<'t> Fleet<'t> {
             if is_name || !known.insert(text) {
                 continue;
             }
-            let length = u32::try_from(expected.subject.text.len()).unwrap_or(0);
-            let place = match expected.subject.content {
-                Some(start) => Span::new(file.source, start, start + length),
-                None => Span::new(sources.add(EXPRESSION, &*expected.subject.text), 0, length),
-            };
-            let parsed = registry.parse_within(place, sources, diagnostics);
-            expressions.extend(parsed.ok().map(Arc::new));
+            expressions.extend(parse(&expected.subject, file, &registry, sources, diagnostics));
         }
         let metrics = HostMetrics::of_groups([hosts]);
         let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
@@ -102,14 +96,10 @@ impl<'t> Fleet<'t> {
                 continue;
             };
             for (step, (before, now)) in before.iter().zip(&found).enumerate() {
-                let at = Some((step, series::time_of(case, step)));
+                let at = (step, series::time_of(case, step));
                 for ((expected, before), now) in case.expected.iter().zip(before).zip(now) {
                     if before != now {
-                        let expected_text = format!("{before} from both ways to compute");
-                        let got = format!("{now} from {backend}");
-                        let mismatch =
-                            Mismatch { instance: None, expected: expected_text, got, why: None };
-                        report.add(&expected.subject.text, at, mismatch);
+                        report.add_disagreement(expected, at, before, now, backend);
                     }
                 }
             }
@@ -139,7 +129,7 @@ impl<'t> Fleet<'t> {
         aggregates.set_targets(&targets);
         running.iter().for_each(|one| aggregates.announce(&one.schema));
         let mut all = Vec::new();
-        let mut told: HashSet<usize> = HashSet::new();
+        let mut told = vec![false; case.expected.len()];
         for step in 0..case.steps {
             let slot = Slot(step as u64);
             let stamp = series::stamp_of(case, step);
@@ -154,18 +144,13 @@ impl<'t> Fleet<'t> {
                 Event::Stale(_) => None,
             });
             let mut digests = Vec::new();
-            for (index, expected) in case.expected.iter().enumerate() {
+            for (expected, told) in case.expected.iter().zip(&mut told) {
                 let wrong = self.mistake(expected, &aggregates);
                 let got = got(expected, frame, wrong.as_deref());
                 digests.push(got.digest());
-                if !is_compared {
-                    continue;
-                }
-                let mismatches = compare(expected, step, &got);
-                let is_told = wrong.is_some() && !mismatches.is_empty() && !told.insert(index);
-                let time = Some((step, series::time_of(case, step)));
-                for mismatch in mismatches.into_iter().filter(|_| !is_told) {
-                    report.add(&expected.subject.text, time, mismatch);
+                if is_compared {
+                    let time = (step, series::time_of(case, step));
+                    report.compare(expected, time, &got, wrong.as_ref().map(|_| told));
                 }
             }
             all.push(digests);

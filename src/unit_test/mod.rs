@@ -72,7 +72,7 @@ pub use compare::Why;
 pub use coverage::{Coverage, Covered};
 pub use file::{Case, Expected, FileText, Host, Rejected, Samples, Subject, TestFile};
 pub use read::read;
-pub use run::{Failure, NamedBackend, Outcome, Report, run, run_with_coverage};
+pub use run::{Failure, NamedBackend, Outcome, Report, run};
 #[cfg(any(test, feature = "fuzz"))]
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
@@ -108,7 +108,7 @@ pub fn fuzz_test_file(data: &[u8]) {
         file.cases.retain(|case| case.steps <= 20 && case.expected.len() <= 20);
         let tests = file.cases.len() + file.rejected.len();
         let backends = [("interp", Backend::Interp), ("auto", Backend::Auto)];
-        let outcome = run(&file, &backends, &mut sources, &mut diagnostics);
+        let outcome = run(&file, &backends, false, &mut sources, &mut diagnostics);
         assert_eq!(outcome.reports.len(), tests);
     }
     for diagnostic in &diagnostics {

@@ -17,7 +17,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::dialect::Language;
 use crate::document::{Document, Table, Value};
 use crate::syntax::ast::Spanned;
-use crate::syntax::nearest;
+use crate::syntax::{counted, nearest};
 use crate::text::{SourceId, SourceMap, Span};
 
 use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile};
@@ -217,7 +217,7 @@ impl Reader<'_> {
             return None;
         };
         for (found, span) in lengths.others {
-            let (steps, found) = (counted(steps), counted(found));
+            let (steps, found) = (counted(steps, "step"), counted(found, "step"));
             let message = format!("this has {found}, and others in the case have {steps}");
             let help = "`_` is a step without a value, and `x*` repeats to the end";
             self.document.error_with_help(span, message, help);
@@ -487,11 +487,6 @@ impl Lengths {
             Some(_) => self.others.push((steps, span)),
         }
     }
-}
-
-fn counted(steps: usize) -> String {
-    let plural = if steps == 1 { "" } else { "s" };
-    format!("{steps} step{plural}")
 }
 
 /// The entries of a table, in the order of the file.

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::memory::MemorySource;
-use pmderive_runtime::model::{InstId, PmStatus};
+use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::engine::{
-    Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space, needed,
+    Backend, Engine, Finding, Registered, Registry, Sample, Session, SharedRegistry, Shown, Space,
+    needed,
 };
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_files, nearest};
@@ -27,7 +28,7 @@ use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
 use super::coverage::{BranchProbes, Coverage, Probes};
-use super::file::{Case, FileText, Rejected, Subject, TestFile};
+use super::file::{Case, Expected, FileText, Rejected, Subject, TestFile};
 #[cfg(feature = "fleet")]
 use super::fleet::Fleet;
 use super::series::{self, SeriesSource};
@@ -78,28 +79,9 @@ pub struct Outcome {
     pub coverage: Option<Coverage>,
 }
 
-/// Runs all tests in a file. Mistakes in its definitions are reported, unless a
-/// test expects them.
+/// Runs all tests in a file; `covers` also finds out what they exercise. Mistakes in
+/// its definitions are reported, unless a test expects them.
 pub fn run(
-    file: &TestFile,
-    backends: &[NamedBackend],
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Outcome {
-    run_all(file, backends, false, sources, diagnostics)
-}
-
-/// Runs all tests of a file as [`run`] does, and finds out what they exercise.
-pub fn run_with_coverage(
-    file: &TestFile,
-    backends: &[NamedBackend],
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Outcome {
-    run_all(file, backends, true, sources, diagnostics)
-}
-
-fn run_all(
     file: &TestFile,
     backends: &[NamedBackend],
     covers: bool,
@@ -241,10 +223,10 @@ impl<'t> Tester<'t> {
                 return report;
             }
         };
-        // Metrics that cannot be used; each is reported once.
-        let mut unusable = HashSet::new();
+        // Whether it was reported that a metric cannot be used.
+        let mut told = vec![false; subjects.len()];
         for step in 0..case.steps {
-            let at = Some((step, series::time_of(case, step)));
+            let at = (step, series::time_of(case, step));
             let mut first: Vec<String> = Vec::new();
             for one in &mut running {
                 let sample = one.session.sample(&mut one.space);
@@ -256,26 +238,14 @@ impl<'t> Tester<'t> {
                     }
                 }
                 for (index, (expected, _)) in subjects.iter().enumerate() {
-                    let metric = &expected.subject.text;
                     let mistake = one.mistakes[index].as_deref();
                     let got = got(&sample, index, self.file, mistake);
+                    let digest = got.digest();
                     if is_first {
-                        first.push(got.digest());
-                        let mismatches = compare(expected, step, &got);
-                        let is_told =
-                            mistake.is_some() && !mismatches.is_empty() && !unusable.insert(index);
-                        for mismatch in mismatches.into_iter().filter(|_| !is_told) {
-                            report.add(metric, at, mismatch);
-                        }
-                    } else if first[index] != got.digest() {
-                        let (expected, got) = (&first[index], got.digest());
-                        let expected = format!("{expected} from both ways to compute");
-                        let got = format!("{got} from {}", one.backend);
-                        report.add(
-                            metric,
-                            at,
-                            Mismatch { instance: None, expected, got, why: None },
-                        );
+                        report.compare(expected, at, &got, mistake.map(|_| &mut told[index]));
+                        first.push(digest);
+                    } else if first[index] != digest {
+                        report.add_disagreement(expected, at, &first[index], &digest, one.backend);
                     }
                 }
             }
@@ -322,12 +292,7 @@ impl<'t> Tester<'t> {
         if let Some(definition) = self.registry.definition(subject.text.trim()) {
             return Some(Arc::clone(definition));
         }
-        let length = u32::try_from(subject.text.len()).ok()?;
-        let place = match subject.content {
-            Some(start) => Span::new(self.file.source, start, start + length),
-            None => Span::new(self.sources.add(EXPRESSION, &*subject.text), 0, length),
-        };
-        self.registry.parse_within(place, self.sources, diagnostics).ok().map(Arc::new)
+        parse(subject, self.file, &self.registry, self.sources, diagnostics)
     }
 
     fn rejected(&mut self, rejected: &Rejected, diagnostics: &mut Diagnostics) -> Report {
@@ -380,6 +345,22 @@ impl<'t> Tester<'t> {
     }
 }
 
+/// Parses an expression that a test names.
+pub(super) fn parse(
+    subject: &FileText,
+    file: &TestFile,
+    registry: &Registry,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Option<Arc<Registered>> {
+    let length = u32::try_from(subject.text.len()).ok()?;
+    let place = match subject.content {
+        Some(start) => Span::new(file.source, start, start + length),
+        None => Span::new(sources.add(EXPRESSION, &*subject.text), 0, length),
+    };
+    registry.parse_within(place, sources, diagnostics).ok().map(Arc::new)
+}
+
 impl Report {
     pub(super) fn new(name: &FileText) -> Report {
         Report { name: name.clone(), failures: Vec::new(), omitted: 0 }
@@ -388,6 +369,41 @@ impl Report {
     /// True if there are no differences.
     pub fn has_passed(&self) -> bool {
         self.failures.is_empty()
+    }
+
+    /// Adds how a result differs from the expected one. `told` is there for a metric that
+    /// cannot be used, which is reported once.
+    pub(super) fn compare(
+        &mut self,
+        expected: &Expected,
+        at: (usize, Duration),
+        got: &Got<'_>,
+        told: Option<&mut bool>,
+    ) {
+        let mismatches = compare(expected, at.0, got);
+        let is_new =
+            mismatches.is_empty() || told.is_none_or(|told| !std::mem::replace(told, true));
+        for mismatch in mismatches.into_iter().filter(|_| is_new) {
+            self.add(&expected.subject.text, Some(at), mismatch);
+        }
+    }
+
+    /// Adds that a way to compute has another result than the first one.
+    pub(super) fn add_disagreement(
+        &mut self,
+        expected: &Expected,
+        at: (usize, Duration),
+        first: &str,
+        other: &str,
+        backend: &str,
+    ) {
+        let mismatch = Mismatch {
+            instance: None,
+            expected: format!("{first} from both ways to compute"),
+            got: format!("{other} from {backend}"),
+            why: None,
+        };
+        self.add(&expected.subject.text, Some(at), mismatch);
     }
 
     pub(super) fn add(
@@ -425,21 +441,17 @@ fn got<'g>(
         Ok(sample) => sample,
         Err(error) => return Got::Failed(error.status(), None),
     };
-    let metric = &sample.metrics[index];
-    let (desc, output) = match (metric.desc, metric.output) {
-        (Ok(desc), Some(output)) => (desc, output),
-        (Ok(_), None) => return Got::Failed(PmStatus::BOTCH, None),
-        (Err(status), _) => return Got::Failed(status, mistake),
-    };
-    let values = sample.values.get(output);
-    match values.status {
-        Status::Values => {
-            let names = desc.indom.and_then(|indom| file.instances.get(&indom));
+    let Sample { metrics, values, .. } = sample;
+    match (Shown { source: "", metrics, values, domains: &[], mistakes: &[] }).finding(index) {
+        Finding::Values(values) => {
+            let indom = metrics[index].desc.ok().and_then(|desc| desc.indom);
+            let names = indom.and_then(|indom| file.instances.get(&indom));
             let named = |(id, value)| (name_of(names.map_or(&[][..], |names| names), id), value);
             Got::Values(values.iter().map(named).collect())
         }
-        Status::Empty(reason) => Got::Empty(reason),
-        Status::Failed(status) => Got::Failed(status, None),
+        Finding::Empty(reason) => Got::Empty(reason),
+        Finding::Failed(status) => Got::Failed(status, None),
+        Finding::Unusable(status, _) => Got::Failed(status, mistake),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cli::Stop;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::project;
+use crate::project::{self, directory_of};
 use crate::syntax::{DefinitionItem, MAX_FILE_BYTES, parse_definitions};
 use crate::text::{SourceId, SourceMap, stray};
 
@@ -33,14 +33,7 @@ impl Changed {
         if revision.starts_with('-') || revision.is_empty() {
             return Err(Stop::Usage(format!("`{revision}` is no revision")));
         }
-        let directory = match file.is_dir() {
-            true => file,
-            false => file
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-                .unwrap_or(Path::new(".")),
-        };
-        let top = git(directory, &["rev-parse", "--show-toplevel"])?;
+        let top = git(directory_of(file), &["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(OsStr::from_bytes(top.strip_suffix(b"\n").unwrap_or(&top)));
         let top = top.canonicalize().unwrap_or(top);
         // A revision that is also the name of a file is the revision. What was

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::definitions::Definitions;
-use crate::cli::messages::{Messages, counted};
+use crate::cli::messages::Messages;
 use crate::cli::patch;
 use crate::cli::rewrite::replace;
 use crate::cli::terminal::Purpose;
@@ -13,7 +13,7 @@ use crate::cli::{Outcome, Stop};
 use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
-use crate::syntax::STANDARD_INPUT;
+use crate::syntax::{STANDARD_INPUT, counted};
 use crate::text::{SourceId, SourceMap, stray};
 
 /// How often edits are looked for again once others are applied.

@@ -8,8 +8,6 @@ mod changed;
 #[cfg(feature = "fleet")]
 mod configuration;
 mod fixing;
-#[cfg(feature = "fleet")]
-mod over_fleet;
 mod settings;
 
 use std::collections::{BTreeSet, HashSet};
@@ -26,15 +24,17 @@ use crate::lint::{
     apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
 };
 use crate::report::findings::Report;
+use crate::syntax::counted;
 use crate::text::{SourceId, SourceMap};
 
 use super::args::{
     DefinitionArguments, DiagWords, FindingsFormat, MetadataArguments, SourceArguments,
 };
 use super::definitions::Definitions;
+use super::fleet::{CheckedFleet, FleetArguments, refuse_configurations};
 use super::help::render::render;
-use super::messages::{Messages, counted};
-use super::missing::{LeftOut, Missing};
+use super::messages::Messages;
+use super::missing::{LeftOutDefinitions, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
 use super::terminal::{self, Purpose, RawArgument};
@@ -56,9 +56,8 @@ pub struct CheckArguments {
     #[command(flatten)]
     pub definitions: DefinitionArguments,
     /// Definitions over a fleet.
-    #[cfg(feature = "fleet")]
     #[command(flatten)]
-    pub fleet: super::fleet::FleetArguments,
+    pub fleet: FleetArguments,
     /// Check this configuration of `serve`, and all definitions that it names.
     #[cfg(feature = "fleet")]
     #[arg(
@@ -109,45 +108,27 @@ pub struct CheckArguments {
 }
 
 impl CheckArguments {
-    /// Reads what the folders of the definitions say. `serve` has settings of its own.
+    /// Reads what the folders of the definitions say. Beside a configuration of `serve`,
+    /// which has settings of its own, there are none.
     pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
-        #[cfg(feature = "fleet")]
-        if self.serve.is_some() {
-            return Ok(());
+        if !self.is_empty() {
+            let files = self.positional.files();
+            self.fleet.add(self.definitions.settle(&files, messages)?);
         }
-        if self.is_empty() {
-            return Ok(());
-        }
-        let files = self.positional.files();
-        let over_fleet = self.definitions.settle(&files, messages)?;
-        #[cfg(feature = "fleet")]
-        self.fleet.fleet.extend(over_fleet);
-        #[cfg(not(feature = "fleet"))]
-        drop(over_fleet);
         Ok(())
     }
 
     /// True if there is nothing to check.
     fn is_empty(&self) -> bool {
-        #[cfg(feature = "fleet")]
-        if !self.fleet.fleet.is_empty() {
-            return false;
-        }
-        self.definitions.configs.is_empty() && self.positional.is_empty()
+        self.definitions.configs.is_empty()
+            && self.positional.is_empty()
+            && !self.fleet.has_definitions()
     }
 
     /// Where definitions come from, and in which language they are.
-    #[cfg(feature = "fleet")]
     fn definitions(&self) -> Result<DefinitionArguments, Stop> {
-        super::fleet::refuse_configurations(&self.definitions)?;
+        refuse_configurations(&self.definitions)?;
         Ok(self.fleet.definitions(&self.definitions))
-    }
-
-    /// Where definitions come from, and in which language they are.
-    #[cfg(not(feature = "fleet"))]
-    #[allow(clippy::unnecessary_wraps, reason = "with fleets it may fail")]
-    fn definitions(&self) -> Result<DefinitionArguments, Stop> {
-        Ok(self.definitions.clone())
     }
 }
 
@@ -243,7 +224,7 @@ struct CheckedDefinitions {
     definitions: Definitions,
     diagnostics: Diagnostics,
     warnings: Vec<String>,
-    left_out: LeftOut,
+    left_out: LeftOutDefinitions,
     count: usize,
 }
 
@@ -288,13 +269,10 @@ fn check(
         diagnostics = diagnostics.without_consequences();
     }
     let count = count(&definitions, &diagnostics, expressions.len());
-    #[cfg(feature = "fleet")]
-    let over_fleet = over_fleet::OverFleet::read(arguments, &mut definitions, &mut diagnostics)?;
-    #[cfg(feature = "fleet")]
-    let count = count + over_fleet.defined();
-    let selection = definitions.selection();
-    #[cfg(feature = "fleet")]
-    let selection = over_fleet.and_on_hosts(selection, &definitions.registry);
+    let fleet = CheckedFleet::read(&arguments.fleet, &mut definitions, &mut diagnostics)?;
+    let count = count + fleet.count();
+    let on_hosts = fleet.on_hosts(&definitions.registry);
+    let selection = [definitions.selection(), on_hosts].concat();
     let language = settings.definitions.language();
     let Definitions { sources, registry, .. } = &definitions;
     let mut warnings = Vec::new();
@@ -305,8 +283,7 @@ fn check(
                 engine.examine(registry, &selection, &mut **source, &mut diagnostics)?;
             warnings.extend(engine.take_warning());
             missing_instances(&selection, &examination, sources, &mut **source, &mut diagnostics)?;
-            #[cfg(feature = "fleet")]
-            over_fleet.check(engine, registry, &mut **source, &mut diagnostics)?;
+            fleet.check(engine, registry, &mut **source, &mut diagnostics)?;
             Some(examination)
         }
         None => {
@@ -318,11 +295,12 @@ fn check(
         }
     };
     let of_system = definitions.own_of_system();
-    let left_out = LeftOut::take(&mut diagnostics, sources, |one| match arguments.missing {
-        Some(missing) => missing,
-        None if of_system.contains(&one.span.source) => Missing::Ignore,
-        None => Missing::Error,
-    });
+    let left_out =
+        LeftOutDefinitions::take(&mut diagnostics, sources, |one| match arguments.missing {
+            Some(missing) => missing,
+            None if of_system.contains(&one.span.source) => Missing::Ignore,
+            None => Missing::Error,
+        });
     if settings.lint {
         let mut found = Diagnostics::default();
         lint_expressions(&selection, examination.as_ref(), sources, &mut found);

@@ -30,14 +30,14 @@ use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::world::{Machine, World};
 use hosts::Hosts;
-use selected::Selected;
+use selected::HostsSelection;
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     refuse_others(arguments)?;
     let what = &arguments.what;
     messages.set_words(what.diag);
-    let (selected, mut outcome) = Selected::read(arguments, messages)?;
+    let (selected, mut outcome) = HostsSelection::read(arguments, messages)?;
     if selected.rows.is_empty() {
         return Ok(outcome);
     }
@@ -62,7 +62,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let renderer = arguments.format.renderer(several, arguments.verbose, zone, escaping, digits);
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
-    let mut run = Run {
+    let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),
         selected: &selected,
         told: Told::default(),
@@ -136,16 +136,16 @@ struct Told {
 }
 
 /// Samples, one after the other.
-struct Run<'r> {
+struct HostsRun<'r> {
     sheet: Sheet,
-    selected: &'r Selected,
+    selected: &'r HostsSelection,
     told: Told,
     messages: &'r mut Messages,
     /// Some host has answered.
     answered: bool,
 }
 
-impl Run<'_> {
+impl HostsRun<'_> {
     /// Fetches all hosts; gives their frames by name.
     fn sample(
         &mut self,

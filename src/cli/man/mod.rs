@@ -18,7 +18,6 @@ use self::sections::{ENVIRONMENT, Entry, FILES, SEE_ALSO, exit_statuses};
 use super::messages::Messages;
 use super::terminal::Purpose;
 use super::{Outcome, Stop, command_line, examples, options};
-use crate::escape;
 
 /// When the texts of the pages were last gone through.
 const DATE: &str = "2026-11-24";
@@ -38,14 +37,10 @@ pub struct ManArguments {
 pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<Outcome, Stop> {
     let pages = pages().map_err(Stop::Output)?;
     if let Some(folder) = &arguments.output {
-        let named = |path: &PathBuf, error: io::Error| {
-            let text = format!("{}: {error}", escape::path(path));
-            Stop::Output(io::Error::new(error.kind(), text))
-        };
-        fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
+        fs::create_dir_all(folder).map_err(|error| Stop::of_file(folder, &error))?;
         for (name, page) in pages {
             let path = folder.join(format!("{name}.1"));
-            fs::write(&path, page).map_err(|error| named(&path, error))?;
+            fs::write(&path, page).map_err(|error| Stop::of_file(&path, &error))?;
         }
         return Ok(Outcome::Good);
     }

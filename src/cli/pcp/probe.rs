@@ -33,7 +33,7 @@ pub struct ProbeArguments {
     pub batch: BatchArgument,
     /// What is printed.
     #[command(flatten)]
-    pub shown: Shown,
+    pub shown: ProbeShown,
     /// Metrics, groups of metrics and expressions. Without any it is all metrics.
     #[arg(value_name = "METRIC|EXPRESSION")]
     pub names: Vec<String>,
@@ -41,7 +41,7 @@ pub struct ProbeArguments {
 
 /// What is printed besides the number of values.
 #[derive(Debug, Args)]
-pub struct Shown {
+pub struct ProbeShown {
     /// Print all instances, those without values included.
     #[arg(short, long)]
     pub force: bool,
@@ -62,7 +62,7 @@ pub struct Shown {
     pub libpcp_messages: bool,
 }
 
-impl Shown {
+impl ProbeShown {
     fn instances(&self) -> bool {
         self.internal || self.external
     }
@@ -155,7 +155,7 @@ fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus
 
 /// Prints what is found.
 struct Probe<'a> {
-    shown: &'a Shown,
+    shown: &'a ProbeShown,
     source: ToolSource,
     messages: &'a mut Messages,
     domains: Domains,

@@ -16,7 +16,7 @@ use super::options::ARCHIVES_ONLY;
 use crate::cli::messages::Messages;
 use crate::cli::positional::is_expression;
 use crate::cli::samples::window::WindowOptions;
-use crate::cli::samples::{Sampled, Sampler};
+use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::tell_warnings;
 use crate::cli::terminal::Purpose;
 use crate::cli::{Outcome, Stop};
@@ -228,7 +228,7 @@ pub struct Attempt<'a> {
     pub messages: &'a Messages,
 }
 
-impl Sampled for Attempt<'_> {
+impl SampledSource for Attempt<'_> {
     fn context(&mut self) -> &mut Context {
         self.context.source().source()
     }

@@ -18,18 +18,19 @@ use pmderive_runtime::source::SourceError;
 
 pub use self::arguments::RecordArguments;
 use self::refusal::{refuse, refuse_below};
-use self::run::Run;
+use self::run::RecordingRun;
 use super::definitions::Definitions;
-use super::ending::Ending;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::progress::Progress;
 use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
+use super::signals::Signals;
 use super::{Outcome, Stop};
-use crate::engine::{Engine, Session, SharedRegistry};
+use crate::engine::{Engine, Session};
 use crate::escape;
+use crate::project::directory_of;
 use crate::record::{Origin, Recorder, Recording, Records};
 
 /// Runs the command.
@@ -63,7 +64,9 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     let course = arguments.time.choose(&mut source, false, messages)?;
     let recording = recording(arguments, &mut source, names, &course)?;
     let is_archive = recording.is_archive;
-    let mut context = derived(arguments, &definitions, source);
+    let backend = arguments.backend.for_evaluations(arguments.samples);
+    let engine = Engine::of_this_machine(arguments.definitions.language(), backend);
+    let mut context = Session::new(engine.into(), definitions.shared(), source);
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
@@ -73,13 +76,13 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
         return Ok(outcome.max(Outcome::Failed));
     }
-    let progress = Progress::of(recorder.context().source(), course.last(), !messages.are_quiet())?;
-    let mut run = Run {
+    let progress = Progress::of(recorder.context().source(), course.last, !messages.are_quiet())?;
+    let mut run = RecordingRun {
         recorder,
         pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
-        end: course.last(),
+        end: course.last,
         samples: arguments.samples,
-        ending: Ending::watch().map_err(Stop::Output)?,
+        signals: Signals::to_end().map_err(Stop::Output)?,
         messages,
         patience: Patience::new(Retry::Forever),
         progress,
@@ -106,8 +109,7 @@ fn check_target(base: &Path) -> Result<(), Stop> {
             escape::path(&example)
         ));
     }
-    let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = directory_of(base);
     if let Err(error) = tempfile::tempfile_in(folder) {
         return stop(format!("cannot create a file in {}: {error}", escape::path(&folder)));
     }
@@ -119,19 +121,6 @@ fn check_target(base: &Path) -> Result<(), Stop> {
         )),
         Err(error) => Err(Stop::Archive(error.to_string())),
     }
-}
-
-/// A source with the derived metrics of the definitions.
-fn derived(
-    arguments: &RecordArguments,
-    definitions: &Definitions,
-    source: Context,
-) -> Session<Context> {
-    let language = arguments.definitions.language();
-    let backend = arguments.backend.for_evaluations(arguments.samples);
-    let engine = Engine::of_this_machine(language, backend);
-    let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());
-    Session::new(engine.into(), shared.into(), source)
 }
 
 /// What is recorded of a source.
@@ -154,7 +143,7 @@ fn recording(
         },
         names,
         with_operands: arguments.with_operands,
-        end: course.last(),
+        end: course.last,
         is_archive: false,
         label_times: Vec::new(),
         records: None,

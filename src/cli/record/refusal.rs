@@ -10,7 +10,7 @@ use super::RecordArguments;
 use crate::cli::Outcome;
 use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
-use crate::cli::missing::{LeftOut as OperandsMissing, Missing};
+use crate::cli::missing::{LeftOutDefinitions, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
 use crate::syntax::{name_mistake, nearest_metric};
@@ -79,12 +79,13 @@ pub fn refuse_below(
     }
     let own = definitions.own().map(|one| &*one.name);
     let asked: HashSet<&str> = own.chain(arguments.names()).collect();
-    let missing = OperandsMissing::take(&mut diagnostics, &definitions.sources, |one| {
-        match one.metric.as_deref().is_some_and(|name| asked.contains(name)) {
-            true => Missing::Error,
-            false => Missing::Ignore,
-        }
-    });
+    let missing =
+        LeftOutDefinitions::take(&mut diagnostics, &definitions.sources, |one| {
+            match one.metric.as_deref().is_some_and(|name| asked.contains(name)) {
+                true => Missing::Error,
+                false => Missing::Ignore,
+            }
+        });
     missing.tell_number("", messages);
     let outcome = if diagnostics.errors() > 0 { Outcome::Failed } else { Outcome::Good };
     messages.diagnostics(diagnostics, &definitions.sources);

@@ -9,17 +9,18 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::source::SourceError;
 
-use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
 use crate::cli::progress::Progress;
 use crate::cli::samples::pace::{Clock, Pace};
 use crate::cli::samples::patience::Patience;
+use crate::cli::signals::Signals;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Sampled};
+use crate::syntax::counted;
 
 /// One run.
-pub struct Run<'r> {
+pub struct RecordingRun<'r> {
     /// What records.
     pub recorder: Recorder<Context>,
     /// When to sample a live source.
@@ -29,7 +30,7 @@ pub struct Run<'r> {
     /// Samples to record; `None` for all that there are.
     pub samples: Option<u64>,
     /// Signals that ask to end.
-    pub ending: Ending,
+    pub signals: Signals,
     /// Where it is told what goes on.
     pub messages: &'r Messages,
     /// How much of an archive has been recorded.
@@ -40,7 +41,7 @@ pub struct Run<'r> {
     pub is_incomplete: bool,
 }
 
-impl Run<'_> {
+impl RecordingRun<'_> {
     /// Records until the end.
     ///
     /// # Errors
@@ -48,7 +49,7 @@ impl Run<'_> {
     /// cannot be written any more.
     pub fn run(&mut self) -> Result<(), RecorderError> {
         let mut taken = 0;
-        while !self.ending.is_asked() && self.samples.is_none_or(|samples| taken < samples) {
+        while !self.signals.have_come() && self.samples.is_none_or(|samples| taken < samples) {
             let step = self.recorder.sample();
             tell_warnings(self.recorder.context().source(), self.messages);
             for notice in self.recorder.take_notices() {
@@ -74,7 +75,7 @@ impl Run<'_> {
                 }
                 Ok(Sampled::NoMetrics | Sampled::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
-                    let clock = UntilEnd { ending: &self.ending, end: self.end };
+                    let clock = UntilEnd { signals: &self.signals, end: self.end };
                     self.patience.failed(error, &clock, self.messages)?;
                 }
                 Err(error) => return Err(error),
@@ -94,7 +95,7 @@ impl Run<'_> {
         if self.end.is_some_and(|end| until(end) < wait) {
             return false;
         }
-        self.ending.wait(wait);
+        self.signals.wait(wait);
         true
     }
 
@@ -139,17 +140,17 @@ impl Run<'_> {
 
 /// A clock whose pauses last no longer than the recording.
 struct UntilEnd<'e> {
-    ending: &'e Ending,
+    signals: &'e Signals,
     end: Option<Timestamp>,
 }
 
 impl Clock for UntilEnd<'_> {
     fn now(&self) -> Instant {
-        self.ending.now()
+        self.signals.now()
     }
 
     fn pause(&self, time: Duration) {
-        self.ending.pause(self.end.map_or(time, |end| time.min(until(end))));
+        self.signals.pause(self.end.map_or(time, |end| time.min(until(end))));
     }
 }
 
@@ -158,15 +159,14 @@ fn summary(target: &str, extent: Extent, metrics: usize) -> String {
     let Extent { records, times: Some((first, last)), left_out } = extent else {
         return format!("nothing was recorded; {target} was not created");
     };
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let left_out = match left_out {
         0 => String::new(),
-        samples => format!("; left out: {samples} sample{} of earlier times", plural(samples)),
+        samples => format!("; left out: {} of earlier times", counted(samples, "sample")),
     };
     format!(
-        "{target}: {records} record{} of {metrics} metric{}, {} to {}{left_out}",
-        plural(records),
-        plural(metrics as u64),
+        "{target}: {} of {}, {} to {}{left_out}",
+        counted(records, "record"),
+        counted(metrics, "metric"),
         UtcTime(first),
         UtcTime(last)
     )

@@ -25,7 +25,7 @@ use super::Stop;
 use super::messages::Messages;
 
 /// What samples are taken of.
-pub trait Sampled {
+pub trait SampledSource {
     /// The source, without what is derived from it.
     fn context(&mut self) -> &mut Context;
 
@@ -64,7 +64,7 @@ impl Sampler {
     /// # Errors
     /// That of `attempt`, if it is not the source that fails, or if no further
     /// attempt helps.
-    pub fn take<S: Sampled, T>(
+    pub fn take<S: SampledSource, T>(
         &mut self,
         subject: &mut S,
         mut attempt: impl FnMut(&mut S) -> Result<T, Stop>,
@@ -108,7 +108,7 @@ mod tests {
 
     struct Live(Context, Messages);
 
-    impl Sampled for Live {
+    impl SampledSource for Live {
         fn context(&mut self) -> &mut Context {
             &mut self.0
         }

@@ -7,10 +7,10 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 use pmderive_runtime::source::SourceError;
 
 use super::pace::Clock;
+use crate::cli::args::time;
 use crate::cli::messages::Messages;
 
 /// The pause after a first failure; each further one is twice as long.
@@ -46,8 +46,7 @@ pub struct RetryArgument {
 fn retry(text: &str) -> Result<Retry, String> {
     match text {
         "forever" => Ok(Retry::Forever),
-        _ if ambiguous_unit(text).is_some() => Err(AMBIGUOUS_UNIT.to_owned()),
-        _ => parse_interval(text).map(Retry::For).map_err(|error| format!("\n{error}")),
+        _ => time(text).map(Retry::For),
     }
 }
 

@@ -20,11 +20,10 @@ use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
 use super::arguments::SampleArguments;
 use super::pace::Pace;
 use super::time::{Course, DEFAULT_INTERVAL};
-use super::{Sampled, Sampler};
+use super::{SampledSource, Sampler};
 use crate::cli::definitions::{Definitions, Subject};
-use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
-use crate::cli::missing::LeftOut;
+use crate::cli::missing::LeftOutDefinitions;
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
@@ -57,9 +56,10 @@ pub trait Sink {
 /// One run over one source.
 pub struct Run<'r> {
     selected: Selected<'r>,
-    sampler: Sampler,
+    /// Takes them. Its clock may end them.
+    pub sampler: Sampler,
     /// Samples to take; `None` for all that there are.
-    samples: Option<u64>,
+    pub samples: Option<u64>,
     /// True if the first sample of all only serves the next one.
     is_primed: bool,
 }
@@ -70,7 +70,7 @@ struct Selected<'r> {
     selection: Vec<&'r Registered>,
     /// Definitions that the arguments do not name one by one and whose operands
     /// are missing.
-    left_out: LeftOut,
+    left_out: LeftOutDefinitions,
     engine: Arc<Engine>,
     session: Session<AnySource>,
     /// What is wrong with metrics that cannot be used; parallel to the selection.
@@ -104,7 +104,7 @@ impl<'r> Run<'r> {
         let course = arguments.time.choose(&mut source, is_reverse, messages)?;
         course.begin(&mut source)?;
         let follower = arguments.follow.begin(&mut source, messages)?;
-        let mut samples = match (arguments.samples, course.live_samples()) {
+        let mut samples = match (arguments.samples, course.live_samples) {
             (Some(samples), Some(until)) => Some(samples.min(until)),
             (samples, until) => samples.or(until).or(is_live.then_some(1)),
         };
@@ -129,7 +129,7 @@ impl<'r> Run<'r> {
             samples = Some(1);
         }
         // Differences need a sample that comes before the first one.
-        let is_primed = session.needs_two_samples() && !course.is_reverse();
+        let is_primed = session.needs_two_samples() && !course.is_reverse;
         let mut sampler = Sampler::new(arguments.retry.patience());
         sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
         sampler.follower = follower;
@@ -155,11 +155,6 @@ impl<'r> Run<'r> {
         self.selected.left_out.tell(verbose, self.selected.messages);
     }
 
-    /// Number of samples that will be taken, if that is known.
-    pub fn samples(&self) -> Option<u64> {
-        self.samples
-    }
-
     /// The zone that times are to be shown in, if one was asked for.
     pub fn zone(&self) -> Option<TimeZone> {
         self.selected.course.zone.clone()
@@ -172,7 +167,7 @@ impl<'r> Run<'r> {
     /// The archive has no end.
     pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
         let Selected { session, course, progress, .. } = &mut self.selected;
-        *progress = Progress::of(session.source(), course.last(), visible)?;
+        *progress = Progress::of(session.source(), course.last, visible)?;
         Ok(())
     }
 
@@ -182,19 +177,9 @@ impl<'r> Run<'r> {
         self.is_primed &= self.sampler.pace.is_some();
     }
 
-    /// Lets signals end the samples.
-    pub fn end_by(&mut self, ending: Ending) {
-        self.sampler.clock = Box::new(ending);
-    }
-
     /// True if the source is damaged, which was told.
     pub fn have_told_damage(&self) -> bool {
         self.selected.messages.have_told_damage()
-    }
-
-    /// True if a signal has ended the samples.
-    pub fn is_ended_by_signal(&self) -> bool {
-        self.sampler.clock.is_over()
     }
 
     /// Leaves metrics out of the selection, and says so.
@@ -275,7 +260,7 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Sampled for Selected<'_> {
+impl SampledSource for Selected<'_> {
     fn context(&mut self) -> &mut AnySource {
         self.session.source()
     }

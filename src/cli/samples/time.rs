@@ -45,12 +45,13 @@ pub struct Course {
     /// Where in an archive to begin and in which direction; `None` where it
     /// stands after it was opened.
     begin: Option<Timestamp>,
-    is_reverse: bool,
+    /// True if the samples go towards the past.
+    pub is_reverse: bool,
     /// The last time to take a sample of, in the direction of the samples;
     /// `None` for as long as there are any.
-    last: Option<Timestamp>,
+    pub last: Option<Timestamp>,
     /// Samples that a live source is asked for until then.
-    live_samples: Option<u64>,
+    pub live_samples: Option<u64>,
 }
 
 impl TimeArguments {
@@ -116,7 +117,7 @@ impl TimeArguments {
     }
 }
 
-/// Time between samples of a live source when none is given.
+/// Time between samples when none is given.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Course {
@@ -141,17 +142,6 @@ impl Course {
         source.set_mode(mode, self.begin)
     }
 
-    /// True if the samples go towards the past.
-    pub fn is_reverse(&self) -> bool {
-        self.is_reverse
-    }
-
-    /// The last time to take a sample of, if the options tell, in the direction
-    /// of the samples.
-    pub fn last(&self) -> Option<Timestamp> {
-        self.last
-    }
-
     /// True if only a part of the source's time is looked at.
     pub fn is_part(&self) -> bool {
         self.begin.is_some()
@@ -164,10 +154,5 @@ impl Course {
             (Some(last), false) => time > last,
             (Some(last), true) => time < last,
         }
-    }
-
-    /// How many samples a live source is asked for, where the options tell.
-    pub fn live_samples(&self) -> Option<u64> {
-        self.live_samples
     }
 }

@@ -1,22 +1,26 @@
 //! `pmderive serve`: watches a fleet until it is told to end.
 //!
-//! [`crate::fleet`] does the work. Here are its arguments, its signals and its end.
+//! [`crate::fleet`] does the work. Here are its arguments, its signals and its end. SIGTERM
+//! and SIGINT end it. After SIGHUP it reads its files again. After SIGUSR1 it reopens the
+//! files that it writes to.
 
 mod arguments;
 mod service;
-mod signals;
 
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+
 use crate::fleet::plan::{Loaded, load};
 use crate::fleet::server::{Reload, Server, allow_files, tell_refused};
+use crate::syntax::counted;
 
-use super::messages::{Messages, counted};
+use super::messages::Messages;
+use super::signals::Signals;
 use super::terminal::Purpose;
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
 use service::Service;
-use signals::{Signal, Signals};
 
 /// How often files are looked at for changes.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,15 +39,14 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         for problem in Server::unusable_files(&plan) {
             messages.warning(&problem);
         }
-        let count = |count, noun| counted(count, noun);
         let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
         let line = format!(
             "{} in {}, {}, {} exported, {}\n",
-            count(plan.targets.len(), "host"),
-            count(plan.groups.len(), "group"),
-            count(plan.groups.iter().map(|group| group.defined).sum(), "definition"),
+            counted(plan.targets.len(), "host"),
+            counted(plan.groups.len(), "group"),
+            counted(plan.groups.iter().map(|group| group.defined).sum::<usize>(), "definition"),
             exported,
-            count(plan.config.sinks.len(), "sink"),
+            counted(plan.config.sinks.len(), "sink"),
         );
         messages.output(Purpose::Text).print(line)?;
         return Ok(Outcome::Good);
@@ -53,7 +56,8 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         return Ok(Outcome::Mistake);
     }
     // Signals first: from the first line of the log on they mean what they should.
-    let signals = Signals::watch().map_err(Stop::Output)?;
+    let signals = Signals::watch(&[SIGTERM, SIGINT, SIGHUP, SIGUSR1], &[SIGTERM, SIGINT]);
+    let signals = signals.map_err(Stop::Output)?;
     let level = match (messages.are_quiet(), arguments.verbose) {
         (true, _) => tracing::Level::WARN,
         (false, true) => tracing::Level::DEBUG,
@@ -76,10 +80,11 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     let mut service = Service::ready();
     loop {
         service.alive(&server);
-        match signals.wait(LOOK) {
-            Some(Signal::End) => break,
-            Some(Signal::Reload) => service.reloading(|| reload(&server)),
-            Some(Signal::Reopen) => server.reopen(),
+        signals.wait(LOOK);
+        match signals.take() {
+            Some(SIGHUP) => service.reloading(|| reload(&server)),
+            Some(SIGUSR1) => server.reopen(),
+            Some(_) => break,
             None if server.is_output_closed() => break,
             None if server.files_changed() => reload(&server),
             None => {}

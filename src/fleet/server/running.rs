@@ -276,7 +276,7 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
                 }
             }
             SinkKind::RemoteWrite(remote) => {
-                let receiver = receiver(0, sink, remote);
+                let receiver = receiver(SinkPlace(0), sink, remote);
                 receiver.and_then(|receiver| receiver.check_files()).err()
             }
         }?;

@@ -33,7 +33,7 @@ pub struct Hosts {
 }
 
 /// What came of fetching all hosts.
-pub struct Sampled {
+pub struct FetchedHosts {
     /// Frames of those that answered, by name.
     pub frames: Vec<Frame>,
     /// The others, by name, each with the reason.
@@ -79,7 +79,7 @@ impl Hosts {
     }
 
     /// Fetches all hosts.
-    pub fn sample(&mut self, slot: Slot) -> Sampled {
+    pub fn sample(&mut self, slot: Slot) -> FetchedHosts {
         let Hosts { runtime, local, shared, caught, all } = self;
         let mut failed = local.block_on(runtime, async {
             let turns = Rc::new(Semaphore::new(MOST_AT_ONCE));
@@ -113,7 +113,7 @@ impl Hosts {
         };
         let mut frames: Vec<Frame> = events.into_iter().filter_map(frame).collect();
         frames.sort_by(|a, b| a.target.name.cmp(&b.target.name));
-        Sampled { frames, failed }
+        FetchedHosts { frames, failed }
     }
 
     /// What was compiled for each host that has answered.

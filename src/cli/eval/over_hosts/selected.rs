@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::cli::definitions::Definitions;
 use crate::cli::eval::EvalArguments;
-use crate::cli::fleet::{across, is_over_fleet, name_of};
+use crate::cli::fleet::name_of;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
 use crate::cli::{Outcome, Stop};
@@ -22,7 +22,7 @@ use crate::fleet::target::Target;
 use crate::text::Span;
 
 /// What is to be shown, and what that takes.
-pub struct Selected {
+pub struct HostsSelection {
     /// Definitions of hosts, and what of them was chosen.
     pub definitions: Definitions,
     /// What stands over the fleet.
@@ -33,7 +33,7 @@ pub struct Selected {
     pub rows: Vec<Row>,
 }
 
-impl Selected {
+impl HostsSelection {
     /// Reads definitions and hosts, and chooses what the arguments name; what is wrong
     /// is told, and makes the outcome. Nothing may be chosen then.
     ///
@@ -42,23 +42,20 @@ impl Selected {
     pub fn read(
         arguments: &EvalArguments,
         messages: &mut Messages,
-    ) -> Result<(Selected, Outcome), Stop> {
+    ) -> Result<(HostsSelection, Outcome), Stop> {
         let what = &arguments.what;
         let mut definitions = Definitions::read(&arguments.fleet.definitions(&what.definitions));
         refuse_files(&what.metrics, &definitions.registry)?;
         let mut found = std::mem::take(&mut definitions.diagnostics);
-        let language = definitions.registry.language();
-        let sources = &mut definitions.sources;
-        let fleet = arguments.fleet.read(language, sources, &mut found);
-        let targets = arguments.fleet.read_targets(sources, &mut found)?;
-        match (what.metrics.is_empty(), arguments.fleet.fleet.is_empty()) {
-            (true, true) => definitions.select_all(),
-            (true, false) => {}
+        let mut fleet = arguments.fleet.read(&mut definitions, &mut found)?;
+        match (what.metrics.is_empty(), arguments.fleet.has_definitions()) {
+            (true, false) => definitions.select_all(),
+            (true, true) => {}
             (false, _) => definitions.select(&what.metrics),
         }
         found.extend(std::mem::take(&mut definitions.diagnostics));
         definitions.warn_of_system_mistakes(messages);
-        let is_over = |one: &Registered| is_over_fleet(one, &fleet) || is_counted(one);
+        let is_over = |one: &Registered| fleet.is_over(one) || is_counted(one);
         let mut rows = Vec::new();
         let mut wanted: Vec<&Registered> = Vec::new();
         for one in definitions.selection() {
@@ -66,29 +63,31 @@ impl Selected {
             rows.push(match one.is_named || !is_over(one) {
                 true => Row::OfHosts(name),
                 false => {
-                    wanted.extend(name_of(one).and_then(|name| fleet.get(name)));
+                    wanted.extend(name_of(one).and_then(|name| fleet.registry.get(name)));
                     Row::OfFleet(name)
                 }
             });
         }
         if what.metrics.is_empty() {
-            let all = fleet.definitions();
+            let all = fleet.registry.definitions();
             rows.extend(all.iter().map(|one| Row::OfFleet(Arc::clone(&one.name))));
-            wanted.extend(fleet.all());
+            wanted.extend(fleet.registry.all());
         }
         let mut expressions = definitions.take_expressions(is_over);
         // The names of definitions are chosen as such.
         expressions.retain(|one| {
-            !is_counted(one) && name_of(one).is_none_or(|name| fleet.get(name).is_none())
+            !is_counted(one) && name_of(one).is_none_or(|name| fleet.registry.get(name).is_none())
         });
         // Hosts need not compute what nobody asked for.
         wanted.extend(expressions.iter().map(|one| &**one));
         let names: HashSet<&str> =
-            needed(&fleet, &wanted).into_iter().map(|one| &*one.name).collect();
-        let used =
-            fleet.with_expressions(|one| names.contains(&*one.name).then(|| (*one.expr).clone()));
+            needed(&fleet.registry, &wanted).into_iter().map(|one| &*one.name).collect();
+        let is_needed = |one: &Registered| names.contains(&*one.name);
+        fleet.registry =
+            fleet.registry.with_expressions(|one| is_needed(one).then(|| (*one.expr).clone()));
         let hosts = HostMetrics::of_groups([&definitions.registry]).and_others();
-        let across = across(&used, &expressions, &hosts, &targets, &mut found);
+        let across = fleet.across(&expressions, &hosts, &mut found);
+        let targets = fleet.targets;
         let outcome = if found.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
         messages.diagnostics(found, &definitions.sources);
         if outcome == Outcome::Good && rows.is_empty() {
@@ -100,7 +99,7 @@ impl Selected {
         if targets.is_empty() {
             rows.clear();
         }
-        Ok((Selected { definitions, across, targets, rows }, outcome))
+        Ok((HostsSelection { definitions, across, targets, rows }, outcome))
     }
 
     /// The language of the definitions.

@@ -6,7 +6,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::engine::Session;
 
-use super::Shown;
+use super::InfoShown;
 use crate::cli::pcp::source::AnyNamed;
 
 /// What is known of a metric.
@@ -23,7 +23,7 @@ pub struct Described<'n> {
     pub help: Result<Box<str>, PmStatus>,
 }
 
-impl Shown {
+impl InfoShown {
     /// True if descriptors are needed.
     pub fn needs_desc(&self) -> bool {
         self.prints_desc() || self.desc_oneline || self.needs_values() || self.labels || self.series
@@ -57,7 +57,7 @@ impl Shown {
 pub fn describe<'n>(
     context: &mut Session<AnyNamed>,
     names: &[&'n str],
-    shown: &Shown,
+    shown: &InfoShown,
 ) -> Result<Vec<Described<'n>>, SourceError> {
     let is_bare = !(shown.needs_desc() || shown.pmid || shown.fullpmid);
     let needs_pmid = !is_bare || shown.oneline || shown.helptext;

@@ -47,7 +47,7 @@ pub struct InfoArguments {
     pub batch: BatchArgument,
     /// What is printed.
     #[command(flatten)]
-    pub shown: Shown,
+    pub shown: InfoShown,
     /// Add a derived metric, as in `-r 'my.ratio = a / b'`.
     #[arg(short, long, value_name = "NAME=EXPRESSION")]
     pub register: Vec<String>,
@@ -59,7 +59,7 @@ pub struct InfoArguments {
 
 /// What of a metric is printed.
 #[derive(Clone, Debug, Args)]
-pub struct Shown {
+pub struct InfoShown {
     /// Print type, instance domain, semantics and units.
     #[arg(short, long)]
     pub desc: bool,

@@ -11,7 +11,7 @@ use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceErr
 
 use super::labels::Labels;
 use super::lookup::{Described, describe};
-use super::{Shown, values};
+use super::{InfoShown, values};
 use crate::cli::Stop;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
@@ -25,7 +25,7 @@ const ENOUGH: usize = 1 << 16;
 
 /// Reports on metrics, batch by batch.
 pub struct Report<'s> {
-    shown: Shown,
+    shown: InfoShown,
     batches: Batches,
     source: &'s mut ToolSource,
     messages: &'s mut Messages,
@@ -38,7 +38,7 @@ pub struct Report<'s> {
 impl<'s> Report<'s> {
     /// Nothing is reported yet.
     pub fn new(
-        shown: Shown,
+        shown: InfoShown,
         batches: Batches,
         source: &'s mut ToolSource,
         messages: &'s mut Messages,

@@ -8,7 +8,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::Shown;
+use super::InfoShown;
 use crate::cli::pcp::fetch::{Domains, Values, print_value};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;
@@ -24,7 +24,7 @@ pub fn print(
     domains: &mut Domains,
     desc: &MetricDesc,
     outcome: &Values,
-    shown: &Shown,
+    shown: &InfoShown,
 ) -> Result<(), SourceError> {
     let values = match outcome {
         Err(status) => {
@@ -79,7 +79,7 @@ fn print_events(
     domains: &mut Domains,
     desc: &MetricDesc,
     value: &RawValue,
-    shown: &Shown,
+    shown: &InfoShown,
 ) -> Result<(), SourceError> {
     let records = match value.events() {
         Ok(records) => records,
@@ -126,7 +126,7 @@ fn print_parameter(
     source: &mut ToolSource,
     domains: &mut Domains,
     (pmid, value): (Pmid, &RawValue),
-    shown: &Shown,
+    shown: &InfoShown,
 ) -> Result<(), SourceError> {
     match source.context.names_of(pmid)? {
         Ok(names) => {

@@ -8,8 +8,10 @@ use clap::{ArgAction, Args};
 use pmderive_runtime::model::parse_interval;
 
 use super::moment::Detail;
+use crate::cli::args::not_too_long;
 use crate::cli::pcp::options::PcpOptions;
 use crate::cli::samples::following::FollowArgument;
+use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::samples::window::WindowOptions;
 
 /// Arguments of `val`.
@@ -91,10 +93,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     })?;
     match interval {
         Duration::ZERO => Ok(DEFAULT_INTERVAL),
-        _ if interval > LONGEST_INTERVAL => {
-            Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs()))
-        }
-        _ => Ok(interval),
+        _ => not_too_long(interval),
     }
 }
 
@@ -107,12 +106,6 @@ fn columns(text: &str) -> Result<usize, String> {
     let columns = text.trim().parse().ok().filter(|columns| (1..=WIDEST).contains(columns));
     columns.ok_or_else(|| format!("-w requires +ve numeric argument, {WIDEST} at most"))
 }
-
-/// Time between samples when none is given.
-pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// More than thirty years, so that arithmetic with it is safe.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
 /// Most columns that a value takes because of -w.
 const WIDEST: usize = 10_000;

@@ -26,9 +26,9 @@ use pmderive_runtime::model::{
     MetricDesc, MetricSpec, PmStatus, RawValue, Semantics, SpecSource, Timestamp, Value, ValueType,
 };
 use pmderive_runtime::result::{InstanceValue, MetricValues};
-use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode, SourceError};
+use pmderive_runtime::time::TimeWindow;
 
-use self::arguments::DEFAULT_INTERVAL;
 pub use self::arguments::ValArguments;
 use self::header::Header;
 use self::instances::{Instances, names_in};
@@ -45,6 +45,7 @@ use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_t
 use crate::cli::pcp::source::{Attempt, ToolSource};
 use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
+use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::terminal::{Purpose, shows_output};
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
@@ -63,26 +64,12 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let open =
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
     let mut source = arguments.follow.open(|| open(messages))?;
-    let host = {
-        let ToolSource { context, sampler, .. } = &mut source;
-        let mut attempt = Attempt { context, messages };
-        sampler.take(&mut attempt, |attempt| Ok(attempt.context.host_name()?))?.unwrap_or_default()
-    };
+    let host = host_name(&mut source, messages)?;
+    let is_zone_told = source.zone_note.is_some();
+    source.tell_zone(messages)?;
     let mut out = messages.output(Purpose::Exact);
     let escaping = out.escaping();
-    if let Some(note) = &source.zone_note {
-        writeln!(out, "{}\n", escaping.text(note))?;
-    }
-    out.flush()?;
-    let mut window = source.window(&arguments.window.window(), messages)?;
-    if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
-        // The present end is none.
-        window.end = None;
-    }
-    if source.dialect != Dialect::Fixed {
-        // As to pmval, the first second of 1970 is no end.
-        window.end = window.end.filter(|end| end.sec != 0);
-    }
+    let window = window(arguments, &mut source, messages)?;
     let names = source.take_expressions(&names, messages)?;
     let Some(name) = names.first() else { return Ok(source.outcome()) };
     let desc = describe(&mut source, name);
@@ -104,26 +91,17 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let step = step(interval, source.dialect);
     if archive.is_some() {
         let mode = if by_record { Mode::Forward } else { Mode::Interpolated { step } };
-        let origin = match source.dialect {
-            Dialect::Fixed => window.origin,
-            // pmval drops what is finer than microseconds.
-            _ => Timestamp { nsec: window.origin.nsec / 1000 * 1000, ..window.origin },
-        };
-        source.context.set_mode(mode, Some(origin))?;
+        begin_at(&mut source, mode, window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
-    if source.zone_note.is_none() && !is_event {
+    if !is_zone_told && !is_event {
         writeln!(out)?;
     }
     // What stands there already is printed even if the columns make no sense.
     out.flush()?;
     let format = number_format(arguments, desc)?;
     let detail = arguments.detail();
-    let has_exact_bounds = source.dialect != Dialect::Pcp6_0 && detail != Detail::Clock;
-    let bound = |time| match has_exact_bounds {
-        true => detail.of(time, &source.zone),
-        false => source.zone.ctime(time),
-    };
+    let bound = |time| header_time(time, detail, &source);
     let name = &*escaping.text(name);
     let header = Header {
         metric: (!is_event).then_some((name, desc)),
@@ -141,14 +119,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = archive.is_none() || arguments.delay;
     source.sampler.pace = is_paced.then(|| Pace::new(interval));
-    if let Some(error) = InterpolationRules::mistake_in_environment()
-        && archive.is_some()
-        && !by_record
-        && messages.are_of_tool()
-    {
-        let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
-        let format = "not in pmParseInterval(3) format";
-        messages.error_lines(&[&variable, &": ", &format, &":\n", &error, &"\n"]);
+    if archive.is_some() && !by_record && messages.are_of_tool() {
+        warn_of_variable(messages);
     }
     let mut report = Report {
         source,
@@ -177,6 +149,60 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     };
     let outcome = report.run()?;
     Ok(outcome.max(report.source.outcome()))
+}
+
+/// The name of the host that the metrics are from.
+fn host_name(source: &mut ToolSource, messages: &Messages) -> Result<String, Stop> {
+    let ToolSource { context, sampler, .. } = source;
+    let mut attempt = Attempt { context, messages };
+    let name = sampler.take(&mut attempt, |attempt| Ok(attempt.context.host_name()?))?;
+    Ok(name.unwrap_or_default())
+}
+
+/// The time that is reported on.
+fn window(
+    arguments: &ValArguments,
+    source: &mut ToolSource,
+    messages: &Messages,
+) -> Result<TimeWindow, Stop> {
+    let mut window = source.window(&arguments.window.window(), messages)?;
+    if arguments.follow.is_given() && arguments.window.finish.is_none() {
+        // The present end is none.
+        window.end = None;
+    }
+    if source.dialect != Dialect::Fixed {
+        // As to pmval, the first second of 1970 is no end.
+        window.end = window.end.filter(|end| end.sec != 0);
+    }
+    Ok(window)
+}
+
+/// Has an archive deliver the samples from a time on.
+fn begin_at(source: &mut ToolSource, mode: Mode, origin: Timestamp) -> Result<(), SourceError> {
+    let origin = match source.dialect {
+        Dialect::Fixed => origin,
+        // pmval drops what is finer than microseconds.
+        _ => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
+    };
+    source.context.set_mode(mode, Some(origin))
+}
+
+/// A time as the header shows it.
+fn header_time(time: Timestamp, detail: Detail, source: &ToolSource) -> String {
+    match detail {
+        Detail::Clock => source.zone.ctime(time),
+        _ if source.dialect == Dialect::Pcp6_0 => source.zone.ctime(time),
+        _ => detail.of(time, &source.zone),
+    }
+}
+
+/// Says that a variable about interpolation makes no sense, if so, in libpcp's words.
+fn warn_of_variable(messages: &Messages) {
+    if let Some(error) = InterpolationRules::mistake_in_environment() {
+        let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
+        let format = "not in pmParseInterval(3) format";
+        messages.error_lines(&[&variable, &": ", &format, &":\n", &error, &"\n"]);
+    }
 }
 
 /// How numbers are laid out in columns for the metric's type.

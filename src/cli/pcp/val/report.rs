@@ -17,7 +17,7 @@ use super::sample::Sample;
 use super::table::Table;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::source::{AnyNamed, Attempt, ToolSource};
-use crate::cli::samples::{Sampled, Sampler};
+use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::check_rest;
 use crate::cli::terminal::Output;
 use crate::cli::{Outcome, Stop};
@@ -371,9 +371,7 @@ impl Report<'_> {
         self.out.flush()?;
         Ok(self.source.tell_damage(self.messages))
     }
-}
 
-impl Report<'_> {
     /// The next values of the metric; `None` at the end of an archive.
     fn next(&mut self) -> Result<Option<Next>, Stop> {
         let ToolSource { context, sampler, .. } = &mut self.source;
@@ -409,17 +407,11 @@ impl Report<'_> {
             return error.into();
         }
         let (call, text) = (self.asked.call(), self.source.dialect.text(error.status()));
-        match error {
-            SourceError::Status { .. } => {
-                self.messages.failed_fetch(&[&call, &": ", &text]);
-            }
-            _ if self.messages.are_of_tool() => {
-                self.messages.failed_fetch(&[&call, &": ", &text]);
-            }
-            _ => {
-                let error = error.to_string();
-                self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]);
-            }
+        let is_all = matches!(error, SourceError::Status { .. }) || self.messages.are_of_tool();
+        let error = error.to_string();
+        match is_all {
+            true => self.messages.failed_fetch(&[&call, &": ", &text]),
+            false => self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]),
         }
         Stop::Said
     }

@@ -1,14 +1,17 @@
 //! Definitions over a fleet in the commands: files of them beside the definitions of
-//! hosts, or all that a configuration of `serve` names.
+//! hosts, with those hosts. In a program without fleets `no_fleet.rs` stands for this.
 
+mod checked;
+mod explained;
+
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
 use crate::bind::name_in;
-use crate::diag::Diagnostics;
-use crate::dialect::Language;
+use crate::diag::{Diagnostics, Severity};
 use crate::engine::{Registered, Registry, report_cycles};
 use crate::escape;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
@@ -23,6 +26,9 @@ use crate::text::SourceMap;
 
 use super::Stop;
 use super::args::DefinitionArguments;
+use super::definitions::Definitions;
+pub use checked::CheckedFleet;
+pub use explained::ExplainedFleet;
 
 /// Definitions over a fleet, and its hosts.
 #[derive(Clone, Debug, Default, Args)]
@@ -38,10 +44,30 @@ pub struct FleetArguments {
     pub targets: Vec<PathBuf>,
 }
 
+/// A fleet as its files describe it.
+pub struct ReadFleet {
+    /// The definitions over it, without a mistake in their texts.
+    pub registry: Registry,
+    /// How many definitions there are, those with mistakes included.
+    pub count: usize,
+    /// The hosts.
+    pub targets: Vec<Arc<Target>>,
+}
+
 impl FleetArguments {
     /// True if there is a fleet.
     pub fn is_given(&self) -> bool {
         !self.fleet.is_empty() || !self.targets.is_empty()
+    }
+
+    /// True if there are files of definitions.
+    pub fn has_definitions(&self) -> bool {
+        !self.fleet.is_empty()
+    }
+
+    /// Takes further files of definitions.
+    pub fn add(&mut self, files: Vec<String>) {
+        self.fleet.extend(files);
     }
 
     /// Definitions of hosts with the extensions that definitions of a fleet have.
@@ -54,27 +80,32 @@ impl FleetArguments {
         arguments
     }
 
-    /// The definitions over the fleet as they are written, without a mistake in their
-    /// texts.
+    /// Reads the fleet, in the language of the definitions of its hosts and into their
+    /// source map.
+    ///
+    /// # Errors
+    /// A file of targets cannot be read.
     pub fn read(
         &self,
-        language: Language,
-        sources: &mut SourceMap,
+        definitions: &mut Definitions,
         diagnostics: &mut Diagnostics,
-    ) -> Registry {
-        let mut registry = Registry::new(language);
+    ) -> Result<ReadFleet, Stop> {
+        let sources = &mut definitions.sources;
+        let mut registry = Registry::new(definitions.registry.language());
+        let mut found = Diagnostics::default();
         for path in &self.fleet {
-            let mut found = Diagnostics::default();
             for text in load_file(path, sources, &mut found) {
                 registry.add_text(text, sources, &mut found);
             }
-            diagnostics.extend(found);
         }
-        registry
+        let count = registry.definitions().len() + refused(&found, &registry);
+        diagnostics.extend(found);
+        let targets = self.read_targets(sources, diagnostics)?;
+        Ok(ReadFleet { registry, count, targets })
     }
 
     /// The hosts.
-    pub fn read_targets(
+    fn read_targets(
         &self,
         sources: &mut SourceMap,
         diagnostics: &mut Diagnostics,
@@ -95,19 +126,37 @@ impl FleetArguments {
     }
 }
 
-/// Definitions over a fleet whose hosts have certain definitions, as far as the texts
-/// tell: what is wrong with them is reported.
-pub fn across(
-    registry: &Registry,
-    expressions: &[Arc<Registered>],
-    hosts: &HostMetrics<'_>,
-    targets: &[Arc<Target>],
-    diagnostics: &mut Diagnostics,
-) -> Arc<aggregates::Definitions> {
-    let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
-    report_cycles(registry, diagnostics);
-    unknown_labels(&definitions, targets, diagnostics);
-    Arc::new(definitions)
+impl ReadFleet {
+    /// The definitions of a fleet whose hosts have certain definitions, as far as the texts
+    /// tell: what is wrong with them is reported.
+    pub fn across(
+        &self,
+        expressions: &[Arc<Registered>],
+        hosts: &HostMetrics<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Arc<aggregates::Definitions> {
+        let registry = &self.registry;
+        let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
+        report_cycles(registry, diagnostics);
+        unknown_labels(&definitions, &self.targets, diagnostics);
+        Arc::new(definitions)
+    }
+
+    /// True for an expression over the fleet: it has groups, or names of the fleet.
+    pub fn is_over(&self, one: &Registered) -> bool {
+        one.expr.nodes().any(|(_, node)| {
+            matches!(node.kind, NodeKind::Grouped { .. })
+                || name_in(node).is_some_and(|(name, _)| self.registry.get(name).is_some())
+        })
+    }
+}
+
+/// How many definitions are not in the registry, as there are mistakes in their texts.
+fn refused(found: &Diagnostics, registry: &Registry) -> usize {
+    let errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let names = errors.filter_map(|one| one.metric.as_deref());
+    let names: HashSet<&str> = names.filter(|name| registry.get(name).is_none()).collect();
+    names.len()
 }
 
 /// Refuses a configuration of `serve` in place of a file of definitions.
@@ -121,14 +170,6 @@ pub fn refuse_configurations(arguments: &DefinitionArguments) -> Result<(), Stop
             "`{file}` looks like a configuration of `serve`: give it as `--serve {file}`"
         ))),
     }
-}
-
-/// True for an expression over the fleet: it has groups, or names of the fleet.
-pub fn is_over_fleet(one: &Registered, fleet: &Registry) -> bool {
-    one.expr.nodes().any(|(_, node)| {
-        matches!(node.kind, NodeKind::Grouped { .. })
-            || name_in(node).is_some_and(|(name, _)| fleet.get(name).is_some())
-    })
 }
 
 /// The name that is all of an expression.

@@ -5,24 +5,23 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
+use super::{FleetArguments, name_of};
 use crate::cli::Stop;
 use crate::cli::definitions::Definitions;
-use crate::cli::fleet::{FleetArguments, across, is_over_fleet, name_of};
 use crate::diag::Diagnostics;
-use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::explain::Explained;
 use crate::fleet::aggregates::{self, HostMetrics};
 use crate::fleet::stages;
 
 /// Definitions over the fleet, if there are any.
-pub struct OverFleet {
+pub struct ExplainedFleet {
     definitions: Option<Arc<aggregates::Definitions>>,
     /// Names of definitions that are to be explained; all without any.
     wanted: HashSet<Arc<str>>,
 }
 
-impl OverFleet {
+impl ExplainedFleet {
     /// Reads it, and takes what is over the fleet out of the selection; all of it is
     /// wanted if nothing was named.
     ///
@@ -33,69 +32,58 @@ impl OverFleet {
         is_all: bool,
         definitions: &mut Definitions,
         diagnostics: &mut Diagnostics,
-    ) -> Result<OverFleet, Stop> {
+    ) -> Result<ExplainedFleet, Stop> {
         if !arguments.is_given() {
-            return Ok(OverFleet { definitions: None, wanted: HashSet::new() });
+            return Ok(ExplainedFleet { definitions: None, wanted: HashSet::new() });
         }
-        let language = definitions.registry.language();
-        let registry = arguments.read(language, &mut definitions.sources, diagnostics);
-        let targets = arguments.read_targets(&mut definitions.sources, diagnostics)?;
-        let mut expressions = definitions.take_expressions(|one| is_over_fleet(one, &registry));
+        let fleet = arguments.read(definitions, diagnostics)?;
+        let mut expressions = definitions.take_expressions(|one| fleet.is_over(one));
         let mut wanted = HashSet::new();
         // The name of a definition is an expression, too.
         expressions.retain(|one| {
-            let name = name_of(one).and_then(|name| registry.definition(name));
+            let name = name_of(one).and_then(|name| fleet.registry.definition(name));
             wanted.extend(name.map(|one| Arc::clone(&one.name)));
             name.is_none()
         });
         wanted.extend(expressions.iter().map(|one| Arc::clone(&one.name)));
         if is_all {
-            wanted.extend(registry.definitions().iter().map(|one| Arc::clone(&one.name)));
+            wanted.extend(fleet.registry.definitions().iter().map(|one| Arc::clone(&one.name)));
         }
         let hosts = HostMetrics::of_groups([&definitions.registry]).and_others();
-        let definitions = across(&registry, &expressions, &hosts, &targets, diagnostics);
-        Ok(OverFleet { definitions: Some(definitions), wanted })
+        let definitions = fleet.across(&expressions, &hosts, diagnostics);
+        Ok(ExplainedFleet { definitions: Some(definitions), wanted })
     }
 
     /// Explains what is wanted of it, with the metadata of a source that stands for
-    /// the hosts.
+    /// the hosts. What aggregates take of these is added to their selection.
     ///
     /// # Errors
     /// The source failed.
-    pub fn explain(
-        &mut self,
-        language: Language,
-        hosts: &Registry,
+    pub fn explain<'d>(
+        &'d self,
+        selection: &mut Vec<&'d Registered>,
+        hosts: &'d Registry,
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Vec<Explained>, SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(Vec::new()) };
-        let engine = Arc::new(Engine::new(language, Backend::Interp));
+        let engine = Arc::new(Engine::new(hosts.language(), Backend::Interp));
         // What is wrong on the hosts is found where that is explained.
         let mut found = Diagnostics::default();
         let mut across = stages::across(&engine, definitions, [(hosts, true)], source, &mut found)?;
-        let chosen = definitions.selection().iter().filter(|one| self.wanted.contains(&one.name));
-        let chosen: Vec<&Registered> = chosen.map(|one| &**one).collect();
+        let is_wanted = |one: &Registered| self.wanted.contains(&one.name);
+        let chosen = definitions.selection().iter().map(|one| &**one);
+        let chosen: Vec<&Registered> = chosen.filter(|one| is_wanted(one)).collect();
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
-        across.aggregates.explain(&chosen, diagnostics)
-    }
-
-    /// A selection with what aggregates take of hosts.
-    pub fn and_operands<'d>(
-        &'d self,
-        mut selection: Vec<&'d Registered>,
-        hosts: &'d Registry,
-    ) -> Vec<&'d Registered> {
-        let Some(definitions) = &self.definitions else { return selection };
-        let needed = definitions.operands_of(|one| self.wanted.contains(&one.name));
+        let needed = definitions.operands_of(is_wanted);
         for one in stages::operands_of(definitions, hosts, true) {
             let is_new = selection.iter().all(|known| known.name != one.name);
             if is_new && needed.contains(&&*one.name) {
                 selection.push(one);
             }
         }
-        selection
+        across.aggregates.explain(&chosen, diagnostics)
     }
 }
