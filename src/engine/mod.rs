@@ -36,7 +36,8 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{Found, Identities, ask};
+use crate::bind::{Found, Identities, ask, mentions};
+use crate::check::Suggest;
 pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -288,15 +289,22 @@ impl Engine {
         vocabulary: &Vocabulary<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Examination {
-        let checking = Checking {
-            registry: selection.registry(),
-            language: self.language,
-            equivalent_domains: &self.equivalent_domains,
-            definitions: &selection.definitions(),
-            chosen: selection.len(),
-            suggest: vocabulary,
-        };
+        let definitions = selection.definitions();
+        let checking =
+            self.checking(selection.registry(), &definitions, selection.len(), vocabulary);
         checking.run(&selection.mentions().names, found, diagnostics)
+    }
+
+    fn checking<'c>(
+        &'c self,
+        registry: &'c Registry,
+        definitions: &'c [&'c Registered],
+        chosen: usize,
+        suggest: &'c dyn Suggest,
+    ) -> Checking<'c> {
+        let equivalent_domains = &self.equivalent_domains;
+        let language = self.language;
+        Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
     }
 
     /// Checks a selection of registered definitions against a source and keeps
@@ -311,10 +319,13 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let selection = Selection::new(registry, selection);
-        let found = ask(&selection.mentions(), source)?;
+        let definitions = needed(registry, selection);
+        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
+        let found = ask(&mentions, source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
-            self.examine_found(&selection, &found, vocabulary, diagnostics)
+            let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
+            checking.run(&mentions.names, &found, diagnostics)
         };
         let WithSuggestions { examination, diagnostics: found, .. } =
             examine_and_suggest(registry, source, examine)?;
