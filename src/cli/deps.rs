@@ -111,7 +111,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
     };
     let selection = definitions.selection();
-    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
+    let engine = Engine::of_this_machine(arguments.definitions.language(), Backend::Interp);
     let registry = &definitions.registry;
     let needs = match &mut source {
         Some(source) => dependencies(&engine, registry, &selection, Some(&mut **source))?,

@@ -174,7 +174,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             Some(source) => source,
             None => Box::new(arguments.source.open(dialect, messages)?),
         };
-    let engine = Engine::new(language, Backend::Interp);
+    let engine = Engine::of_this_machine(language, Backend::Interp);
     let mut selection = [definitions.selection(), broken.iter().collect()].concat();
     let chosen = selection.len();
     let registry = &definitions.registry;

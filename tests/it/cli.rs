@@ -485,3 +485,22 @@ fn a_pmcd_that_goes_and_comes_back() {
     child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
     assert!(err.starts_with(&format!("pmderive: {host}: ")), "{err}");
 }
+
+/// Domains that the machine's configuration declares equal are that to every command.
+#[test]
+fn equivalent_domains_are_known_everywhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let indoms = folder.path().join("indom.conf");
+    std::fs::write(&indoms, "60.5 400.0\n").expect("a file");
+    let expression = "instant(shop.requests) * (filesys.used * 0)";
+    let metadata = ["--metadata", "tests/over_fleet/shop.json"];
+    for (command, refused) in [("check", 2), ("explain", 2)] {
+        let run = |indoms: &std::ffi::OsStr| {
+            let mut command = pmderive(&[&[command], &metadata[..], &[expression]].concat());
+            finished(command.env("PCP_INDOM_CONFIG", indoms).output().expect("the command runs"))
+        };
+        assert_eq!(run(std::ffi::OsStr::new("")).status, Some(refused), "{command}");
+        let good = run(indoms.as_os_str());
+        assert_eq!(good.status, Some(0), "{command}: {}{}", good.out, good.err);
+    }
+}

@@ -41,8 +41,9 @@ fn files_names_and_expressions() {
         (&["./nosuch"], 2, "0 definitions, 1 error"),
         (&[&at("nosuch")], 2, "0 definitions, 1 error"),
         (&["nosuch"], 0, "1 definition, 0 errors"),
-        // The name of a folder is that of a metric.
-        (&["below"], 0, "1 definition, 0 errors"),
+        // A folder is no metric, even if it could be the name of one.
+        (&["below"], 2, "0 definitions, 1 error"),
+        (&["."], 2, "0 definitions, 1 error"),
         (&["./below"], 2, "0 definitions, 1 error"),
         (&["./below/"], 0, "1 definition, 0 errors"),
         (&["nosuch/"], 2, "1 definition, 1 error"),

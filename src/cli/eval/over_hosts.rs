@@ -47,7 +47,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let samples = what.samples.unwrap_or(1);
     let backend = what.backend.for_evaluations(Some(samples));
     let limits = Limits::default();
-    let engine = Engine::new(selected.language(), backend).with_kind_limit(limits.kinds);
+    let engine =
+        Engine::of_this_machine(selected.language(), backend).with_kind_limit(limits.kinds);
     let engine = Arc::new(engine);
     let schedule = Schedule { interval, grace: Duration::ZERO };
     let across = Arc::clone(&selected.across);

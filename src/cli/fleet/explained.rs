@@ -67,7 +67,7 @@ impl ExplainedFleet {
         diagnostics: &mut Diagnostics,
     ) -> Result<Vec<Explained>, SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(Vec::new()) };
-        let engine = Arc::new(Engine::new(hosts.language(), Backend::Interp));
+        let engine = Arc::new(Engine::of_this_machine(hosts.language(), Backend::Interp));
         // What is wrong on the hosts is found where that is explained.
         let mut found = Diagnostics::default();
         let mut across = stages::across(&engine, definitions, [(hosts, true)], source, &mut found)?;

@@ -38,7 +38,8 @@ impl<W: World> InForce<W> {
     /// A sink cannot be started, or there is no thread; in words.
     pub fn start(mut plan: Plan) -> Result<InForce<W>, String> {
         let limits = plan.limits();
-        let engine = Engine::new(plan.config.language, Backend::Auto).with_kind_limit(limits.kinds);
+        let engine = Engine::of_this_machine(plan.config.language, Backend::Auto);
+        let engine = engine.with_kind_limit(limits.kinds);
         let engine = Arc::new(W::engine(engine));
         let newest = Arc::new(Newest::default());
         let sinks = Sinks::default();
