@@ -157,7 +157,7 @@ impl Host {
     fn connect(&self, client: usize) -> Result<AsyncHostContext<Direct>, SourceError> {
         let spec = format!("pcp://{}{}", CLIENTS[client], self.number);
         let spec = spec.parse().expect("a specification");
-        ready(AsyncHostContext::open_with(&spec, ConnectOptions::default()))
+        ready(AsyncHostContext::open_over(&spec, ConnectOptions::default()))
     }
 }
 

@@ -11,6 +11,7 @@
 //! definition of a reference counts, so the modules' come first here.
 
 /// A page of the manual.
+#[derive(Debug)]
 pub struct Topic {
     /// Its name in `pmderive help NAME`.
     pub name: &'static str,

@@ -21,7 +21,7 @@
 //! hands the evaluator a [`program::Program`] and, perhaps, native entry
 //! points.
 #![doc = include_str!("../README.md")]
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod context;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
 use pmderive_runtime::model::{Pmid, Value, ValueType};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
-use pmderive_runtime::transport::AsyncSocket;
 use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 
 /// Connections, of which each takes a file at both ends.
@@ -61,7 +60,7 @@ fn five_thousand_connections_are_served_and_fetched_from() {
         let mut clients = Vec::new();
         for number in 0..connections {
             let (spec, host) = &hosts[usize::try_from(number % HOSTS).expect("few")];
-            let client = AsyncHostContext::<AsyncSocket>::open_with(spec, options.clone()).await;
+            let client = AsyncHostContext::open_with(spec, options.clone()).await;
             clients.push((client.expect("a connection"), Arc::clone(host)));
         }
         // All of them at once, three times.

@@ -61,7 +61,7 @@ impl Compilation {
     }
 }
 
-/// Wakes the waiting tasks when the job ends in any way.
+/// Wakes the waiting tasks when the job ends in any way, also if it never ran.
 struct EndOnDrop(Arc<Class>);
 
 impl Drop for EndOnDrop {
@@ -133,17 +133,18 @@ impl Engine {
             poll_fn(|context| {
                 class.compilation().poll(context, || {
                     let Some((found, identities)) = work.take() else { return };
-                    let (engine, class) = (Arc::clone(self), Arc::clone(&class));
+                    // The job holds it, so a job that is dropped unrun has ended too.
+                    let guard = EndOnDrop(Arc::clone(&class));
+                    let engine = Arc::clone(self);
                     self.threads.run(Box::new(move || {
-                        let guard = EndOnDrop(class);
-                        let selection = guard.0.selection();
-                        guard.0.build(|| engine.build(selection, &found, identities));
+                        let EndOnDrop(class) = &guard;
+                        class.build(|| engine.build(class.selection(), &found, identities));
                     }));
                 })
             })
             .await;
         }
-        // Runs only if the thread failed, so that the cause shows up here.
+        // Runs only if the job failed or was dropped. A cause shows up here.
         let make = || self.build(selection, found, identities.clone());
         Ok(class.compiled(class.build(make), identities))
     }

@@ -551,7 +551,7 @@ fn compare_served(
         Some((Status::Failed(status), _)) => Err(status),
     };
     assert_eq!(set.count, count, "{}", what());
-    let values = set.values().zip(expected.into_iter().flat_map(Values::iter));
+    let values = set.values().zip(expected.into_iter().flat_map(|values| values.iter()));
     for ((own, raw), (instance, value)) in values {
         assert_eq!(own, instance, "{}", what());
         let (mut room, word) = ([0; 8], raw.and_then(|raw| raw.number(ValueType::U32)));

@@ -86,6 +86,7 @@ impl Engine {
     /// Limits the number of kinds of sources with programs at a time; the
     /// default is [`DEFAULT_KIND_LIMIT`]. A source of a further kind is refused
     /// with [`SourceError::TooManyKinds`]. Other sources are not affected.
+    #[must_use]
     pub fn with_kind_limit(self, limit: usize) -> Engine {
         Engine { kind_limit: limit, ..self }
     }

@@ -24,6 +24,7 @@ mod threads;
 mod vocabulary;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -60,7 +61,7 @@ pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use selection::Selection;
 use session::Alike;
-pub use session::{Reading, Readings, Sample, Session, Space};
+pub use session::{Reading, Readings, ReadingsIter, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
 pub use threads::Job;
@@ -127,6 +128,15 @@ pub struct Metric {
     pub is_hidden: bool,
 }
 
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("language", &self.language)
+            .field("classes", &self.classes())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
@@ -155,6 +165,7 @@ impl Engine {
 
     /// Sets the instance domains that operators declare equivalent. libpcp 6.0
     /// does not have them, so its dialect ignores them.
+    #[must_use]
     pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
@@ -162,6 +173,7 @@ impl Engine {
     /// Makes callers compile in their own thread and wait. For simulations,
     /// whose time must not pass meanwhile.
     #[doc(hidden)]
+    #[must_use]
     pub fn without_threads(self) -> Engine {
         self.with_jobs_run_by(|job| job())
     }
@@ -169,6 +181,7 @@ impl Engine {
     /// Gives jobs that compile to `run` instead of the engine's threads. `run` does them
     /// soon, in the order of the calls. A job that is dropped is done again by whoever
     /// needs its program.
+    #[must_use]
     pub fn with_jobs_run_by(mut self, run: impl Fn(Job) + Send + Sync + 'static) -> Engine {
         self.threads.instead = Some(Box::new(run));
         self

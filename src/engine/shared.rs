@@ -14,10 +14,10 @@ use pmderive_runtime::locks::{lock, read, write};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::registry::{Registered, Registry};
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::{ControlOption, PcpError};
-use crate::text::{SourceId, SourceMap, SourceText};
+use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Definitions that any number of sessions share while they change. They
 /// correspond to the global derived metrics of `pmRegisterDerived(3)`, but any
@@ -79,12 +79,20 @@ impl Refused {
     }
 }
 
+/// The name of the text, the place of the first mistake unless that is the whole
+/// text, and its message.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.diagnostics.iter().next() {
-            Some(first) => f.write_str(&first.message),
-            None => self.status().fmt(f),
+        let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
+        let Some(first) = self.diagnostics.iter().find(is_error) else {
+            return self.status().fmt(f);
+        };
+        let Span { source, start, end } = first.span;
+        let SourceText { name, text, .. } = self.sources.get(source);
+        if (start, end as usize) == (0, text.len()) {
+            return write!(f, "{name}: {}", first.message);
         }
+        write!(f, "{name}: byte {}: {}", self.sources.byte_offset(source, start), first.message)
     }
 }
 
@@ -223,8 +231,8 @@ impl SharedRegistry {
     }
 
     /// Registers the definitions in the files of a `:`-separated list
-    /// (`pmLoadDerivedConfig(3)`). Returns the number of registered metrics,
-    /// and the mistakes.
+    /// (`pmLoadDerivedConfig(3)`). Of a directory, these are all files in it and
+    /// below it. Returns the number of registered metrics, and the mistakes.
     pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
         let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();

@@ -10,6 +10,7 @@ use pmderive_runtime::program::{Reason, Status};
 use super::Metric;
 
 /// One sample in a form for reports.
+#[derive(Debug)]
 pub struct Shown<'s> {
     /// Name of the source.
     pub source: &'s str,
@@ -25,7 +26,7 @@ pub struct Shown<'s> {
 }
 
 /// The result for a metric in a sample.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Finding<'s> {
     /// Values.

@@ -18,6 +18,7 @@ mod metadata;
 mod selection;
 mod tidy;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ use self::selection::{Metric, Selection};
 use self::tidy::tidy;
 
 /// The input of a recording, and the archive to write.
+#[derive(Debug)]
 pub struct Recording<S> {
     /// Base name of the archive; none of its files may exist.
     pub base: PathBuf,
@@ -149,6 +151,15 @@ pub struct Recorder<S> {
     is_back_in_time: bool,
     /// Number of label changes up to the last record.
     labels_passed: usize,
+}
+
+impl<S> fmt::Debug for Recorder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("base", &self.recording.base)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S: FetchSource> Recorder<S> {

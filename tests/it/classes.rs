@@ -3,6 +3,7 @@
 //! seen no other source.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
@@ -17,7 +18,6 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
-use pmderive_runtime::transport::AsyncSocket;
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
 /// What a host calls its metrics: the same names, other numbers.
@@ -386,6 +386,28 @@ fn an_evaluator_keeps_what_like_sources_share() {
     assert_eq!(engine.classes(), 0);
 }
 
+/// A job that an application drops without running it is done by whoever needs
+/// its program.
+#[test]
+fn a_job_that_is_dropped_keeps_nobody_waiting() {
+    let mut world = World::new();
+    world.add(Metric::new("h.load", Script::counter(1.5)));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let (registry, _) = registry();
+    let selection = Arc::new(Selection::new(&registry, &registry.all()));
+    let engine = Arc::new(engine().with_jobs_run_by(drop));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let bound = runtime.expect("a runtime").block_on(async {
+        let options = ConnectOptions::default();
+        let host = AsyncHostContext::open_with(&pmcd.spec(), options).await;
+        let mut host = host.expect("a connection");
+        let bind = engine.bind_host(&selection, &mut host);
+        tokio::time::timeout(Duration::from_secs(30), bind).await
+    });
+    let compiled = bound.expect("nobody waits for a job that is gone").expect("a host");
+    assert!(compiled.metrics.iter().any(|metric| metric.desc.is_ok()), "{:?}", compiled.metrics);
+}
+
 /// Hosts that come up together: one compiles, all wait without blocking, and
 /// one that goes away while it waits harms no other.
 #[test]
@@ -409,7 +431,7 @@ fn async_hosts_of_a_kind_are_compiled_for_once() {
             let spec = pmcd.spec();
             let bind = async move {
                 let options = ConnectOptions::default();
-                let mut host = AsyncHostContext::<AsyncSocket>::open_with(&spec, options).await?;
+                let mut host = AsyncHostContext::open_with(&spec, options).await?;
                 engine.bind_host(&selection, &mut host).await
             };
             let task = tokio::spawn(bind);

@@ -135,7 +135,8 @@ fn contexts_have_definitions_of_their_own() {
         ("own.x", "1", Some("Duplicate per-context derived metric name"), "is defined already"),
         ("bad name", "1", Some("illegal derived metric name (bad name)"), "cannot be the name"),
         ("own.z", "t.one +", Some("Arithmetic expression expected to follow PLUS"), ""),
-        ("own.z", "t.missing", None, "unknown metric `t.missing`"),
+        ("own.z", "t.missing", None, "own.z: unknown metric `t.missing`"),
+        ("own.z", "t.one + t.missing", None, "own.z: byte 8: unknown metric `t.missing`"),
         ("own.z", "t.text + 1", None, ""),
     ] {
         let refused = add(&mut first, name, text).expect_err(text);
@@ -200,7 +201,7 @@ fn limits_and_options() {
     assert_eq!(words.as_deref(), Some("Too many global derived metrics"));
     assert_eq!(
         shared.register("d.c", "1").expect_err("again").to_string(),
-        "GLOBAL_LIMIT allows no more than 2 definitions"
+        "d.c: GLOBAL_LIMIT allows no more than 2 definitions"
     );
     assert!(shared.replace("d.b", "2").is_ok());
 

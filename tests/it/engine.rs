@@ -1,5 +1,6 @@
 //! Contexts as an application uses them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,11 @@ use pmderive::engine::{Backend, Engine, Registered, Registry, Session, SharedReg
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::eval::Value;
+use pmderive_runtime::memory::{MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::{Reason, Status};
-use pmderive_runtime::source::FetchSource;
+use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
 use crate::choosing::choosing;
@@ -175,5 +179,49 @@ fn a_clock_that_stands_still() {
         assert_eq!(fetches[1..3], [usual.clone(), usual.clone()], "{dialect:?} {backend:?}");
         assert_eq!(fetches[3], still, "{dialect:?} {backend:?}");
         assert_eq!(fetches[4..], [usual.clone(), usual], "{dialect:?} {backend:?}");
+    }
+}
+
+/// Values end where their instances do, whatever lies behind them in memory.
+#[test]
+fn positions_behind_the_last_value_panic() {
+    let indom = InDom::new(400, 1);
+    let mut metadata = MemoryMetadata::default();
+    metadata.set_instances(indom, (0..9).map(|id| (id, id.to_string().into())).collect());
+    metadata.add_metric(
+        "m",
+        MetricDesc {
+            pmid: Pmid::new(400, 0, 0),
+            value_type: ValueType::U32,
+            indom: Some(indom),
+            semantics: Semantics::Instant,
+            units: Units::NONE,
+        },
+    );
+    let feed = |list: &FetchList, _: &mut MemoryMetadata, batch: &mut ResultBatch| {
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            (0..9).for_each(|id| writer.in_place(id, 7));
+        }
+        Ok(FetchEvents::default())
+    };
+    let registry = registry("t.all = m + 0\n");
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let source = MemorySource::new("nine", metadata, feed);
+    let mut diagnostics = Diagnostics::default();
+    let session = choosing(engine, source, &registry, &registry.all(), &mut diagnostics);
+    let mut session = session.expect("memory does not fail");
+    let mut space = Space::default();
+    let sample = session.sample(&mut space).expect("memory does not fail");
+    let values = sample.values.get(sample.metrics[0].output.expect("a usable metric"));
+    assert_eq!((values.len(), values.get(8)), (9, Value::U32(7)));
+    for at in 9..17 {
+        assert!(catch_unwind(AssertUnwindSafe(|| values.get(at))).is_err(), "{at}");
+    }
+    for size in [0, 32, 36, 40, 64] {
+        let mut lanes = vec![0; size];
+        let copied = catch_unwind(AssertUnwindSafe(|| values.copy_numbers(&mut lanes)));
+        assert_eq!(copied.is_ok(), size == 36, "{size}");
     }
 }

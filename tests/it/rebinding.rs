@@ -310,7 +310,7 @@ fn binding_without_blocking() {
             .map(|kind| pmcd.host().requests(kind))
     };
     let before = asked();
-    let opened = ready(AsyncHostContext::<Socket>::open_with(&pmcd.spec(), options));
+    let opened = ready(AsyncHostContext::<Socket>::open_over(&pmcd.spec(), options));
     let mut host = opened.expect("a connection");
     let mut also_said = Diagnostics::default();
     let bound = engine.compile_host(&registry, &selection, &mut host, &mut also_said);

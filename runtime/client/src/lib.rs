@@ -9,7 +9,7 @@
 //!      │
 //!   pdu         bytes
 //! ```
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod context;

@@ -14,7 +14,7 @@
 //!
 //! This crate knows nothing of pmcd, of archives, of the expression language
 //! or of Cranelift.
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod escape;

@@ -127,6 +127,9 @@ impl MemoryMetadata {
 
     /// Gives a metric a name. The metric may have no descriptor: pmcd can have
     /// names for metrics that no agent knows.
+    ///
+    /// Names are not checked. The name of a metric may also be a node with other
+    /// metrics below it, as in some archives.
     pub fn add_name(&mut self, name: impl Into<Box<str>>, pmid: Pmid) {
         let named = Named { pmid, position: self.added };
         self.added += 1;

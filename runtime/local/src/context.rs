@@ -5,6 +5,7 @@
 //! request and writes the answers into one result.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -48,6 +49,15 @@ pub struct LocalContext {
     profile: InstanceProfile,
     warnings: Vec<String>,
     prepared: Prepared,
+}
+
+impl fmt::Debug for LocalContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalContext")
+            .field("agents", &self.agents.len())
+            .field("metrics", &self.metrics.len())
+            .finish_non_exhaustive()
+    }
 }
 
 struct Attached {

@@ -18,7 +18,7 @@
 //! context.fetch(&FetchList::new(vec![pmid], Vec::new()), &mut batch)?;
 //! # Ok::<(), pmderive_core::source::SourceError>(())
 //! ```
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod agent;

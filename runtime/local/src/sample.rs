@@ -133,7 +133,7 @@ static TABLE: &[Row<Content>] = table! {
 /// assert_eq!(result.sets[0].decode(ValueType::F64)?, [(-1, Value::F64(1e6))]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SampleAgent {
     fetches: i64,
     rows: HashMap<Pmid, usize>,

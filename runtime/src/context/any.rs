@@ -38,6 +38,7 @@ use pmderive_system::time::TimeBounds;
 /// # #[cfg(not(all(feature = "archive", feature = "live")))]
 /// # fn main() {}
 /// ```
+#[derive(Debug)]
 pub enum Context {
     /// The pmcd of a host (`PM_CONTEXT_HOST`).
     #[cfg(feature = "live")]

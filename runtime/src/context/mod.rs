@@ -8,5 +8,5 @@ pub use any::Context;
 #[cfg(feature = "live")]
 pub use pmderive_client::context::{
     AsyncHostContext, ConnectOptions, Encryption, HostContext, HostSpec, SASL_ENCRYPTION_NEEDED,
-    SpecError, TlsSettings, host, options, spec,
+    Secret, SpecError, TlsSettings, Transport, host, options, spec,
 };

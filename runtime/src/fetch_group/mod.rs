@@ -25,7 +25,7 @@ use samples::Fetched;
 use slots::{EventsSlot, InstancesSlot, ItemSlot, Round};
 use target::Place;
 
-pub use read::{EventRow, EventRows, InstanceRow, InstanceRows};
+pub use read::{EventRow, EventRows, EventRowsIter, InstanceRow, InstanceRows, InstanceRowsIter};
 pub use spec::{ExtendError, ItemSpec};
 pub use target::{Events, Instances, Item, Target};
 
@@ -53,7 +53,7 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 /// assert!(group.get(load)? >= 0.0);
 /// assert!(group.get(memory)? > 0);
 /// assert_eq!(group.get(system)?, "Linux");
-/// for row in group.instances(busy).iter() {
+/// for row in group.instances(busy) {
 ///     println!("{}: {:?}", row.name.unwrap_or("?"), row.value);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -67,6 +67,8 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 ///   leaves the caller's variable as it was.
 /// - After a gap, such as a restart of an agent or a mark in an archive, rates
 ///   begin anew with `PM_ERR_AGAIN`.
+/// - If the time of the source has not moved forward since the previous fetch,
+///   there is no rate (`PM_ERR_AGAIN`); libpcp divides by a nanosecond.
 /// - An instance of an archive is found whenever it existed, not only now and
 ///   at the end.
 /// - NaN is not converted to an integer, nor 2^63 to a 64 or 2^64 to a U64.
@@ -196,7 +198,7 @@ impl<S: FetchSource> FetchGroup<S> {
         let fetched = self.fetch_metrics();
         let (events, latest) = match fetched {
             Ok(events) => {
-                self.spare.index();
+                self.spare.index(&self.metrics);
                 self.timestamp = self.spare.timestamp();
                 (Ok(events), Some(&self.spare))
             }

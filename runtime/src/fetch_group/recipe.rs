@@ -91,6 +91,9 @@ impl Recipe {
         let mut value = self.double(sample.value)?;
         if self.is_rate {
             let (previous, seconds) = sample.previous?;
+            if seconds <= 0.0 {
+                return Err(PmStatus::AGAIN);
+            }
             let mut delta = value - self.double(previous)?;
             if delta < 0.0 {
                 if !counter_wraps {
@@ -98,8 +101,7 @@ impl Recipe {
                 }
                 delta += self.range();
             }
-            // An interval of zero would give an infinite rate.
-            value = delta / seconds.max(1e-9);
+            value = delta / seconds;
         }
         if let Some((conversion, multiplier)) = &self.scale {
             value = (*conversion)?.apply_f64(value) * multiplier;

@@ -1,15 +1,16 @@
 //! Results of the current and the previous fetch, with the place of each
 //! metric's values in them.
 
-use pmderive_core::model::{InstId, PmStatus, RawValueRef, Timestamp};
+use pmderive_core::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp};
 use pmderive_core::result::{ResultBatch, SetPlace, ValueSet};
 
 /// A result with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) batch: ResultBatch,
-    /// The place of each metric's value set, by position.
-    places: Vec<SetPlace>,
+    /// The place of each metric's value set, by position. `None` if the source
+    /// delivered the set of another metric there.
+    places: Vec<Option<SetPlace>>,
 }
 
 /// The values of one metric in a result.
@@ -23,16 +24,20 @@ impl Fetched {
         self.batch.timestamp()
     }
 
-    /// Finds the place of each value set in the batch.
-    pub(super) fn index(&mut self) {
+    /// Finds the place of each value set in the batch. `metrics` are those that
+    /// were fetched.
+    pub(super) fn index(&mut self, metrics: &[Pmid]) {
         self.places.clear();
-        self.places.extend(self.batch.placed_sets().map(|(place, _)| place));
+        let sets = self.batch.placed_sets().zip(metrics);
+        let places = sets.map(|((place, set), pmid)| (set.pmid == *pmid).then_some(place));
+        self.places.extend(places);
     }
 
-    /// The values of the metric at a position. `None` if the metric was not
-    /// among those that were fetched.
+    /// The values of the metric at a position. `None` if the source did not
+    /// deliver them, or the metric was not among those that were fetched.
     pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
-        Some(MetricResult { set: self.batch.set_at(*self.places.get(position)?)? })
+        let place = (*self.places.get(position)?)?;
+        Some(MetricResult { set: self.batch.set_at(place)? })
     }
 }
 

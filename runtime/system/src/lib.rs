@@ -1,7 +1,7 @@
 //! Services of the local machine for sources of metrics and their users:
 //! `pcp.conf`, time zones, time windows, new files, messages. It knows no
 //! source.
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 #[allow(

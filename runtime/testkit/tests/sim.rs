@@ -61,7 +61,7 @@ async fn watch(fleet: Arc<Fleet>, host: u32, rounds: u32) -> Seen {
         tokio::time::sleep(INTERVAL).await;
         if context.is_none() {
             let spec = spec(&fleet.plan().name(host));
-            context = AsyncHostContext::open_with(&spec, options()).await.ok();
+            context = AsyncHostContext::open_over(&spec, options()).await.ok();
             known.0 = 0;
         }
         let Some(open) = &mut context else {
@@ -196,7 +196,7 @@ async fn one_fetch(fleet: &Fleet) -> Result<Duration, (String, Duration)> {
     let begin = fleet.elapsed();
     let attempt = async {
         let spec = spec(&fleet.plan().address(0).to_string());
-        let mut context = AsyncHostContext::<Socket>::open_with(&spec, options()).await?;
+        let mut context = AsyncHostContext::<Socket>::open_over(&spec, options()).await?;
         context.fetch_values(&[fleet.plan().metric(0, 0).desc.pmid]).await
     };
     match attempt.await {
@@ -274,7 +274,7 @@ fn clocks_jump_and_values_do_not() {
     simulate(async || {
         let fleet = Fleet::new(1, small(1), &Script::calm(Duration::ZERO));
         let name = fleet.plan().name(0);
-        let mut context = AsyncHostContext::<Socket>::open_with(&spec(&name), options())
+        let mut context = AsyncHostContext::<Socket>::open_over(&spec(&name), options())
             .await
             .expect("a connection");
         let counter = fleet.plan().metric(0, 0);

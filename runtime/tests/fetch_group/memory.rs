@@ -118,9 +118,15 @@ fn rates_are_those_since_the_last_fetch_that_succeeded() {
     assert_eq!((group.get(rate), group.get(value)), (Err(PmStatus::AGAIN), Ok(20)));
     step(&mut group, |script| (script.is_gap, script.counter) = (false, 19));
     assert_eq!(group.get(rate), Err(PmStatus::VALUE), "it fell");
-    // Time stands still.
-    step(&mut group, |script| (script.now, script.counter) = (script.now - 1, 20));
-    assert_eq!(group.get(rate), Ok(1.0 / 1e-9));
+    // Time stands still, then it goes back, then it goes on.
+    for (seconds, expected) in
+        [(0, Err(PmStatus::AGAIN)), (-5, Err(PmStatus::AGAIN)), (1, Ok(1.0)), (2, Ok(0.5))]
+    {
+        step(&mut group, |script| {
+            (script.now, script.counter) = (script.now - 1 + seconds, script.counter + 1);
+        });
+        assert_eq!(group.get(rate), expected, "after {seconds} s");
+    }
 }
 
 #[test]

@@ -138,7 +138,7 @@ pub fn connect(host: &Arc<FakeHost>) -> Result<Client, SourceError> {
         ..ConnectOptions::default()
     };
     let spec = "pcp://peer".parse().expect("a specification");
-    ready(AsyncHostContext::open_with(&spec, options))
+    ready(AsyncHostContext::open_over(&spec, options))
 }
 
 /// A question per kind of reply.

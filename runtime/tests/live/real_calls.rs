@@ -12,7 +12,6 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{InstanceValue, MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
-use pmderive_runtime::transport::AsyncSocket;
 
 fn spec(pmcd: &RealPmcd) -> HostSpec {
     format!("unix:{}", pmcd.socket.display()).parse().expect("a specification")
@@ -196,7 +195,7 @@ async fn the_asynchronous_context_answers_the_same() {
     let mut blocking = open(&pmcd);
     let specs = [spec(&pmcd), format!("localhost:{}", pmcd.port).parse().expect("a host")];
     for spec in specs {
-        let mut host: AsyncHostContext = AsyncHostContext::open(&spec).await.expect("a connection");
+        let mut host = AsyncHostContext::open(&spec).await.expect("a connection");
         let found = blocking.lookup_names(&NAMES).expect("answers");
         assert_eq!(host.lookup_names(&NAMES).await.expect("answers"), found);
         let pmids: Vec<Pmid> = found.into_iter().flatten().collect();
@@ -273,5 +272,5 @@ fn calls_can_be_spawned() {
     let _ = uses;
     let options = ConnectOptions::default();
     let spec = HostSpec::local();
-    check(AsyncHostContext::<AsyncSocket>::open_with(&spec, options));
+    check(AsyncHostContext::open_with(&spec, options));
 }

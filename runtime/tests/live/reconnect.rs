@@ -12,7 +12,7 @@ use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid};
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, SourceError};
-use pmderive_runtime::transport::{AsyncSocket, ready};
+use pmderive_runtime::transport::ready;
 use pmderive_testkit::fake_pmcd::{Direct, FakeHost, FakePmcd, Fault, Metric, Rule, Script};
 
 /// A host in memory that clients reach as `memory`.
@@ -25,7 +25,7 @@ fn attached() -> Arc<FakeHost> {
 fn open() -> AsyncHostContext<Direct> {
     let options = ConnectOptions { request_timeout: None, ..ConnectOptions::default() };
     let spec = "pcp://memory".parse().expect("a specification");
-    ready(AsyncHostContext::open_with(&spec, options)).expect("a peer")
+    ready(AsyncHostContext::open_over(&spec, options)).expect("a peer")
 }
 
 fn fetch(host: &mut AsyncHostContext<Direct>) -> Result<bool, SourceError> {
@@ -173,7 +173,7 @@ async fn a_call_that_is_given_up_takes_its_connection_along() {
 async fn time_outs_are_those_of_each_context() {
     let peer = FakePmcd::start(numbers_host(10));
     peer.host().inject(Rule::new(Fault::Stall { after: 0 }));
-    let opened = AsyncHostContext::<AsyncSocket>::open_with(&peer.spec(), impatient()).await;
+    let opened = AsyncHostContext::open_with(&peer.spec(), impatient()).await;
     let mut host = opened.expect("a connection");
     let late = host.lookup_names(&["m.1"]).await.expect_err("there will be no reply");
     assert!(matches!(late, SourceError::Timeout { .. }), "{late}");

@@ -30,7 +30,7 @@ fn peer(count: u32) -> AsyncHostContext<Direct> {
     Direct::attach("memory", &host);
     let options = ConnectOptions { request_timeout: None, ..ConnectOptions::default() };
     let spec = "pcp://memory".parse().expect("a specification");
-    ready(AsyncHostContext::open_with(&spec, options)).expect("a peer")
+    ready(AsyncHostContext::open_over(&spec, options)).expect("a peer")
 }
 
 /// Conversations that some work takes.

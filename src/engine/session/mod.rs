@@ -26,6 +26,7 @@ mod names;
 mod readings;
 mod sample;
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -40,7 +41,7 @@ pub(super) use self::alike::Alike;
 use self::binding::BoundByPmid;
 use self::choice::Choice;
 use self::lists::Plan;
-pub use self::readings::{Reading, Readings};
+pub use self::readings::{Reading, Readings, ReadingsIter};
 pub use self::sample::Sample;
 use super::shared::Member;
 use super::{Engine, SharedRegistry, Snapshot};
@@ -135,6 +136,16 @@ pub struct Session<S> {
     running: Running,
 }
 
+impl<S> fmt::Debug for Session<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("limit", &self.limit)
+            .field("given", &self.given)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The evaluator, and its current task.
 struct Running {
     evaluator: Evaluator,
@@ -205,6 +216,12 @@ impl<S: FetchSource> Session<S> {
     /// The source without derived metrics.
     pub fn source(&mut self) -> &mut S {
         &mut self.source
+    }
+
+    /// Ends the session and returns its source (`pmDestroyContext(3)` without
+    /// closing the source).
+    pub fn into_source(self) -> S {
+        self.source
     }
 
     /// The definitions of all sessions.

@@ -2,6 +2,8 @@
 //! the evaluator's columns, delivered ones in the source's result. On demand
 //! they are copied into one result, as in the PMAPI.
 
+use std::ops::Range;
+
 use pmderive_runtime::eval::{Evaluation, Value, Values};
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Status;
@@ -12,6 +14,7 @@ use super::lists::{Entry, Needs};
 
 /// The result of one fetch of a list, see
 /// [`Session::read`](super::Session::read).
+#[derive(Debug)]
 pub struct Readings<'s> {
     needs: &'s Needs,
     /// `None` if nothing had to be computed.
@@ -87,8 +90,10 @@ impl<'s> Readings<'s> {
         self.needs.pmids.is_empty()
     }
 
-    /// The result for the metric at a position of the list, which must be below
-    /// [`Readings::len`].
+    /// The result for the metric at a position of the list.
+    ///
+    /// # Panics
+    /// The position is not below [`Readings::len`].
     pub fn get(&self, at: usize) -> Reading<'s> {
         match (self.needs.entries[at], &self.values) {
             (Entry::Computed(output), Some(values)) => Reading::Computed(values.get(output)),
@@ -99,15 +104,16 @@ impl<'s> Readings<'s> {
                 let place = self.places.get(slot);
                 let set = place.and_then(|place| self.fetched.set_at(*place));
                 // The source may have delivered fewer sets than the list has
-                // metrics.
-                set.map_or(Reading::Failed(PmStatus::PMID), Reading::Delivered)
+                // metrics, or others.
+                let is_it = |set: &ValueSet<'_>| set.pmid == self.needs.pmids[at];
+                set.filter(is_it).map_or(Reading::Failed(PmStatus::PMID), Reading::Delivered)
             }
         }
     }
 
     /// The metrics with their results, in the order of the list.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Pmid, Reading<'s>)> + '_ {
-        self.needs.pmids.iter().enumerate().map(|(at, pmid)| (*pmid, self.get(at)))
+    pub fn iter(&self) -> ReadingsIter<'_, 's> {
+        ReadingsIter { readings: self, positions: 0..self.len() }
     }
 
     /// Copies everything into a result of one part (`pmFetch(3)`).
@@ -124,6 +130,37 @@ impl<'s> Readings<'s> {
                 Reading::Failed(status) => writer.status(pmid, status),
             }
         }
+    }
+}
+
+/// Iterator over metrics with their results.
+#[derive(Clone, Debug)]
+pub struct ReadingsIter<'r, 's> {
+    readings: &'r Readings<'s>,
+    positions: Range<usize>,
+}
+
+impl<'s> Iterator for ReadingsIter<'_, 's> {
+    type Item = (Pmid, Reading<'s>);
+
+    fn next(&mut self) -> Option<(Pmid, Reading<'s>)> {
+        let at = self.positions.next()?;
+        Some((self.readings.needs.pmids[at], self.readings.get(at)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl ExactSizeIterator for ReadingsIter<'_, '_> {}
+
+impl<'r, 's> IntoIterator for &'r Readings<'s> {
+    type Item = (Pmid, Reading<'s>);
+    type IntoIter = ReadingsIter<'r, 's>;
+
+    fn into_iter(self) -> ReadingsIter<'r, 's> {
+        self.iter()
     }
 }
 

@@ -8,10 +8,10 @@ use pmderive::engine::{Backend, Engine, Registry};
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
+    InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
-use pmderive_runtime::program::OutputId;
-use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::program::{OutputId, Status};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{
     Answer, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Question, SourceError,
 };
@@ -131,9 +131,9 @@ fn evaluator(source: &mut Source) -> Evaluator {
 #[test]
 fn what_does_not_fit_together_is_an_error_of_the_source() {
     for (wrong, expected) in [
-        (Wrong::NoSets, "growing: a fetch of 1 metrics was answered with 0 value sets"),
-        (Wrong::NoDomains, "growing: a fetch with 1 instance domains was answered with 0"),
-        (Wrong::NoAnswers, "growing: 1 questions about instances have 0 answers"),
+        (Wrong::NoSets, "growing: wrong number of value sets: 0 instead of 1"),
+        (Wrong::NoDomains, "growing: wrong number of instance domains: 0 instead of 1"),
+        (Wrong::NoAnswers, "growing: wrong number of answers about instances: 0 instead of 1"),
     ] {
         // At first there is no layout, later there is one.
         for good in 0..3 {
@@ -166,5 +166,95 @@ fn what_does_not_fit_together_is_an_error_of_the_source() {
             assert_eq!(list(0), difference, "{wrong:?} behind {good}");
             assert_eq!(list(1), [(1, Value::U32(2))]);
         }
+    }
+}
+
+/// Fetches a definition that renames the metrics, whose types are `own`, from a
+/// source that writes their sets as `write` does.
+fn fetch_once(
+    own: &[ValueType],
+    is_encoded: bool,
+    write: impl Fn(&FetchList, &mut ResultWriter<'_>),
+) -> Result<Vec<Status>, String> {
+    let mut metadata = MemoryMetadata::default();
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(Dialect::Fixed);
+    for (item, value_type) in (0..).zip(own) {
+        let (name, pmid) = (format!("m.{item}"), Pmid::new(400, 0, item));
+        let source = sources.add("<test>", &*name);
+        registry
+            .register(&format!("d.{item}"), source, &sources, &mut diagnostics)
+            .expect("a good definition");
+        let (semantics, units) = (Semantics::Instant, Units::NONE);
+        let desc = MetricDesc { pmid, value_type: *value_type, indom: None, semantics, units };
+        metadata.add_metric(name, desc);
+    }
+    let feed = |list: &FetchList, _: &mut MemoryMetadata, batch: &mut ResultBatch| {
+        write(list, &mut ResultWriter::new(batch.add_part(), Timestamp::new(1, 0)));
+        if is_encoded {
+            batch.encode();
+        }
+        Ok(FetchEvents::default())
+    };
+    let mut source = MemorySource::new("mistaken", metadata, feed);
+    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let compiled = engine.compile(&registry, &registry.all(), &mut source, &mut diagnostics);
+    let mut evaluator = compiled.expect("memory does not fail").evaluator();
+    let mut workspace = Workspace::default();
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        let fetched = evaluator.fetch(&mut source, &mut workspace);
+        let (values, _) = fetched.map_err(|error| error.to_string())?;
+        statuses = values.outputs().map(|(_, values)| values.status).collect();
+    }
+    Ok(statuses)
+}
+
+/// The bits of one type are not read as a number of another, which nobody would
+/// notice.
+#[test]
+fn blocks_of_another_type_are_no_values() {
+    use ValueType::{F32, F64, I32, I64, String, U32, U64};
+    let written = [
+        (I64, BlockValue::I64(5)),
+        (U64, BlockValue::U64(5)),
+        (F32, BlockValue::F32(5.0)),
+        (F64, BlockValue::F64(5.0)),
+        (String, BlockValue::Text("5")),
+        (ValueType::Aggregate, BlockValue::Aggregate(&[0; 8])),
+        (ValueType::Aggregate, BlockValue::Aggregate(&[0; 4])),
+    ];
+    for own in [I32, U32, I64, U64, F32, F64, String] {
+        for is_encoded in [false, true] {
+            for (value_type, value) in written {
+                // A good metric beside it keeps its value.
+                let statuses = fetch_once(&[own, U64], is_encoded, |list, writer| {
+                    for (pmid, value) in list.pmids().iter().zip([value, BlockValue::U64(1)]) {
+                        writer.set(*pmid);
+                        writer.block(-1, value);
+                    }
+                });
+                let expected = match own == value_type {
+                    true => Status::Values,
+                    false => Status::Failed(PmStatus::CONV),
+                };
+                let expected = Ok(vec![expected, Status::Values]);
+                assert_eq!(statuses, expected, "{value:?} for {own}, encoded: {is_encoded}");
+            }
+        }
+    }
+}
+
+#[test]
+fn value_sets_in_another_order_are_an_error_of_the_source() {
+    for is_encoded in [false, true] {
+        let outcome = fetch_once(&[ValueType::U32; 2], is_encoded, |list, writer| {
+            for pmid in list.pmids().iter().rev() {
+                writer.set(*pmid);
+                writer.in_place(-1, pmid.item());
+            }
+        });
+        let expected = "mistaken: value set 1 is of metric 400.0.1 instead of 400.0.0";
+        assert_eq!(outcome, Err(expected.to_owned()));
     }
 }

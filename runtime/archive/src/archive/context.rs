@@ -5,6 +5,7 @@
 //! time. Only `opening`, `sequence` and `meta` know that there may be several archives.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 
 use pmderive_core::escape;
@@ -28,6 +29,12 @@ pub struct ArchivePart<'c> {
     /// The label of this archive.
     pub label: &'c ArchiveLabel,
     archive: &'c SingleArchive,
+}
+
+impl fmt::Debug for ArchivePart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArchivePart").field("label", &self.label).finish_non_exhaustive()
+    }
 }
 
 impl ArchivePart<'_> {
@@ -72,7 +79,6 @@ impl ArchivePart<'_> {
 /// let list = FetchList::new(vec![load], vec![]);
 /// let mut batch = ResultBatch::default();
 /// loop {
-///     batch.clear();
 ///     match archive.fetch(&list, &mut batch) {
 ///         Ok(_) => println!("{:?}", batch.timestamp()),
 ///         Err(error) if error.is_end_of_archive() => break,
@@ -142,6 +148,15 @@ pub struct OpenOptions {
     /// one that was named first is reported. Names of metrics in later archives count
     /// only directly below nodes of the first archive.
     pub as_version_6: bool,
+}
+
+impl fmt::Debug for ArchiveContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArchiveContext")
+            .field("name", &self.name)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ArchiveContext {

@@ -6,6 +6,7 @@
 //! Only the domains are remembered.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,6 +81,12 @@ pub struct MetadataRecords {
     current: Option<(Window, String, u64)>,
     domains: HashMap<InDom, Arc<InstanceDomain>>,
     is_done: bool,
+}
+
+impl fmt::Debug for MetadataRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetadataRecords").field("is_done", &self.is_done).finish_non_exhaustive()
+    }
 }
 
 impl MetadataRecords {

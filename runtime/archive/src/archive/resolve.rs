@@ -39,7 +39,7 @@ pub(super) fn resolve(
     let argument = argument.as_os_str().as_bytes();
     let list = argument.strip_suffix(b",").unwrap_or(argument);
     if list.is_empty() {
-        let message = "no archive is named: give its base name, as in -a 20261122";
+        let message = "no archive is named: give its base name, such as 20261122";
         return Err(missing(Path::new(OsStr::from_bytes(argument)), message));
     }
     let mut directories = Directories { listings: HashMap::new(), max_expanded };

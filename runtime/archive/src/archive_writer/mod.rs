@@ -38,6 +38,7 @@ mod metadata;
 mod options;
 mod storage;
 
+use std::fmt;
 use std::path::Path;
 
 pub use error::WriteError;
@@ -130,6 +131,16 @@ pub fn logged_pmid(pmid: Pmid) -> Pmid {
     match pmid.is_derived() {
         true => Pmid::new(pmid.domain(), pmid.cluster() | 2048, pmid.item()),
         false => pmid,
+    }
+}
+
+impl fmt::Debug for ArchiveWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArchiveWriter")
+            .field("options", &self.options)
+            .field("volume", &self.volume)
+            .field("latest", &self.latest)
+            .finish_non_exhaustive()
     }
 }
 

@@ -109,16 +109,14 @@ impl<T> AsyncHostContext<T> {
     }
 }
 
-impl<T: Transport> AsyncHostContext<T> {
+impl AsyncHostContext {
     /// Connects as `spec` and the environment say (pmNewContext(3)).
     ///
     /// # Errors
     /// The specification needs something unsupported, no connection could be made, or
     /// the peer is not a pmcd that accepts this client.
-    pub async fn open(spec: &HostSpec) -> Result<AsyncHostContext<T>, SourceError> {
-        let (options, warnings) = ConnectOptions::from_environment();
-        let context = AsyncHostContext::open_with(spec, options).await?;
-        Ok(AsyncHostContext { warnings, ..context })
+    pub async fn open(spec: &HostSpec) -> Result<AsyncHostContext, SourceError> {
+        AsyncHostContext::open_as_environment(spec).await
     }
 
     /// Connects as `spec` says. `options` decide what it leaves open; contexts may
@@ -127,6 +125,28 @@ impl<T: Transport> AsyncHostContext<T> {
     /// # Errors
     /// As for [`AsyncHostContext::open`].
     pub async fn open_with(
+        spec: &HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> Result<AsyncHostContext, SourceError> {
+        AsyncHostContext::open_over(spec, options).await
+    }
+}
+
+impl<T: Transport> AsyncHostContext<T> {
+    /// [`AsyncHostContext::open`] over any transport.
+    pub(super) async fn open_as_environment(
+        spec: &HostSpec,
+    ) -> Result<AsyncHostContext<T>, SourceError> {
+        let (options, warnings) = ConnectOptions::from_environment();
+        let context = AsyncHostContext::open_over(spec, options).await?;
+        Ok(AsyncHostContext { warnings, ..context })
+    }
+
+    /// [`AsyncHostContext::open_with`] over any transport.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::open`].
+    pub async fn open_over(
         spec: &HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
     ) -> Result<AsyncHostContext<T>, SourceError> {
@@ -163,7 +183,7 @@ impl<T: Transport> AsyncHostContext<T> {
     /// # Errors
     /// As for [`AsyncHostContext::open`].
     pub async fn duplicate(&self) -> Result<AsyncHostContext<T>, SourceError> {
-        let mut twin = AsyncHostContext::open_with(&self.spec, Arc::clone(&self.options)).await?;
+        let mut twin = AsyncHostContext::open_over(&self.spec, Arc::clone(&self.options)).await?;
         twin.warnings.clone_from(&self.warnings);
         twin.set_profile(&self.profile)?;
         Ok(twin)
@@ -199,6 +219,7 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// The context with the chance that a number decides. It is a number by chance
     /// otherwise.
+    #[must_use]
     pub fn with_chance(mut self, seed: u64) -> AsyncHostContext<T> {
         self.backoff = Backoff::with_seed(seed);
         self

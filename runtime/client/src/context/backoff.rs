@@ -53,11 +53,10 @@ impl Backoff {
         let delay = delays.get(self.failures).or(delays.last()).copied();
         self.failures += 1;
         let due = |delay: Duration| {
-            let longer = delay.mul_f64(1.0 + 0.25 * self.random_fraction());
-            // If the clock cannot express the time, there is no delay.
-            Some([now.checked_add(delay)?, now.checked_add(longer)?])
+            let longer = delay.saturating_add(delay.mul_f64(0.25 * self.random_fraction()));
+            [delay, longer].map(|delay| after(now, delay))
         };
-        self.due = delay.and_then(due);
+        self.due = delay.map(due);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
 
@@ -74,6 +73,18 @@ impl Backoff {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let bits = (bits ^ (bits >> 31)) >> 32;
         bits as f64 / (1u64 << 32) as f64
+    }
+}
+
+/// A delay that the clock cannot express lasts for the longest time that it can:
+/// practically for ever.
+fn after(now: Instant, delay: Duration) -> Instant {
+    let mut delay = delay;
+    loop {
+        match now.checked_add(delay) {
+            Some(time) => return time,
+            None => delay /= 2,
+        }
     }
 }
 
@@ -127,6 +138,20 @@ mod tests {
             quarters[(share * 4.0) as usize] += 1;
         }
         assert!(quarters.iter().all(|count| *count > 60), "{quarters:?}");
+    }
+
+    /// A delay beyond the clock does not panic, and means that nobody tries again.
+    #[test]
+    fn the_longest_delay_lasts() {
+        for seed in 0..20 {
+            let mut backoff = Backoff::with_seed(seed);
+            let now = Instant::now();
+            backoff.failed(&[Duration::MAX], now);
+            let century = Duration::from_secs(100 * 365 * 86_400);
+            for attempt in [Attempt::Asked, Attempt::Automatic] {
+                assert!(backoff.left(attempt, now).is_some_and(|left| left > century));
+            }
+        }
     }
 
     #[test]

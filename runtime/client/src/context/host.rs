@@ -56,7 +56,7 @@ impl HostContext {
     /// The specification needs something unsupported, no connection could be made, or
     /// the peer is not a pmcd that accepts this client.
     pub fn open(spec: &HostSpec) -> Result<HostContext, SourceError> {
-        Ok(HostContext { host: ready(AsyncHostContext::open(spec))? })
+        Ok(HostContext { host: ready(AsyncHostContext::open_as_environment(spec))? })
     }
 
     /// Connects as `spec` says. `options` decide what it leaves open; contexts may
@@ -68,7 +68,7 @@ impl HostContext {
         spec: &HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
     ) -> Result<HostContext, SourceError> {
-        Ok(HostContext { host: ready(AsyncHostContext::open_with(spec, options))? })
+        Ok(HostContext { host: ready(AsyncHostContext::open_over(spec, options))? })
     }
 }
 

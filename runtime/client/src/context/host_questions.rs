@@ -15,19 +15,27 @@ use pmderive_core::source::{
 use super::async_host::AsyncHostContext;
 use crate::transport::Transport;
 
-/// All methods fail if the source failed.
 impl<T: Transport> AsyncHostContext<T> {
     /// The identifier of each name, in order ([`Question::Pmid`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
         self.each(names.iter().map(|name| Question::Pmid(name)).collect()).await
     }
 
     /// The descriptor of each metric, in order ([`Question::Desc`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
         self.each(pmids.iter().map(|pmid| Question::Desc(*pmid)).collect()).await
     }
 
     /// The instances of a domain ([`Question::Domain`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn instance_domain(
         &mut self,
         indom: InDom,
@@ -37,6 +45,9 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The instances of each domain, in order ([`Question::Domain`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn instance_domain_of_each(
         &mut self,
         indoms: &[InDom],
@@ -47,17 +58,26 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// The identifier of the instance that the agent finds for a name
     /// ([`Question::Instance`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn lookup_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         self.one(Question::Instance(indom, name)).await
     }
 
     /// The name of an instance, from its agent ([`Question::InstanceName`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         self.one(Question::InstanceName(indom, instance)).await
     }
 
     /// The names of all metrics at or below a node ([`Question::MetricsBelow`]).
     /// [`SourceError::Status`] with `PM_ERR_NAME` if there is no such node.
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         match self.one::<Vec<Box<str>>>(Question::MetricsBelow(prefix)).await? {
             Ok(names) => Ok(names.into_iter().map(String::from).collect()),
@@ -66,26 +86,41 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The children of a node of the name space ([`Question::Children`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn children(&mut self, node: &str) -> OneAnswer<Vec<Child>> {
         self.one(Question::Children(node)).await
     }
 
     /// All full names of a metric ([`Question::NamesOf`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn names_of(&mut self, pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
         self.one(Question::NamesOf(pmid)).await
     }
 
     /// All full names of each metric, in order ([`Question::NamesOf`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
         self.each(pmids.iter().map(|pmid| Question::NamesOf(*pmid)).collect()).await
     }
 
     /// A help text ([`Question::Text`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn text(&mut self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         self.one(Question::Text(of, kind)).await
     }
 
     /// The help text of each subject, in order ([`Question::Text`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn text_of_each(
         &mut self,
         subjects: &[TextSubject],
@@ -95,17 +130,26 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The labels of one level ([`Question::Labels`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn labels(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         self.one(Question::Labels(level)).await
     }
 
     /// The labels of each level, in order ([`Question::Labels`]).
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         self.each(levels.iter().map(|level| Question::Labels(*level)).collect()).await
     }
 
     /// Name of the host of the metrics ([`Question::HostName`]): from its pmcd, or else
     /// from the specification.
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn host_name(&mut self) -> Result<String, SourceError> {
         let name: Result<Box<str>, PmStatus> = self.one(Question::HostName).await?;
         Ok(name.map_or_else(|_| self.spec.to_string(), String::from))
@@ -113,6 +157,9 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// Time zone of the host of the metrics ([`Question::TimeZone`]); `None` if its
     /// pmcd does not tell.
+    ///
+    /// # Errors
+    /// The source failed.
     pub async fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
         let zone: Result<Box<str>, PmStatus> = self.one(Question::TimeZone).await?;
         Ok(zone.ok().map(String::from))

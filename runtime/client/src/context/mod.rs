@@ -28,3 +28,7 @@ pub use host::HostContext;
 pub use options::ConnectOptions;
 pub use spec::{Encryption, HostSpec, SpecError};
 pub use tls_conf::TlsSettings;
+
+// The types of a password and of a connection, which contexts are made with.
+pub use crate::proto::Secret;
+pub use crate::transport::Transport;

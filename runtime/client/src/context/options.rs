@@ -33,7 +33,7 @@ pub struct ConnectOptions {
     pub request_timeout: Option<Duration>,
     /// Waiting times before attempts to connect: after the first failure, after the
     /// second, and so on. The last one is used repeatedly. If empty, nothing waits
-    /// (pmReconnectContext(3)).
+    /// (pmReconnectContext(3)). A delay that is too long for the clock lasts for ever.
     pub reconnect_delays: Vec<Duration>,
     /// Ports to try in turn.
     pub ports: Vec<u16>,
@@ -46,6 +46,7 @@ pub struct ConnectOptions {
     /// The trusted authorities in TLS, and this client's certificate.
     pub tls: TlsSettings,
     /// Password of users whose specification has none (`PMDERIVE_PASSWORD`).
+    /// `Some("text".into())` sets one.
     pub password: Option<Secret>,
     /// Proxy for all connections over the network, unless the specification names
     /// another one.

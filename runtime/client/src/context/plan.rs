@@ -154,12 +154,17 @@ impl Plan {
             Target::Unix { socket } => vec![planner.socket(usual(socket), Stage::Nowhere)],
             Target::Local { socket } => {
                 let mut routes = vec![planner.socket(usual(socket), Stage::Greeted)];
-                // If the TLS settings are unusable, the socket remains.
-                routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
+                // Without ports, or if the TLS settings are unusable, the socket remains.
+                if !options.ports.is_empty() {
+                    routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
+                }
                 routes
             }
             Target::Host(HostAndPorts { name, ports }) => {
                 let ports = if ports.is_empty() { &options.ports } else { ports };
+                if ports.is_empty() {
+                    return Err(wrong("neither it nor the settings have a port".to_owned()));
+                }
                 match spec.proxy.as_ref().or(options.proxy.as_ref()) {
                     Some(proxy) => planner.proxied(name, ports, proxy),
                     None => planner.host(name.clone(), ports.clone()).map(|route| vec![route]),
@@ -359,5 +364,24 @@ impl Route {
         );
         let stage = if silent { Stage::Connected } else { Stage::Greeted };
         Failure { stage, error: advice::handshake_error(&self.target, error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings without ports leave nothing to connect to, and that is said.
+    #[test]
+    fn a_host_without_a_port_is_refused() {
+        let options = ConnectOptions { ports: Vec::new(), ..ConnectOptions::default() };
+        let plan = |spec: &str| Plan::new(&spec.parse().expect(spec), &options);
+        for spec in ["web17", "web17@gate"] {
+            let error = plan(spec).expect_err(spec).to_string();
+            assert_eq!(error, format!("{spec}: neither it nor the settings have a port"));
+        }
+        for (spec, routes) in [("web17:44321", 1), ("local:", 1), ("unix:", 1)] {
+            assert_eq!(plan(spec).map(|plan| plan.routes().len()).ok(), Some(routes), "{spec}");
+        }
     }
 }

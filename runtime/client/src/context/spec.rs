@@ -126,8 +126,17 @@ impl std::error::Error for SpecError {}
 
 impl From<SpecError> for SourceError {
     fn from(error: SpecError) -> SourceError {
-        let message = format!("{} at byte {}", error.problem, error.offset);
+        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+        let message = format!("{} at byte {}{help}", error.problem, error.offset);
         SourceError::Specification { target: error.spec, message }
+    }
+}
+
+impl SpecError {
+    /// What to do, if libpcp's words for the mistake do not lead there.
+    pub fn help(&self) -> Option<&'static str> {
+        let is_scheme = self.spec.get(self.offset..).is_some_and(|rest| rest.starts_with("//"));
+        is_scheme.then_some("the schemes are pcp:, pcps:, local: and unix:")
     }
 }
 
@@ -332,7 +341,13 @@ mod tests {
         }
         let error = "h:x".parse::<HostSpec>().expect_err("port");
         assert_eq!(error.to_string(), "h:x\n  ^ -- non-numeric port");
+        assert_eq!(error.help(), None);
         assert_eq!(SourceError::from(error).to_string(), "h:x: non-numeric port at byte 2");
+        let error = "http://h".parse::<HostSpec>().expect_err("a scheme of others");
+        assert_eq!(
+            SourceError::from(error).to_string(),
+            "http://h: missing port at byte 5; the schemes are pcp:, pcps:, local: and unix:"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The outcome of one evaluation, as a view: it copies and builds nothing until
 //! asked.
 
+use std::ops::Range;
+
 use super::decode::unpack_range;
 use super::general::NodeValue;
 use super::layout::{Frame, Layout, OutputPlan};
@@ -100,6 +102,9 @@ impl<'w> Evaluation<'w> {
     }
 
     /// Values of one of the program's outputs.
+    ///
+    /// # Panics
+    /// The program has no such output.
     pub fn get(&self, output: OutputId) -> Values<'w> {
         let output = output.index();
         let value_type = self.program[output].value_type;
@@ -126,8 +131,11 @@ impl<'w> Evaluation<'w> {
         match state.map(|state| (state, &state.plan.outputs[home.at as usize])) {
             Some((state, OutputPlan::Column { place, set })) => {
                 let offset = self.frame.placed[home.section.index()].offset(*place);
-                let column = LaneSource::Column(&self.frame.arena[offset as usize..]);
-                with(Status::Values, instances(state.ids(*set)), column)
+                let ids = state.ids(*set);
+                // The frame has padding and other columns behind the values.
+                let bytes = ids.len() * value_type.lane_bytes();
+                let column = &self.frame.arena[offset as usize..][..bytes];
+                with(Status::Values, instances(ids), LaneSource::Column(column))
             }
             Some((_, OutputPlan::Without(status))) => with(*status, &[][..], LaneSource::Bits(&[])),
             // Outputs without a column always take the general path.
@@ -165,11 +173,17 @@ impl<'w> Values<'w> {
     }
 
     /// Copies all values into lanes of the type's size, in the machine's byte
-    /// order. The values must be numbers, and `lanes` must have room for
-    /// exactly all of them.
+    /// order.
+    ///
+    /// # Panics
+    /// The values are not numbers, or `lanes` has not room for exactly all of
+    /// them.
     pub fn copy_numbers(&self, lanes: &mut [u8]) {
-        match (self.lanes, self.value_type.lane_bytes()) {
-            (LaneSource::Column(column), _) => lanes.copy_from_slice(&column[..lanes.len()]),
+        let width = self.value_type.lane_bytes();
+        assert!(scalar_of(self.value_type).is_some(), "{} is no number", self.value_type);
+        assert_eq!(lanes.len(), self.len() * width, "the bytes of all values");
+        match (self.lanes, width) {
+            (LaneSource::Column(column), _) => lanes.copy_from_slice(column),
             (LaneSource::Bits(bits), 8) => {
                 let lanes = lanes.as_chunks_mut().0.iter_mut();
                 lanes.zip(bits).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
@@ -189,7 +203,10 @@ impl<'w> Values<'w> {
         }
     }
 
-    /// Value of the instance at a position below [`Values::len`].
+    /// Value of the instance at a position.
+    ///
+    /// # Panics
+    /// The position is not below [`Values::len`].
     pub fn get(&self, lane: usize) -> Value<'w> {
         let bits = self.bits(scalar_of(self.value_type).unwrap_or(Scalar::U64), lane);
         match self.value_type {
@@ -209,7 +226,39 @@ impl<'w> Values<'w> {
     }
 
     /// All values with their instances.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (InstId, Value<'w>)> + '_ {
-        self.instances.iter().enumerate().map(|(lane, instance)| (*instance, self.get(lane)))
+    pub fn iter(self) -> ValuesIter<'w> {
+        ValuesIter { values: self, lanes: 0..self.len() }
+    }
+}
+
+/// Iterator over values with their instances.
+#[derive(Clone, Debug)]
+pub struct ValuesIter<'w> {
+    values: Values<'w>,
+    lanes: Range<usize>,
+}
+
+impl<'w> Iterator for ValuesIter<'w> {
+    type Item = (InstId, Value<'w>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(InstId, Value<'w>)> {
+        let lane = self.lanes.next()?;
+        Some((self.values.instances[lane], self.values.get(lane)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.lanes.size_hint()
+    }
+}
+
+impl ExactSizeIterator for ValuesIter<'_> {}
+
+impl<'w> IntoIterator for Values<'w> {
+    type Item = (InstId, Value<'w>);
+    type IntoIter = ValuesIter<'w>;
+
+    fn into_iter(self) -> ValuesIter<'w> {
+        self.iter()
     }
 }

@@ -85,6 +85,17 @@ impl ValueType {
         self.code() >= 0 && self.code() <= 5
     }
 
+    /// True if a block with this type code may hold a value of this type. Code 0
+    /// also stands for no type, as old agents and archives have it. A 32-bit
+    /// integer has code 1 if it stands among blocks, whatever its sign.
+    pub(crate) const fn accepts_block_of(self, code: u8) -> bool {
+        match self {
+            ValueType::I32 | ValueType::U32 => code <= 1,
+            ValueType::AggregateStatic => matches!(code, 0 | 7 | 8),
+            _ => code == 0 || code as i32 == self.code(),
+        }
+    }
+
     /// Size in bytes of a lane in a column of this type: 4 or 8. The lane of a
     /// value that is no number is a range in a byte arena.
     pub const fn lane_bytes(self) -> usize {

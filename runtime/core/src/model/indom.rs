@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use super::dotted::{IdentifierError, dotted};
+
 /// Internal instance identifier. It is -1 (`PM_IN_NULL`) for the single value
 /// of a metric without an instance domain.
 pub type InstId = i32;
@@ -52,24 +54,12 @@ impl InDom {
 
 /// Reads `DOMAIN.SERIAL`, decimal numbers within 511.4194303.
 impl FromStr for InDom {
-    type Err = ();
+    type Err = IdentifierError;
 
-    fn from_str(text: &str) -> Result<InDom, ()> {
-        let [domain, serial] = dotted(text, [0x1ff, 0x3f_ffff]).ok_or(())?;
+    fn from_str(text: &str) -> Result<InDom, IdentifierError> {
+        let [domain, serial] = dotted(text, [0x1ff, 0x3f_ffff])?;
         Ok(InDom::new(domain, serial))
     }
-}
-
-/// The decimal numbers of a dotted text. `None` unless there are as many as limits, and
-/// all are within them.
-pub(super) fn dotted<const N: usize>(text: &str, limits: [u32; N]) -> Option<[u32; N]> {
-    let mut numbers = [0; N];
-    let mut parts = text.split('.');
-    for (number, limit) in numbers.iter_mut().zip(limits) {
-        let part = parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?;
-        *number = part.parse().ok().filter(|value| *value <= limit)?;
-    }
-    parts.next().is_none().then_some(numbers)
 }
 
 impl fmt::Display for InDom {
@@ -140,6 +130,7 @@ impl InstanceDomain {
 
     /// Marks instances whose names are not UTF-8 on the wire. In these names
     /// each character stands for a byte.
+    #[must_use]
     pub fn with_names_in_bytes(self, mut instances: Vec<InstId>) -> InstanceDomain {
         instances.sort_unstable();
         instances.dedup();
@@ -153,6 +144,7 @@ impl InstanceDomain {
 
     /// Makes lookups work as in libpcp's archives: if there is `1 minute` but
     /// no `15 minute`, the name `15` finds the former.
+    #[must_use]
     pub fn with_lookup_by_beginning(self) -> InstanceDomain {
         InstanceDomain { lookup: WordLookup::Beginning, ..self }
     }
@@ -164,6 +156,7 @@ impl InstanceDomain {
 
     /// Makes lookups of `name` find `id`, even if another instance has that
     /// name. The instance's own name stays the same.
+    #[must_use]
     pub fn with_name_of(&self, id: InstId, name: &str) -> InstanceDomain {
         let own = self.name(id).map(|own| (id, own.into()));
         let first = own.into_iter().chain([(id, name.into())]);

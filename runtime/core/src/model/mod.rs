@@ -6,6 +6,7 @@
 mod c_number;
 pub mod calendar;
 mod desc;
+mod dotted;
 mod events;
 mod help_text;
 mod indom;
@@ -36,6 +37,7 @@ mod version;
 
 pub use c_number::{is_c_space, leading_number};
 pub use desc::{MetricDesc, Semantics, ValueType};
+pub use dotted::IdentifierError;
 #[cfg(any(test, feature = "fuzz"))]
 pub use events::fuzz_events;
 pub use events::{

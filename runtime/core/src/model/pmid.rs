@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::indom::dotted;
+use super::dotted::{IdentifierError, dotted};
 
 /// Identifies a metric within one source: one flag bit, domain (9 bits),
 /// cluster (12 bits) and item (10 bits).
@@ -45,10 +45,10 @@ impl Pmid {
 
 /// Reads `DOMAIN.CLUSTER.ITEM`, decimal numbers within 511.4095.1023.
 impl FromStr for Pmid {
-    type Err = ();
+    type Err = IdentifierError;
 
-    fn from_str(text: &str) -> Result<Pmid, ()> {
-        let [domain, cluster, item] = dotted(text, [0x1ff, 0xfff, 0x3ff]).ok_or(())?;
+    fn from_str(text: &str) -> Result<Pmid, IdentifierError> {
+        let [domain, cluster, item] = dotted(text, [0x1ff, 0xfff, 0x3ff])?;
         Ok(Pmid::new(domain, cluster, item))
     }
 }

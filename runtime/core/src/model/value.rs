@@ -89,20 +89,7 @@ impl RawValue {
     /// The value in a result's form: 32-bit integers in place, all others in a
     /// block, text with its NUL. `pmStore(3)` sends this form.
     pub fn encode(value: &Value) -> RawValue {
-        let bytes: Box<[u8]> = match value {
-            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
-            Value::U32(value) => return RawValue::InPlace(*value),
-            Value::I64(value) => value.to_be_bytes().into(),
-            Value::U64(value) => value.to_be_bytes().into(),
-            Value::F32(value) => value.to_be_bytes().into(),
-            Value::F64(value) => value.to_be_bytes().into(),
-            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
-            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
-                bytes.clone()
-            }
-        };
-        // The codes of types with values are below 11.
-        RawValue::Block { code: value.value_type().code() as u8, bytes }
+        value.into()
     }
 
     /// The same value with borrowed bytes.
@@ -116,7 +103,8 @@ impl RawValue {
     /// The value of a metric of type `value_type`.
     ///
     /// # Errors
-    /// [`PmStatus::CONV`] if the word or bytes cannot be of that type.
+    /// [`PmStatus::CONV`] if the word or bytes cannot be of that type, or the
+    /// block claims another one. A block without a type (code 0) may have any.
     pub fn decode(&self, value_type: ValueType) -> Result<Value, PmStatus> {
         self.borrowed().decode(value_type)
     }
@@ -204,6 +192,7 @@ impl RawValueRef<'_> {
             (Err(word), ValueType::U32) => return Ok(Value::U32(word)),
             (Err(word), ValueType::F32) => return Ok(Value::F32(f32::from_bits(word))),
             (Err(_), _) => return Err(PmStatus::CONV),
+            (Ok((code, _)), _) if !value_type.accepts_block_of(code) => return Err(PmStatus::CONV),
             (Ok((code, bytes)), _) => (ValueType::from_code(code.into()), bytes),
         };
         let four = || <[u8; 4]>::try_from(bytes).map_err(|_| PmStatus::CONV);
@@ -228,23 +217,20 @@ impl RawValueRef<'_> {
 /// The form in which results carry the value and pmStore(3) accepts it.
 impl From<&Value> for RawValue {
     fn from(value: &Value) -> RawValue {
-        let block = |bytes: &[u8]| RawValue::Block {
-            // The codes of all types with values fit.
-            code: u8::try_from(value.value_type().code()).unwrap_or(u8::MAX),
-            bytes: bytes.into(),
-        };
-        match value {
-            Value::I32(number) => RawValue::InPlace(number.cast_unsigned()),
-            Value::U32(number) => RawValue::InPlace(*number),
-            Value::I64(number) => block(&number.to_be_bytes()),
-            Value::U64(number) => block(&number.to_be_bytes()),
-            Value::F32(number) => block(&number.to_be_bytes()),
-            Value::F64(number) => block(&number.to_be_bytes()),
-            Value::Text(text) => block(&[text.as_bytes(), &[0]].concat()),
+        let bytes: Box<[u8]> = match value {
+            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
+            Value::U32(value) => return RawValue::InPlace(*value),
+            Value::I64(value) => value.to_be_bytes().into(),
+            Value::U64(value) => value.to_be_bytes().into(),
+            Value::F32(value) => value.to_be_bytes().into(),
+            Value::F64(value) => value.to_be_bytes().into(),
+            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
             Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
-                block(bytes)
+                bytes.clone()
             }
-        }
+        };
+        // The codes of types with values are below 11.
+        RawValue::Block { code: value.value_type().code() as u8, bytes }
     }
 }
 
@@ -267,4 +253,32 @@ values_from! {
     f64 => F64;
     &str => Text;
     String => Text;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block says of which type it is, and is not read as another one.
+    #[test]
+    fn a_block_of_another_type_is_refused() {
+        let values: [Value; 7] = [
+            5u64.into(),
+            5i64.into(),
+            5f64.into(),
+            5f32.into(),
+            "5".into(),
+            Value::Aggregate([0; 8].into()),
+            Value::Event([0; 8].into()),
+        ];
+        for value in &values {
+            let raw = RawValue::from(value);
+            for other in &values {
+                let expected = if other == value { Ok(value.clone()) } else { Err(PmStatus::CONV) };
+                assert_eq!(raw.decode(other.value_type()), expected, "{value:?} as {other:?}");
+            }
+        }
+        let untyped = RawValue::Block { code: 0, bytes: 5u64.to_be_bytes().into() };
+        assert_eq!(untyped.decode(ValueType::U64), Ok(5u64.into()));
+    }
 }

@@ -311,21 +311,24 @@ impl Columns {
         }
     }
 
-    /// Gives the current set, which is still empty, all of its values in one
-    /// form, and returns the lanes to write. Does nothing if there are too
-    /// many.
+    /// Gives the current set all of its values in one form, in place of those
+    /// that it has, and returns the lanes to write. Returns no lanes if the set
+    /// has failed or there are too many values.
     pub(super) fn fill(
         &mut self,
         form: Form,
         ids: impl ExactSizeIterator<Item = InstId>,
     ) -> &mut [u8] {
-        let Some(set) = self.sets.last_mut() else { return &mut [] };
+        let Some(set) = self.sets.last_mut().filter(|set| set.numval >= 0) else {
+            return &mut [];
+        };
         let Ok(numval) = i32::try_from(ids.len()) else {
             self.fail(PmStatus::TOOBIG);
             return &mut [];
         };
         (set.numval, set.form) = (numval, form);
         let end = set.lane + ids.len() * form.width();
+        self.ids.truncate(set.id);
         self.ids.extend(ids);
         self.lanes.resize(end, 0);
         &mut self.lanes[set.lane..]

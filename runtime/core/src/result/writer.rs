@@ -49,7 +49,7 @@ impl<'p> ResultWriter<'p> {
     }
 
     /// Turns the current set into one whose metric failed. Earlier values are
-    /// removed, later ones dropped.
+    /// removed, and later ones are dropped.
     pub fn fail(&mut self, status: PmStatus) {
         self.columns.fail(status);
     }
@@ -115,11 +115,14 @@ impl<'p> ResultWriter<'p> {
         }
     }
 
-    /// Gives the current set, which is still empty, all of its values at once:
-    /// numbers of `value_type`. The caller writes them to the returned bytes,
-    /// as lanes of the type's size in the machine's byte order. 32-bit integers
-    /// are in place. [`ValueType::F32`] is in place if `in_place` says so, as
-    /// in old archives.
+    /// Gives the current set all of its values at once: numbers of
+    /// `value_type`. They replace the values that it has. The caller writes
+    /// them to the returned bytes, as lanes of the type's size in the machine's
+    /// byte order. 32-bit integers are in place. [`ValueType::F32`] is in place
+    /// if `in_place` says so, as in old archives.
+    ///
+    /// The returned bytes are empty if the set has failed ([`ResultWriter::fail`]).
+    /// A type that is not numeric makes the metric fail with `PM_ERR_TYPE`.
     pub fn numbers(
         &mut self,
         value_type: ValueType,
@@ -129,7 +132,13 @@ impl<'p> ResultWriter<'p> {
         let form = match value_type {
             ValueType::I32 | ValueType::U32 => Form::Words,
             ValueType::F32 if in_place => Form::Words,
-            other => Form::Numbers(other),
+            ValueType::F32 | ValueType::I64 | ValueType::U64 | ValueType::F64 => {
+                Form::Numbers(value_type)
+            }
+            _ => {
+                self.fail(PmStatus::TYPE);
+                return &mut [];
+            }
         };
         self.columns.fill(form, instances)
     }
@@ -237,6 +246,34 @@ mod tests {
         let mut bits = Vec::new();
         let numbers = part.sets().nth(7).map(|set| set.numbers(ValueType::I64, &mut bits));
         assert_eq!((numbers, &bits[..]), (Some(true), &[(-2i64).cast_unsigned()][..]));
+    }
+
+    #[test]
+    fn numbers_replace_values_and_do_not_undo_a_failure() {
+        let mut part = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut part, Timestamp::new(7, 5));
+        writer.set(Pmid(1));
+        writer.fail(PmStatus::AGAIN);
+        assert!(writer.numbers(ValueType::U32, false, [1, 2].into_iter()).is_empty());
+        writer.set(Pmid(2));
+        writer.in_place(7, 70);
+        writer.in_place(8, 80);
+        writer.in_place(9, 90);
+        let lanes = writer.numbers(ValueType::I64, false, [3].into_iter());
+        lanes.copy_from_slice(&5i64.to_ne_bytes());
+        writer.set(Pmid(3));
+        assert!(writer.numbers(ValueType::String, false, [1].into_iter()).is_empty());
+        writer.set(Pmid(4));
+        writer.in_place(-1, 1);
+        let expected = vec![
+            (Pmid(1), Err(PmStatus::AGAIN), vec![]),
+            (Pmid(2), Ok(1), vec![(3, block(2, &5i64.to_be_bytes()))]),
+            (Pmid(3), Err(PmStatus::TYPE), vec![]),
+            (Pmid(4), Ok(1), vec![(-1, RawValue::InPlace(1))]),
+        ];
+        assert_eq!(read(&part), expected);
+        part.encode();
+        assert_eq!(read(&part), expected);
     }
 
     /// A value that no block can hold fails; it is not cut short.

@@ -14,8 +14,12 @@ use crate::locks::lock;
 use crate::model::{InDom, Pmid};
 use crate::weak_table::WeakTable;
 
-/// The metrics of one fetch, each at most once. Two lists with the same metrics
-/// and domains are the same list.
+/// The metrics of one fetch. Two lists with the same metrics and domains are the
+/// same list.
+///
+/// Each metric should be there once, which nobody checks: a source may deliver
+/// only one of two value sets for a metric that is there twice.
+/// [`distinct`](super::distinct) removes repetitions.
 #[derive(Clone, Debug)]
 pub struct FetchList(Arc<Contents>);
 

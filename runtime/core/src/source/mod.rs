@@ -71,16 +71,25 @@ pub trait MetadataSource {
     fn metadata_epoch(&self) -> u64;
 
     /// Identifier of each name, in order ([`Question::Pmid`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
         each(self, names.iter().map(|name| Question::Pmid(name)))
     }
 
     /// Descriptor of each metric, in order ([`Question::Desc`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
         each(self, pmids.iter().map(|pmid| Question::Desc(*pmid)))
     }
 
     /// An instance domain ([`Question::Domain`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn instance_domain(
         &mut self,
         indom: InDom,
@@ -90,6 +99,9 @@ pub trait MetadataSource {
     }
 
     /// Each of several domains, in order ([`Question::Domain`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn instance_domain_of_each(
         &mut self,
         indoms: &[InDom],
@@ -100,6 +112,9 @@ pub trait MetadataSource {
 
     /// Every instance of a domain that the source has ever seen
     /// ([`Question::KnownInstances`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn known_instances(&mut self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
         one(self, Question::KnownInstances(indom))
     }
@@ -120,11 +135,17 @@ pub trait MetadataSource {
 
     /// Identifier of the instance that a name stands for
     /// ([`Question::Instance`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn lookup_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         one(self, Question::Instance(indom, name))
     }
 
     /// Name of an instance ([`Question::InstanceName`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         one(self, Question::InstanceName(indom, instance))
     }
@@ -142,36 +163,57 @@ pub trait MetadataSource {
 
     /// The direct children of a node of the name space
     /// ([`Question::Children`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn children(&mut self, node: &str) -> OneAnswer<Vec<Child>> {
         one(self, Question::Children(node))
     }
 
     /// All full names of a metric ([`Question::NamesOf`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn names_of(&mut self, pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
         one(self, Question::NamesOf(pmid))
     }
 
     /// All full names of each metric, in order ([`Question::NamesOf`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
         each(self, pmids.iter().map(|pmid| Question::NamesOf(*pmid)))
     }
 
     /// Help text ([`Question::Text`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn text(&mut self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         one(self, Question::Text(of, kind))
     }
 
     /// Help text of each subject, in order ([`Question::Text`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
         each(self, subjects.iter().map(|of| Question::Text(*of, kind)))
     }
 
     /// Labels of one level ([`Question::Labels`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn labels(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         one(self, Question::Labels(level))
     }
 
     /// Labels of each level, in order ([`Question::Labels`]).
+    ///
+    /// # Errors
+    /// The source failed.
     fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         each(self, levels.iter().map(|level| Question::Labels(*level)))
     }
@@ -181,6 +223,9 @@ pub trait MetadataSource {
     /// labels are left out. Labels of single instances are at
     /// [`LabelLevel::Instances`]. [`LabelSet::merged`] merges the sets into
     /// one.
+    ///
+    /// # Errors
+    /// The source failed.
     fn labels_of_metric(&mut self, pmid: Pmid) -> MetricLabels {
         let desc: MetricDesc = match one(self, Question::Desc(pmid))? {
             Ok(desc) => desc,
@@ -247,8 +292,14 @@ pub trait FetchSource: MetadataSource {
     /// next record that holds at least one of them.
     ///
     /// On success, `batch` has exactly one value set for each metric of `list`,
-    /// in order. Failures of single metrics are statuses inside the sets. There
+    /// in order, and nothing of an earlier fetch. Failures of single metrics are statuses inside the sets. There
     /// is a part with the time of the fetch even if the list has no metrics.
+    ///
+    /// Values have the type of their metric's descriptor. An evaluator gives a
+    /// metric whose blocks have another type the status `PM_ERR_CONV`. Words in
+    /// place do not say their type, so nobody notices a wrong one. An evaluator
+    /// refuses the whole fetch if a set is of another metric than the one at
+    /// its position.
     ///
     /// # Errors
     /// The fetch as a whole failed, and the contents of `batch` are

@@ -25,6 +25,7 @@ mod vmstat;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,6 +43,12 @@ pub struct LinuxAgent {
     areas: Vec<Box<dyn AnyArea>>,
     /// The area of each metric, and the row in the area's table.
     rows: HashMap<Pmid, (usize, usize)>,
+}
+
+impl fmt::Debug for LinuxAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinuxAgent").field("metrics", &self.rows.len()).finish_non_exhaustive()
+    }
 }
 
 impl LinuxAgent {

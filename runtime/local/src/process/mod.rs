@@ -13,6 +13,7 @@ mod values;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ pub struct ProcessAgent {
     accounts: Accounts,
     rows: HashMap<Pmid, usize>,
     domain: Arc<InstanceDomain>,
+}
+
+impl fmt::Debug for ProcessAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessAgent").field("metrics", &self.rows.len()).finish_non_exhaustive()
+    }
 }
 
 impl ProcessAgent {

@@ -51,7 +51,7 @@ fn network<R>(work: impl FnOnce(&mut Network) -> R) -> R {
 /// Direct::attach("web1", &host);
 /// let options = ConnectOptions { request_timeout: Some(Duration::from_secs(10)), ..Default::default() };
 /// let mut context =
-///     ready(AsyncHostContext::<Direct>::open_with(&"pcp://web1".parse()?, options))?;
+///     ready(AsyncHostContext::<Direct>::open_over(&"pcp://web1".parse()?, options))?;
 /// assert_eq!(ready(context.traverse("pmcd.hostname"))?, ["pmcd.hostname"]);
 ///
 /// // Nobody waits for this time-out.

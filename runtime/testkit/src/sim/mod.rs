@@ -40,7 +40,7 @@
 //!
 //!     let options = ConnectOptions { reconnect_delays: Vec::new(), ..Default::default() };
 //!     let spec = format!("pcp://{}", fleet.plan().name(3)).parse()?;
-//!     let mut context = AsyncHostContext::<Socket>::open_with(&spec, options).await?;
+//!     let mut context = AsyncHostContext::<Socket>::open_over(&spec, options).await?;
 //!     let gauge = fleet.plan().metric(fleet.plan().class(3), 1);
 //!     for _ in 0..360 {
 //!         tokio::time::sleep(Duration::from_secs(10)).await;

@@ -10,7 +10,7 @@ use super::{Buffers, Evaluator};
 use crate::eval::layout::Domain;
 use crate::eval::results::Evaluation;
 use crate::eval::selected::lacking;
-use crate::model::{InDom, InstId};
+use crate::model::{InDom, InstId, Pmid};
 use crate::result::ResultBatch;
 use crate::source::{Answer, FetchEvents, Freshness, Question, SourceError, of_kind};
 
@@ -79,15 +79,25 @@ enum Stage {
 #[non_exhaustive]
 pub enum Inconsistent {
     /// Fewer value sets than metrics.
-    #[error("a fetch of {want} metrics was answered with {got} value sets")]
+    #[error("wrong number of value sets: {got} instead of {want}")]
     ValueSets {
         /// Metrics of the program.
         want: usize,
         /// Value sets.
         got: usize,
     },
+    /// A value set of another metric than the one at its position in the list.
+    #[error("value set {} is of metric {got} instead of {want}", .at + 1)]
+    OtherMetric {
+        /// Position in the list.
+        at: usize,
+        /// The metric at this position.
+        want: Pmid,
+        /// The metric of the value set.
+        got: Pmid,
+    },
     /// Fewer instance domains than the list of metrics has.
-    #[error("a fetch with {want} instance domains was answered with {got}")]
+    #[error("wrong number of instance domains: {got} instead of {want}")]
     Domains {
         /// Domains of the program.
         want: usize,
@@ -95,7 +105,7 @@ pub enum Inconsistent {
         got: usize,
     },
     /// The number of answers differs from the number of questions.
-    #[error("{want} questions about instances have {got} answers")]
+    #[error("wrong number of answers about instances: {got} instead of {want}")]
     Answers {
         /// Number of questions.
         want: usize,

@@ -8,7 +8,7 @@ use super::pending::Inconsistent;
 use super::{Buffers, Evaluator, OtherNames};
 use crate::eval::decode::{Surveys, decode_column, raw_count, survey};
 use crate::eval::layout::{Analysis, Domain, Expected, Frame, Layout, SectionId, State, TooLarge};
-use crate::model::{InstId, PmStatus, ValueType};
+use crate::model::{InstId, PmStatus, Pmid, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
 use crate::result::{ResultBatch, ValueSet};
 
@@ -71,7 +71,7 @@ impl Evaluator {
                 return Ok(true);
             }
         }
-        let is_whole = decode_expected(layout, &self.program, batch, buffers);
+        let is_whole = decode_expected((layout, &self.program), self.list.pmids(), batch, buffers)?;
         if !is_whole || !buffers.dirty.is_empty() {
             return Ok(false);
         }
@@ -260,20 +260,24 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
 
 /// Decodes the sections of a batch that are not known to be dirty, and records
 /// the places of the value sets. A section that turns out not to be as expected
-/// becomes dirty. Returns false if value sets are missing.
+/// becomes dirty. Returns false if value sets are missing. `pmids` are the
+/// metrics of the value sets.
 fn decode_expected(
-    layout: &Layout,
-    program: &Program,
+    (layout, program): (&Layout, &Program),
+    pmids: &[Pmid],
     batch: &ResultBatch,
     buffers: &mut Buffers,
-) -> bool {
+) -> Result<bool, Inconsistent> {
     let Buffers { frames, blobs, dirty, is_dirty, sets, .. } = buffers;
     sets.clear();
-    let Some(frame) = frames.last_mut() else { return false };
-    let mut expected = frame.inputs.iter().zip(&program.inputs);
+    let Some(frame) = frames.last_mut() else { return Ok(false) };
+    let mut expected = frame.inputs.iter().zip(&program.inputs).zip(pmids);
     for (place, set) in batch.placed_sets() {
         // Value sets after the program's inputs are not the program's.
-        let Some((input, spec)) = expected.next() else { return true };
+        let Some(((input, spec), pmid)) = expected.next() else { return Ok(true) };
+        if set.pmid != *pmid {
+            return Err(Inconsistent::OtherMetric { at: sets.len(), want: *pmid, got: set.pmid });
+        }
         sets.push(place);
         let section = input.section.index();
         if is_dirty[section] {
@@ -285,7 +289,7 @@ fn decode_expected(
             dirty.push(input.section);
         }
     }
-    expected.next().is_none()
+    Ok(expected.next().is_none())
 }
 
 /// Decodes the sections that were dirty and are laid out anew.
