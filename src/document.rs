@@ -81,8 +81,9 @@ impl<'d> Document<'d> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports the keys of a table that are not in `known`.
-    pub fn only(&mut self, table: &Table<'_>, known: &[&str]) {
+    /// Reports the keys of a table that are not in `known`; true if there are none.
+    pub fn only(&mut self, table: &Table<'_>, known: &[&str]) -> bool {
+        let mut are_known = true;
         for key in table.keys() {
             let name = &**key.get_ref();
             if known.contains(&name) {
@@ -95,7 +96,9 @@ impl<'d> Document<'d> {
             };
             let span = self.span(key.span());
             self.error_with_help(span, message, help);
+            are_known = false;
         }
+        are_known
     }
 
     /// A value that should be a table.
@@ -121,6 +124,17 @@ impl<'d> Document<'d> {
     pub fn count(&mut self, value: &Value<'_>) -> Option<usize> {
         let integer = value.get_ref().as_integer();
         let found = integer.and_then(|i| usize::from_str_radix(i.as_str(), i.radix()).ok());
+        if let (None, Some(integer)) = (found, integer) {
+            let span = self.span(value.span());
+            self.error(
+                span,
+                match integer.as_str().starts_with('-') {
+                    true => "this number should be 0 or greater",
+                    false => "this number is too large",
+                },
+            );
+            return None;
+        }
         self.expected(found, value, "a whole number, 0 or greater")
     }
 

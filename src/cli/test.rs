@@ -3,6 +3,8 @@
 //! Files of tests are read and run by [`crate::unit_test`].
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,10 +14,10 @@ use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::Backend;
 use crate::escape;
-use crate::project::Folders;
+use crate::project::{FILE_NAME, Folders};
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
-use crate::syntax::{counted, read_bounded};
+use crate::syntax::{STANDARD_INPUT, Unreadable, counted, definition_files, read_bounded};
 use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 
@@ -73,8 +75,9 @@ pub struct TestArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Files of tests (TOML).
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of tests (TOML). A directory stands for all files of tests below it, `-` for
+    /// standard input.
+    #[arg(required = true, value_name = "FILE|DIRECTORY|-")]
     files: Vec<PathBuf>,
 }
 
@@ -106,15 +109,15 @@ impl TestBackend {
 pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let mut total = Total::default();
     let mut folders = Folders::default();
-    for path in &arguments.files {
-        let name = escape::path(&path).into_owned();
-        match read_file(path) {
-            Ok(text) => {
-                let tested = test(path, name, text, arguments, &mut folders, messages)?;
+    for input in arguments.files.iter().flat_map(|path| inputs(path)) {
+        match input {
+            Ok(Input { path, name, text }) => {
+                let tested = test(&path, name, text, arguments, &mut folders, messages)?;
                 total.count(&tested);
                 total.tell(tested, arguments.format, messages)?;
             }
-            Err(reason) => {
+            Err(Unreadable { path, reason }) => {
+                let name = escape::path(&path).into_owned();
                 total.tell_unreadable(&name, &reason, arguments.format, messages)?;
             }
         }
@@ -341,9 +344,71 @@ fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
     Suite { file: file.to_owned(), tests: reports.iter().map(test).collect() }
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let bytes = read_bounded(file, MAX_TEST_FILE_BYTES)?;
+/// A file of tests that was read.
+struct Input {
+    /// Whose folder counts.
+    path: PathBuf,
+    /// What it is called.
+    name: String,
+    text: String,
+}
+
+/// What an argument stands for: a file, all files of tests below a directory, or standard
+/// input.
+fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
+    if path == Path::new("-") {
+        return vec![match read_text(io::stdin().lock()) {
+            Ok(text) => Ok(Input { path: "./-".into(), name: STANDARD_INPUT.to_owned(), text }),
+            Err(reason) => Err(Unreadable { path: STANDARD_INPUT.into(), reason }),
+        }];
+    }
+    if !path.is_dir() {
+        return vec![read_file(path.to_owned())];
+    }
+    let mut found: Vec<Result<Input, Unreadable>> = definition_files(path, true)
+        .into_iter()
+        .filter(|file| match file {
+            Ok(file) | Err(Unreadable { path: file, .. }) => is_named_as_tests(file, path),
+        })
+        .map(|file| file.and_then(read_file))
+        .filter(|read| read.as_ref().map_or(true, |input| has_tests(&input.text)))
+        .collect();
+    if found.is_empty() {
+        let reason = "no file of tests (TOML with `[[case]]`) is below this directory".to_owned();
+        found.push(Err(Unreadable { path: path.to_owned(), reason }));
+    }
+    found
+}
+
+/// True for a file below a directory that may have tests, by its name: what is hidden has
+/// none, nor have settings.
+fn is_named_as_tests(file: &Path, directory: &Path) -> bool {
+    let below = file.strip_prefix(directory).unwrap_or(file);
+    let is_hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
+    let is_settings = file.file_name().is_some_and(|name| name == FILE_NAME);
+    file.extension().is_some_and(|end| end == "toml") && !is_hidden && !is_settings
+}
+
+/// True for a text with tests, even if it is no TOML.
+fn has_tests(text: &str) -> bool {
+    let begins_test = |line: &str| {
+        line.trim_start().strip_prefix("[[").is_some_and(|rest| {
+            ["case", "rejected"].iter().any(|word| rest.trim_start().starts_with(word))
+        })
+    };
+    text.lines().any(begins_test)
+}
+
+fn read_file(path: PathBuf) -> Result<Input, Unreadable> {
+    let file = File::open(&path).map_err(|error| error.to_string());
+    match file.and_then(read_text) {
+        Ok(text) => Ok(Input { name: escape::path(&path).into_owned(), path, text }),
+        Err(reason) => Err(Unreadable { path, reason }),
+    }
+}
+
+fn read_text(input: impl Read) -> Result<String, String> {
+    let bytes = read_bounded(input, MAX_TEST_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|_| "stream did not contain valid UTF-8".to_owned())
 }
 

@@ -153,6 +153,12 @@ codes! {
     UnusedAllow = 320;
     /// A pattern that looks like the shell's.
     ShellPattern = 321;
+    /// A comment that takes the definition in the next line along.
+    SwallowedLine = 322;
+    /// An operation whose result is its operand.
+    NeedlessOperation = 323;
+    /// A lower bound above the upper one.
+    BoundsReversed = 324;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
     /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.

@@ -26,6 +26,9 @@ pub(crate) fn printable(text: &str) -> String {
 /// What an expression without a name is called, and the text that it is.
 pub const EXPRESSION: &str = "<expression>";
 
+/// The option that allows extensions on the command line.
+const OPTION: &str = "--extensions";
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -203,6 +206,14 @@ impl Diagnostic {
     pub fn pcp(mut self, text: impl Into<Box<str>>) -> Diagnostic {
         self.pcp = Some(text.into());
         self
+    }
+
+    /// Says how extensions are allowed in a file with keys, where no option allows them.
+    pub(crate) fn name_key(&mut self) {
+        let texts = self.help.iter_mut().chain(self.labels.iter_mut().map(|label| &mut label.text));
+        for text in texts.filter(|text| text.contains(OPTION)) {
+            *text = text.replace(OPTION, "`extensions = true`");
+        }
     }
 
     /// Lets `visit` change each place that it names.

@@ -113,6 +113,7 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
                 .fix(node.span, subject.text(chosen)),
         );
     }
+    alike(subject, constant, diagnostics);
     present(subject, diagnostics);
     let mut seen: Vec<&str> = Vec::new();
     for (_, node) in subject.expr.nodes() {
@@ -139,6 +140,25 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
                     ),
             );
         }
+    }
+}
+
+/// `c ? x : x`, which has a value where c has one.
+fn alike(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
+        let is_known = matches!(constant[*guard], Guard::Known(_));
+        if is_known || subject.text(*yes) != subject.text(*no) {
+            continue;
+        }
+        let at = subject.span(*guard);
+        let message = "both branches of this guard are the same";
+        diagnostics.push(
+            Diagnostic::warning(Code::NeedlessGuard, at, message)
+                .label(subject.span(*yes), "this")
+                .label(subject.span(*no), "is this again")
+                .help("one of the two is hardly meant; both have a value only where the guard has one"),
+        );
     }
 }
 

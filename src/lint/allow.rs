@@ -1,9 +1,10 @@
 //! Comments that allow what a lint warns of.
 //!
 //! `# pmderive: allow PMD0301, PMD0305` stands above a definition, perhaps with
-//! other comments between them, and silences these warnings about it. (The
-//! language has no comments behind definitions.) A comment that allows nothing
-//! is warned of itself, so that none is left behind.
+//! other comments between them, and silences these warnings about it. A reason may
+//! follow, behind `because` or `:`. (The language has no comments behind
+//! definitions.) A comment that allows nothing is warned of itself, so that none is
+//! left behind.
 
 use std::ops::Range;
 
@@ -132,7 +133,7 @@ fn comment(
     }
     let bad = |range: Range<usize>, message: String| {
         Diagnostic::warning(Code::UnusedAllow, span(range), message)
-            .help("such a comment is written `# pmderive: allow PMD0301, PMD0305`")
+            .help("such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...`")
     };
     let Some(codes) =
         words.strip_prefix("allow").filter(|codes| !codes.starts_with(char::is_alphanumeric))
@@ -143,6 +144,7 @@ fn comment(
     };
     let mut allowed = Vec::new();
     let mut start = end - codes.len();
+    let codes = without_reason(codes);
     let count = codes.split(',').count();
     for item in codes.split(',') {
         let at = start + item.len() - item.trim_start().len();
@@ -161,6 +163,14 @@ fn comment(
         }
     }
     allowed
+}
+
+/// The codes without the reason behind them.
+fn without_reason(codes: &str) -> &str {
+    const BECAUSE: &str = " because ";
+    let ends = [codes.find(BECAUSE), codes.find(':').filter(|at| *at > 0)];
+    let end = ends.into_iter().flatten().min().unwrap_or(codes.len());
+    &codes[..end]
 }
 
 #[cfg(test)]
@@ -185,6 +195,13 @@ mod tests {
     fn comments_allow_what_is_below_them() {
         let one = Code::GaugeDelta;
         assert!(left("# pmderive: allow PMD0301\na = here\n", &[("here", one)]).is_empty());
+        for reason in [" because it is a gauge", ": it is a gauge, really", " : x", " because a: b"]
+        {
+            let text = format!("# pmderive: allow PMD0301{reason}\na = here\n");
+            assert!(left(&text, &[("here", one)]).is_empty(), "{text}");
+            let text = format!("# pmderive: allow PMD0305, 301{reason}\na = here\n");
+            assert_eq!(left(&text, &[("here", one)]), ["PMD0320 PMD0305"], "{text}");
+        }
         let text = "#pmderive: allow PMD0305, 301\n# more\na = b + \\\n here\n";
         assert_eq!(left(text, &[("here", one)]), ["PMD0320 PMD0305"]);
         let text = "# pmderive: allow PMD0301\n\na = here\n";
@@ -198,6 +215,7 @@ mod tests {
         assert_eq!(left("# pmderive: allow nothing\na = b\n", &[]), ["PMD0320 nothing"]);
         assert_eq!(left("# pmderive: deny PMD0301\n", &[]), ["PMD0320 deny PMD0301"]);
         assert_eq!(left("# pmderive: allow\n", &[]), ["PMD0320 "]);
+        assert_eq!(left("# pmderive: allow because of x\n", &[]), ["PMD0320 "]);
         assert!(left("# pmderive: export\na = b\n", &[]).is_empty());
         assert!(left("# about pmderive: a comment\n", &[]).is_empty());
     }

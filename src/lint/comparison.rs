@@ -107,6 +107,13 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         return;
     };
     let (value_type, constant_type) = (value_desc.value_type, constant_desc.value_type);
+    if constant_type == ValueType::F64 && matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+        let never = never_equal(subject, constant, value_type);
+        if let Some((fact, help)) = never {
+            let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
+            return diagnostics.push(told.help(help));
+        }
+    }
     let Some((low, high)) = range(subject, value, value_type, constant_type) else { return };
     let Some(limit) = constant_value(subject, constant, constant_type) else { return };
     // A negative constant among unsigned numbers has its own warning.
@@ -152,6 +159,30 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         );
     }
     diagnostics.push(diagnostic);
+}
+
+/// Why no value of a type equals a constant of double precision, and what to do.
+fn never_equal(
+    subject: &Subject<'_>,
+    constant: ExprId,
+    value_type: ValueType,
+) -> Option<(String, String)> {
+    let limit =
+        constant_value(subject, constant, ValueType::F64).filter(|limit| limit.is_finite())?;
+    match value_type {
+        ValueType::F32 if f64::from(limit as f32) != limit => {
+            let nearest = f64::from(limit as f32);
+            let help = "a FLOAT has seven digits or so; compare with `<` or `>`";
+            Some((format!("FLOAT: the nearest is {nearest}"), help.to_owned()))
+        }
+        ValueType::I32 | ValueType::U32 | ValueType::I64 | ValueType::U64
+            if limit.fract() != 0.0 =>
+        {
+            let help = "compare with a whole number, or with `<` or `>`";
+            Some((format!("{value_type}: whole numbers only"), help.to_owned()))
+        }
+        _ => None,
+    }
 }
 
 /// What `1 < x < 5` means, whose first comparison is `first`.

@@ -8,11 +8,13 @@
 mod absence;
 mod allow;
 mod arithmetic;
+mod comments;
 mod comparison;
 mod definitions;
 mod elsewhere;
 mod factors;
 mod instances;
+mod needless;
 mod patterns;
 mod temporal;
 mod text;
@@ -27,6 +29,7 @@ use crate::syntax::ast::{
 use crate::text::{SourceMap, Span};
 
 pub use allow::apply_allowances;
+pub use comments::lint_comments;
 pub use definitions::lint_definitions;
 pub use elsewhere::notation_of_others;
 pub use instances::{missing_instances, selects_instances};
@@ -54,6 +57,7 @@ pub fn lint_expressions(
             arithmetic::lint,
             factors::lint,
             patterns::lint,
+            needless::lint,
         ] {
             lint(&subject, diagnostics);
         }

@@ -23,7 +23,8 @@ use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Session, SharedRegistry, report_cycles};
 use crate::lint::{
-    apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
+    apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
+    notation_of_others,
 };
 use crate::metadata::RecordedMetadata;
 
@@ -481,6 +482,7 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, is_checked: bool) -> Di
         lint_expressions(&selection, None, &analysis.sources, &mut found);
     }
     lint_definitions(&analysis.registry, &selection, &[], &mut found);
+    lint_comments([analysis.own], analysis.registry.language(), &analysis.sources, &mut found);
     found.extend(analysis.diagnostics.clone());
     found.retain(|one| one.span.source == analysis.own);
     let mut found = found.without_consequences();

@@ -3,10 +3,13 @@
 //!
 //! [`super::calls`] finds the mistakes; this module says what to write.
 
+use pmderive_runtime::model::parse_interval;
+
 use crate::diag::Diagnostic;
 
 use super::ast::{Aggregate, Callee};
 use super::calls::{Argument, Call};
+use super::habits;
 use super::keywords;
 use super::repair::Repair;
 use super::token::Token;
@@ -84,6 +87,18 @@ impl Call {
         else {
             return error;
         };
+        let call = repair.span(self.function, self.close);
+        if let Some(meant) = over_window(aggregate, &texts) {
+            return match repair.language.extensions {
+                true => error.help(format!("did you mean `{meant}`?")).guess(call, meant),
+                false => {
+                    error.help(format!("over a window of time it is `{meant}`, with --extensions"))
+                }
+            };
+        }
+        if texts.iter().any(|text| text.contains('"')) {
+            return error;
+        }
         let meant = match (aggregate, texts.as_slice()) {
             (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),
             (Aggregate::Avg, [_, _, ..]) => {
@@ -93,7 +108,6 @@ impl Call {
             (Aggregate::Min, [_, _, ..]) if texts.len() <= 3 => utmost(&texts, "<"),
             _ => return error,
         };
-        let call = repair.span(self.function, self.close);
         error.help("it combines the instances of one metric").guess(call, meant)
     }
 
@@ -121,6 +135,25 @@ impl Call {
                 .fix(repair.span(*first, *end), fixed),
         )
     }
+}
+
+/// What to write in place of an aggregate of a value and a window of time.
+fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
+    let [value, window] = texts else { return None };
+    let window = window.strip_prefix('"')?.strip_suffix('"')?.trim();
+    let window = habits::window(window).or_else(|| {
+        let digits = window.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = window.split_at(window.len() - digits);
+        let written = format!("{number} {}", unit.trim_start());
+        parse_interval(&written).is_ok().then_some(written)
+    })?;
+    let name = match aggregate {
+        Aggregate::Avg => "avg_over",
+        Aggregate::Max => "max_over",
+        Aggregate::Min => "min_over",
+        _ => return None,
+    };
+    Some(format!("{name}({value}, \"{window}\")"))
 }
 
 /// The greatest or least of some values, by choices between two.

@@ -396,8 +396,12 @@ impl DefinitionReader {
             move_comment(one, text, &line.origin, whole);
             two_definitions::split(one, expression, &origin, self.language);
         }
-        self.is_unfinished = diagnostics.since_mut(first).iter().any(ends_too_early);
-        if self.is_unfinished
+        let ends_early = diagnostics.since_mut(first).iter().any(ends_too_early);
+        // A backslash that something follows joins no lines, which was reported.
+        let is_backslash_last = text.trim_end().ends_with('\\');
+        self.is_unfinished = ends_early || is_backslash_last;
+        if ends_early
+            && !is_backslash_last
             && self.language.dialect.is_version_7()
             && is_indented(&reading.lines.text()[reading.lines.position()..])
         {
@@ -551,6 +555,23 @@ last = mkconst(1, type=u64)";
         assert_eq!(diagnostics, ["10:7 PMD0033 \"extra\"", "8:16 PMD0033 \"junk\""]);
         let (items, _) = read("#control g=5\na = b \\\n", Dialect::Pcp6_0);
         assert_eq!(items, ["2 refused a= b \\"]);
+    }
+
+    /// What stands behind a backslash keeps it from joining lines; the edit removes it.
+    #[test]
+    fn backslashes_that_join_no_lines() {
+        let good = "c = d \\\n + e\n";
+        for text in ["c = d \\\r\n + e\n", "c = d \\  \n + e\n", "c = d \\\t\r\n + e\n"] {
+            assert_eq!(crate::diag::fixes::mended(text).as_deref(), Some(good), "{text:?}");
+            let (_, diagnostics) = read(text, Dialect::Fixed);
+            assert_eq!(diagnostics[0], "1:7 PMD0001 \"\\\\\"", "{text:?}");
+        }
+        let mut sources = SourceMap::default();
+        let id = sources.add("test.conf", "c = d \\\r\n + e\r\n");
+        let mut found = Diagnostics::default();
+        parse_definitions(id, &sources, Dialect::Fixed, &mut found);
+        let told = found.without_consequences();
+        assert_eq!(told.len(), 1, "{told:?}");
     }
 
     #[test]

@@ -52,11 +52,17 @@ impl<'b> Explainer<'b> {
 
     /// The diagnostic for an error at the token of this index, or at the end.
     pub fn explain_token(&mut self, index: usize, origin: &Origin) -> Option<Diagnostic> {
-        if self.reported.replace(index) == Some(index) {
+        let last = self.reported.replace(index);
+        if last == Some(index) {
             return None;
         }
         let before = index.checked_sub(1).map(|index| self.tokens[index]);
         let at = self.tokens.get(index).copied();
+        // A text in the place of an operand was reported, and ends nothing too early.
+        let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
+        if is_text && at.is_none() && last == index.checked_sub(1) {
+            return None;
+        }
         if let Some(Token::Invalid(_)) = at.map(|at| at.token) {
             return None;
         }
@@ -194,9 +200,11 @@ impl<'b> Explainer<'b> {
                     {
                         let error = behind(error, "taken for the name of a metric");
                         match at.token {
-                            Token::Name(metric) if metric.len() <= MAX_QUOTED => error
-                                .help("a call has parentheses")
-                                .guess(origin.span(start, at.end), format!("{name}({metric})")),
+                            Token::Name(metric) if metric.len() <= MAX_QUOTED && metric != "of" => {
+                                error
+                                    .help("a call has parentheses")
+                                    .guess(origin.span(start, at.end), format!("{name}({metric})"))
+                            }
                             _ => error.help(format!("a call is written `{name}(...)`")),
                         }
                     }

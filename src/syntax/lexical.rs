@@ -245,6 +245,12 @@ fn report(
                 format!("`{character}` cannot stand in an expression")
             };
             let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
+            if character == '\\'
+                && language.dialect.is_version_7()
+                && let Some(told) = joins_nothing(text, at, &diagnostic, origin)
+            {
+                return told;
+            }
             match advice(character) {
                 Some(advice) => diagnostic.help(advice),
                 None => diagnostic,
@@ -252,6 +258,33 @@ fn report(
         }
         Invalid::Refused => Diagnostic::error(Code::IllegalCharacter, span, "this is no token"),
     }
+}
+
+/// A backslash that only blanks or a carriage return keep from joining its line with the
+/// next.
+fn joins_nothing(
+    text: &str,
+    at: TokenAt<'_>,
+    diagnostic: &Diagnostic,
+    origin: &Origin,
+) -> Option<Diagnostic> {
+    let rest = text.get(at.end as usize..).filter(|rest| !rest.is_empty())?;
+    if !rest.trim().is_empty() {
+        return None;
+    }
+    let (fact, what) = match rest {
+        "\r" => ("a carriage return follows", "carriage return"),
+        _ => ("blanks follow", "blanks"),
+    };
+    let behind = origin.span(at.end, offset(text.len()));
+    let help =
+        format!("at the very end of a line it joins the line with the next; remove the {what}");
+    Some(
+        Diagnostic { message: "this backslash joins no lines".to_owned(), ..diagnostic.clone() }
+            .label(diagnostic.span, fact)
+            .help(help)
+            .fix(behind, ""),
+    )
 }
 
 fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {

@@ -252,7 +252,27 @@ pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadabl
             files.push(Err(Unreadable { path, reason: NO_FILE.to_owned() }));
         }
     }
+    if !all {
+        leave_out_links(&mut files);
+    }
     files
+}
+
+/// Leaves out links to files that are there anyway. To libpcp each is a file of its own.
+fn leave_out_links(files: &mut Vec<Result<PathBuf, Unreadable>>) {
+    let (links, own): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        files.iter().flatten().partition(|path| path.is_symlink());
+    if links.is_empty() || files.len() < 2 {
+        return;
+    }
+    let mut seen: HashSet<PathBuf> =
+        own.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    files.retain(|file| match file {
+        Ok(path) if path.is_symlink() => {
+            fs::canonicalize(path).map_or(true, |real| seen.insert(real))
+        }
+        _ => true,
+    });
 }
 
 /// True for what stands in a directory beside definitions and has none: what is
@@ -361,6 +381,10 @@ mod tests {
         assert_eq!(load(":".to_owned()), (vec![], 1));
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
         assert_eq!(load("/dev/null".to_owned()), (vec![String::new()], 0));
+        // Links to files of the directory are no further files.
+        std::os::unix::fs::symlink("b", format!("{root}/d/aa"))?;
+        assert_eq!(load(format!("{root}/d")).0.len(), 4);
+        fs::remove_file(format!("{root}/d/aa"))?;
         let fifo = format!("{root}/d/fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status()?.success());
         let (texts, errors) = load(format!("{root}/d"));

@@ -181,9 +181,22 @@ fn parse_at(
         }
         Err(Refusal { error, at: RefusedAt::Token { next } }) => {
             let place = Refused { next, error: &error };
+            let first = diagnostics.len();
             let expr = teach(text, &tokens, place, origin, language, diagnostics);
+            if language.extensions {
+                diagnostics.since_mut(first).iter_mut().for_each(without_option);
+            }
             ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }
+    }
+}
+
+/// Where extensions are allowed, advice that speaks of their option leaves it out.
+fn without_option(diagnostic: &mut Diagnostic) {
+    const OPTION: &str = "--extensions";
+    let Some(help) = diagnostic.help.as_mut().filter(|help| help.contains(OPTION)) else { return };
+    for words in [", which needs --extensions", ", with --extensions", "with --extensions "] {
+        *help = help.replace(words, "");
     }
 }
 

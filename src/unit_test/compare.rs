@@ -51,7 +51,8 @@ pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch>
     let mut named: Vec<&str> = Vec::new();
     let mut anything = false;
     for (instance, timeline) in &expected.timelines {
-        named.extend(instance.as_deref());
+        let instance = instance.as_ref().map(|instance| &*instance.text);
+        named.extend(instance);
         let item = timeline.at(step);
         let item = match item {
             Item::Number { start, step, tolerance } => {
@@ -60,11 +61,11 @@ pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch>
             item => item,
         };
         anything |= item == Item::Any && instance.is_none();
-        if !is_met(&item, instance.as_deref(), got) {
+        if !is_met(&item, instance, got) {
             mismatches.push(Mismatch {
-                instance: instance.clone(),
+                instance: instance.map(Box::from),
                 expected: item.to_string(),
-                got: got.describe(instance.as_deref()),
+                got: got.describe(instance),
                 why: got.why(),
             });
         }

@@ -52,10 +52,15 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    /// Makes probes of all definitions.
-    pub fn new(registry: &Registry, sources: &mut SourceMap) -> Probes {
+    /// Makes probes of the definitions that can be used. Others are never evaluated, and
+    /// their mistakes are told.
+    pub fn new(
+        registry: &Registry,
+        is_usable: impl Fn(&Registered) -> bool,
+        sources: &mut SourceMap,
+    ) -> Probes {
         let mut probes = Probes::default();
-        for one in registry.definitions() {
+        for one in registry.definitions().iter().filter(|one| is_usable(one)) {
             let position = probes.coverage.definitions.len();
             probes.coverage.definitions.push(Covered {
                 name: one.name.clone(),

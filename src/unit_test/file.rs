@@ -88,9 +88,9 @@ pub struct Host {
 pub struct Expected {
     /// The name or expression.
     pub subject: FileText,
-    /// Timelines by instance name. A timeline without a name is for the metric
-    /// as a whole.
-    pub timelines: Vec<(Option<Box<str>>, Timeline)>,
+    /// Timelines by instance, or over a fleet by group of hosts. A timeline without a
+    /// name is for the metric as a whole.
+    pub timelines: Vec<(Option<FileText>, Timeline)>,
     /// Tolerance for numbers without one of their own.
     pub tolerance: Option<Tolerance>,
 }

@@ -12,8 +12,11 @@ use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::SourceError;
 
 use super::compare::Got;
-use super::file::{Case, Expected, Host, TestFile};
-use super::run::{Report, add_definitions, mistake, name_of, parse, unusable};
+use super::file::{Case, Expected, FileText, Host, TestFile};
+use super::groups::labels_of;
+use super::run::{
+    MISTAKEN, Report, WRONG_TEXT, add_definitions, mistake, name_of, parse, unread, unusable,
+};
 use super::series::{self, SeriesSource};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
@@ -31,6 +34,8 @@ use crate::text::SourceMap;
 pub struct Fleet<'t> {
     file: &'t TestFile,
     registry: Registry,
+    /// True if all files of definitions over the fleet could be read.
+    is_whole: bool,
     across: Arc<Definitions>,
 }
 
@@ -56,14 +61,17 @@ impl<'t> Fleet<'t> {
     ) -> Fleet<'t> {
         let mut registry = Registry::new(file.language);
         let written = file.fleet_definitions.as_ref();
-        add_definitions(&file.fleet_files, written, file, &mut registry, sources, diagnostics);
+        let is_whole =
+            add_definitions(&file.fleet_files, written, file, &mut registry, sources, diagnostics);
         let mut expressions = Vec::new();
         let mut known: HashSet<&str> = HashSet::new();
         let cases = file.cases.iter().filter(|case| !case.hosts.is_empty());
         for expected in cases.flat_map(|case| &case.expected) {
             let text = expected.subject.text.trim();
             let is_name = registry.get(text).is_some() || of_hosts_counted(text);
-            if is_name || !known.insert(text) {
+            let is_unread =
+                unread(&expected.subject, &registry, is_whole, &file.metadata).is_some();
+            if is_name || is_unread || !known.insert(text) {
                 continue;
             }
             expressions.extend(parse(&expected.subject, file, &registry, sources, diagnostics));
@@ -71,7 +79,7 @@ impl<'t> Fleet<'t> {
         let metrics = HostMetrics::of_groups([hosts]);
         let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
         report_cycles(&registry, diagnostics);
-        Fleet { file, registry, across: Arc::new(across) }
+        Fleet { file, registry, is_whole, across: Arc::new(across) }
     }
 
     /// Runs a case, once for each way to compute.
@@ -190,6 +198,11 @@ impl<'t> Fleet<'t> {
         Ok(Running { host, target, session, space, schema, positions })
     }
 
+    /// Why a name cannot be read as an expression, if that is so.
+    fn unread(&self, subject: &FileText) -> Option<&'static str> {
+        unread(subject, &self.registry, self.is_whole, &self.file.metadata)
+    }
+
     /// What is wrong with a definition or expression, if anything is.
     fn mistake(&self, expected: &Expected, aggregates: &Aggregates) -> Option<String> {
         let text = expected.subject.text.trim();
@@ -199,10 +212,8 @@ impl<'t> Fleet<'t> {
         let known = self.across.selection().iter().find(|one| *one.name == *text);
         match known {
             Some(one) => mistake(one, aggregates.diagnostics()),
-            None if self.registry.get(text).is_some() => {
-                Some("there are mistakes in its definition".to_owned())
-            }
-            None => Some("the text of the expression is wrong".to_owned()),
+            None if self.registry.get(text).is_some() => Some(MISTAKEN.to_owned()),
+            None => Some(self.unread(&expected.subject).unwrap_or(WRONG_TEXT).to_owned()),
         }
     }
 }
@@ -253,7 +264,7 @@ impl Running<'_> {
 }
 
 /// What a definition over the fleet has in a frame.
-fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g str>) -> Got<'g> {
+fn got<'g>(expected: &'g Expected, frame: Option<&'g Frame>, mistake: Option<&'g str>) -> Got<'g> {
     if let Some(mistake) = mistake {
         return Got::Failed(PmStatus::BADDERIVE, Some(mistake));
     }
@@ -268,7 +279,8 @@ fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g st
         Status::Values => {
             let values = 0..column.instances.ids.len();
             let named = |lane: usize| {
-                let name = column.instances.names.get(lane).map(|name| Cow::from(&**name));
+                let name = column.instances.names.get(lane);
+                let name = name.map(|name| Cow::from(as_written(name, expected)));
                 (name, column.value(value_type, lane))
             };
             Got::Values(values.map(named).collect())
@@ -276,4 +288,12 @@ fn got<'g>(expected: &Expected, frame: Option<&'g Frame>, mistake: Option<&'g st
         Status::Empty(reason) => Got::Empty(reason),
         Status::Failed(status) => Got::Failed(status, None),
     }
+}
+
+/// The name of a group as a test writes it: what counts is its labels.
+fn as_written<'n>(name: &'n str, expected: &'n Expected) -> &'n str {
+    let mut written = expected.timelines.iter().filter_map(|(name, _)| Some(&*name.as_ref()?.text));
+    let Ok(labels) = labels_of(name) else { return name };
+    let is_same = |text: &&str| *text == name || labels_of(text).as_ref() == Ok(&labels);
+    written.find(is_same).unwrap_or(name)
 }

@@ -53,34 +53,44 @@ impl Reader<'_> {
         }
     }
 
+    /// Adds a metric, or takes note of its name if something is wrong with it.
     fn metric(&mut self, name: &str, span: Span, table: &Table<'_>) {
+        if self.described(name, span, table).is_none() {
+            self.mistaken.insert(name.into());
+        }
+    }
+
+    fn described(&mut self, name: &str, span: Span, table: &Table<'_>) -> Option<()> {
+        let are_nested =
+            !table.is_empty() && table.values().all(|value| value.get_ref().is_table());
+        let are_known =
+            are_nested || self.document.only(table, &["type", "semantics", "units", "indom"]);
         let Some(value_type) = table.get("type") else {
-            let message = format!("`{name}` has no type");
-            let help = match table.values().all(|value| value.get_ref().is_table()) {
-                true => QUOTES,
-                false => "write { type = \"u64\" }, for example",
-            };
-            self.document.error_with_help(span, message, help);
-            return;
+            // A key that is none may well be a misspelled `type`.
+            if are_known {
+                let message = format!("`{name}` has no type");
+                let help = match are_nested {
+                    true => QUOTES,
+                    false => "write { type = \"u64\" }, for example",
+                };
+                self.document.error_with_help(span, message, help);
+            }
+            return None;
         };
-        self.document.only(table, &["type", "semantics", "units", "indom"]);
-        let Some(value_type) = self.value_type(value_type) else { return };
+        let value_type = self.value_type(value_type);
         let semantics = table.get("semantics").map(|value| self.semantics(value));
         let units = table.get("units").map(|value| self.units(value));
         let indom = table.get("indom").map(|value| self.indom(value));
         let known = self.metadata.lookup(name).copied();
         let Some(pmid) = known.map(|desc| desc.pmid).or_else(|| self.free_pmid()) else {
             self.document.error(span, "there are too many metrics");
-            return;
+            return None;
         };
-        let (Some(semantics), Some(units), Some(indom)) = (
-            semantics.unwrap_or(Some(Semantics::Instant)),
-            units.unwrap_or(Some(Units::NONE)),
-            indom.unwrap_or(Some(None)),
-        ) else {
-            return;
-        };
+        let semantics = semantics.unwrap_or(Some(Semantics::Instant))?;
+        let (units, indom) = (units.unwrap_or(Some(Units::NONE))?, indom.unwrap_or(Some(None))?);
+        let value_type = value_type?;
         self.metadata.add_metric(name, MetricDesc { pmid, value_type, indom, semantics, units });
+        Some(())
     }
 
     /// Finds an identifier that no metric has.

@@ -40,7 +40,7 @@
 //! ```
 //!
 //! A case with hosts tests definitions over a fleet: what is expected is of groups of
-//! hosts, by their names. Each host has
+//! hosts, by their labels in any order. Each host has
 //!
 //! | key                 | meaning                                                       |
 //! |---------------------|---------------------------------------------------------------|
@@ -61,6 +61,7 @@ mod coverage;
 mod file;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod groups;
 mod hosts;
 mod metrics;
 mod read;

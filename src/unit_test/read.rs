@@ -4,7 +4,7 @@
 //! the metadata of its metrics allow, and reports each mistake at its place. It
 //! does not read the definitions under test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,6 +21,7 @@ use crate::syntax::{counted, nearest};
 use crate::text::{SourceId, SourceMap, Span};
 
 use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile};
+use super::groups::{GroupLabels, NoGroup, labels_of};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
 /// An interval at most: thirty years.
@@ -49,6 +50,7 @@ pub fn read(
         directory,
         usual,
         metadata: MemoryMetadata::default(),
+        mistaken: BTreeSet::new(),
         labels: BTreeMap::new(),
         instances: BTreeMap::new(),
         given: 0,
@@ -64,6 +66,8 @@ pub(super) struct Reader<'r> {
     directory: &'r Path,
     usual: Language,
     pub(super) metadata: MemoryMetadata,
+    /// Metrics with mistakes in their descriptions, which are told there.
+    pub(super) mistaken: BTreeSet<Box<str>>,
     /// Instance domains, by the words that stand for them.
     pub(super) labels: BTreeMap<Box<str>, InDom>,
     instances: BTreeMap<InDom, Vec<Box<str>>>,
@@ -207,6 +211,9 @@ impl Reader<'_> {
         let tolerance = tolerance.or(self.tolerance);
         let expected =
             expected.map_or_else(Vec::new, |table| self.expected(table, tolerance, &mut lengths));
+        if !hosts.is_empty() {
+            self.check_groups(&expected);
+        }
         if expected.is_empty() {
             let message = "nothing is expected in this case";
             self.document.error_with_help(span, message, "add `[case.expect]`");
@@ -324,6 +331,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn unknown_metric(&mut self, name: &str, span: Span) {
+        if self.mistaken.contains(name) {
+            return;
+        }
         let message = format!("`[metrics]` has no metric `{name}`");
         let help = match nearest(name, self.metadata.names_at("")) {
             _ if self.metadata.names_at(name).next().is_some() => QUOTES.to_owned(),
@@ -427,14 +437,35 @@ impl Reader<'_> {
                 Some(table) => {
                     for (instance, value) in in_order(table) {
                         let timeline = self.timeline(value, lengths);
-                        let name = Some(instance.get_ref().as_ref().into());
-                        timelines.extend(timeline.map(|line| (name, line)));
+                        let span = self.document.span(instance.span());
+                        let name = self.written(instance.get_ref(), span);
+                        timelines.extend(timeline.map(|line| (Some(name), line)));
                     }
                 }
             }
             expected.push(Expected { subject, timelines, tolerance });
         }
         expected
+    }
+
+    /// Reports instances that are no groups of hosts, or the same group twice.
+    fn check_groups(&mut self, expected: &[Expected]) {
+        for one in expected {
+            let mut known: Vec<GroupLabels> = Vec::new();
+            for name in one.timelines.iter().filter_map(|(name, _)| name.as_ref()) {
+                match labels_of(&name.text) {
+                    Err(NoGroup { place, message }) => {
+                        let span = self.document.within(name.span, &name.text, place);
+                        let help = "a group is named by its labels: '{rack=\"a\"}'";
+                        self.document.error_with_help(span, message, help);
+                    }
+                    Ok(labels) if known.contains(&labels) => {
+                        self.document.error(name.span, "this group is here twice");
+                    }
+                    Ok(labels) => known.push(labels),
+                }
+            }
+        }
     }
 
     fn rejected(&mut self, table: &Table<'_>, span: Span) -> Option<Rejected> {

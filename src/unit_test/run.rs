@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::memory::MemorySource;
-use pmderive_runtime::model::InstId;
+use pmderive_runtime::memory::{MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{InstId, PmStatus};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
@@ -23,7 +23,7 @@ use crate::engine::{
     needed,
 };
 use crate::syntax::ast::Spanned;
-use crate::syntax::{load_files, nearest};
+use crate::syntax::{load_files, name_mistake, nearest};
 use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
@@ -90,7 +90,7 @@ pub fn run(
 ) -> Outcome {
     let mut registry = Registry::new(file.language);
     let mut found = Diagnostics::default();
-    add_definitions(
+    let is_whole = add_definitions(
         &file.files,
         file.definitions.as_ref(),
         file,
@@ -100,12 +100,16 @@ pub fn run(
     );
     #[cfg(feature = "fleet")]
     let fleet = Fleet::read(file, &registry, sources, &mut found);
-    let probes = covers.then(|| Probes::new(&registry, sources));
-    let (engines, found_before) = (Vec::new(), found.clone());
-    let mut tester = Tester { file, registry, sources, engines, found: found_before, probes };
-    for (name, backend) in backends {
-        tester.engines.push((name, Arc::new(Engine::new(file.language, *backend))));
-    }
+    let engine =
+        |(name, backend): &NamedBackend| (*name, Arc::new(Engine::new(file.language, *backend)));
+    let engines: Vec<(&str, Arc<Engine>)> = backends.iter().map(engine).collect();
+    let probes = engines.first().filter(|_| covers).map(|(_, engine)| {
+        let usable = usable(file, &registry, engine);
+        Probes::new(&registry, |one| usable.contains(&one.name), sources)
+    });
+    let found_before = found.clone();
+    let mut tester =
+        Tester { file, registry, is_whole, sources, engines, found: found_before, probes };
     let mut reports = Vec::new();
     for case in &file.cases {
         #[cfg(feature = "fleet")]
@@ -133,10 +137,21 @@ pub fn run(
     let is_wanted =
         |one: &Diagnostic| one.metric.as_deref().is_some_and(|name| wanted.contains(name));
     diagnostics.extend(found.into_iter().filter(|one| !is_wanted(one)));
+    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
     Outcome { reports, warnings, coverage: tester.probes.map(|probes| probes.coverage) }
 }
 
-/// Registers the definitions of files, and those that stand in the file itself.
+/// The definitions that can be used with the metrics of a file.
+fn usable(file: &TestFile, registry: &Registry, engine: &Engine) -> HashSet<Arc<str>> {
+    let mut source = MemorySource::new("the metrics of the test", file.metadata.clone(), ());
+    let mut ignored = Diagnostics::default();
+    let compiled = engine.compile(registry, &registry.all(), &mut source, &mut ignored);
+    let metrics = compiled.iter().flat_map(|compiled| compiled.metrics.iter());
+    metrics.filter(|one| one.desc.is_ok()).map(|one| Arc::clone(&one.name)).collect()
+}
+
+/// Registers the definitions of files, and those that stand in the file itself. True if
+/// all files could be read.
 pub(super) fn add_definitions(
     paths: &[Spanned<PathBuf>],
     written: Option<&FileText>,
@@ -144,11 +159,13 @@ pub(super) fn add_definitions(
     registry: &mut Registry,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
-) {
+) -> bool {
+    let mut is_whole = true;
     for path in paths {
         let mut unreadable = Diagnostics::default();
         let dialect = file.language.dialect;
         let texts = load_files(&path.value, dialect, sources, &mut unreadable);
+        is_whole &= unreadable.errors() == 0;
         diagnostics.extend(
             unreadable
                 .iter()
@@ -167,6 +184,30 @@ pub(super) fn add_definitions(
         let text = sources.add(name, before + &definitions.text);
         registry.add_text(text, sources, diagnostics);
     }
+    is_whole
+}
+
+/// What is said of a definition whose text has mistakes, which are told themselves.
+pub(super) const MISTAKEN: &str = "there are mistakes in its definition";
+/// What is said of an expression whose text has mistakes.
+pub(super) const WRONG_TEXT: &str = "the text of the expression is wrong";
+
+/// Why a subject that nothing defines cannot be read as an expression: it names a
+/// definition whose text has mistakes, or may be in a file that cannot be read.
+pub(super) fn unread(
+    subject: &FileText,
+    registry: &Registry,
+    is_whole: bool,
+    metadata: &MemoryMetadata,
+) -> Option<&'static str> {
+    let name = subject.text.trim();
+    match registry.is_refused(name) {
+        true => Some(MISTAKEN),
+        false if is_whole || name_mistake(name).is_some() || metadata.lookup(name).is_some() => {
+            None
+        }
+        false => Some("it may be defined in a file that cannot be read"),
+    }
 }
 
 /// A line for a definition file that has the same length but no contents. Such
@@ -183,6 +224,8 @@ fn filler(line: &str) -> String {
 struct Tester<'t> {
     file: &'t TestFile,
     registry: Registry,
+    /// True if all files of definitions could be read.
+    is_whole: bool,
     sources: &'t mut SourceMap,
     engines: Vec<(&'static str, Arc<Engine>)>,
     /// Mistakes in the texts of the definitions.
@@ -205,12 +248,14 @@ impl<'t> Tester<'t> {
         let mut report = Report::new(&case.name);
         let mut subjects = Vec::new();
         for expected in &case.expected {
-            match self.registered(&expected.subject, diagnostics) {
+            let subject = &expected.subject;
+            if let Some(why) = self.unread(subject) {
+                report.compare_unread(expected, case, why);
+                continue;
+            }
+            match self.registered(subject, diagnostics) {
                 Some(registered) => subjects.push((expected, registered)),
-                None => {
-                    let why = "the text of the expression is wrong";
-                    report.add(&expected.subject.text, None, unusable(why));
-                }
+                None => report.add(&subject.text, None, unusable(WRONG_TEXT)),
             }
         }
         let mut selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
@@ -283,6 +328,14 @@ impl<'t> Tester<'t> {
         self.engines.iter().map(start).collect()
     }
 
+    /// Why a name cannot be read as an expression, if that is so.
+    fn unread(&self, subject: &FileText) -> Option<&'static str> {
+        match self.registry.get(subject.text.trim()) {
+            Some(_) => None,
+            None => unread(subject, &self.registry, self.is_whole, &self.file.metadata),
+        }
+    }
+
     /// The definition with a name, or a parsed expression.
     fn registered(
         &mut self,
@@ -303,7 +356,7 @@ impl<'t> Tester<'t> {
                 let of_name = |one: &&Diagnostic| one.metric.as_deref() == Some(&*name.text);
                 found.extend(self.found.iter().filter(of_name).cloned());
                 let registered = self.registry.definition(&name.text).cloned();
-                if registered.is_none() && found.is_empty() {
+                if registered.is_none() && found.is_empty() && self.is_whole {
                     let message = format!("there is no definition of `{}`", name.text);
                     let mut diagnostic = Diagnostic::error(Code::BadTestFile, name.span, message);
                     if let Some(meant) = nearest(&name.text, self.registry.names()) {
@@ -385,6 +438,14 @@ impl Report {
             mismatches.is_empty() || told.is_none_or(|told| !std::mem::replace(told, true));
         for mismatch in mismatches.into_iter().filter(|_| is_new) {
             self.add(&expected.subject.text, Some(at), mismatch);
+        }
+    }
+
+    /// Adds how what is expected of a definition differs from its failure at each step.
+    fn compare_unread(&mut self, expected: &Expected, case: &Case, why: &str) {
+        let (got, mut told) = (Got::Failed(PmStatus::BADDERIVE, Some(why)), false);
+        for step in 0..case.steps {
+            self.compare(expected, (step, series::time_of(case, step)), &got, Some(&mut told));
         }
     }
 
@@ -483,5 +544,7 @@ pub(super) fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
         Some(help) => format!("{}: {}; {help}", one.code, one.message),
         None => format!("{}: {}", one.code, one.message),
     };
-    errors.filter(concerns).map(words).next()
+    let mut first = errors.filter(concerns).next().cloned()?;
+    first.name_key();
+    Some(words(&first))
 }

@@ -126,17 +126,35 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Number::Integer(value) => write!(f, "{value}"),
-            Number::Real(value) if value.is_nan() => f.write_str("nan"),
-            Number::Real(value) => write!(f, "{value}"),
+            Number::Real(value) => write_real(f, *value),
         }
+    }
+}
+
+/// Writes a number; one that would have many zeros gets an exponent.
+fn write_real(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+    let size = value.abs();
+    match value {
+        _ if value.is_nan() => f.write_str("nan"),
+        _ if size.is_finite() && (size >= 1e16 || size < 1e-5 && size > 0.0) => {
+            write!(f, "{value:e}")
+        }
+        _ => write!(f, "{value}"),
     }
 }
 
 impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tolerance::Absolute(distance) => write!(f, "~{distance}"),
-            Tolerance::Relative(part) => write!(f, "~{}%", part * 100.0),
+            Tolerance::Absolute(distance) => {
+                f.write_str("~")?;
+                write_real(f, *distance)
+            }
+            Tolerance::Relative(part) => {
+                f.write_str("~")?;
+                write_real(f, part * 100.0)?;
+                f.write_str("%")
+            }
         }
     }
 }
@@ -327,7 +345,12 @@ impl<'t> Reader<'t> {
             return status.ok_or_else(|| self.wrong_word(start, "is not an error of PMAPI(3)"));
         }
         let Some(number) = self.signed_number() else {
-            return Err(self.wrong_word(start, "is not a value of a timeline"));
+            let word = self.rest().split(char::is_whitespace).next().unwrap_or_default();
+            let known = ["nan", "inf", "-inf"];
+            return Err(match known.into_iter().find(|meant| word.eq_ignore_ascii_case(meant)) {
+                Some(meant) => self.wrong_word(start, &format!("is written `{meant}` here")),
+                None => self.wrong_word(start, "is not a value of a timeline"),
+            });
         };
         let step = match self.peek() {
             Some(sign @ ('+' | '-')) => {
@@ -464,6 +487,10 @@ mod tests {
             ("10+5x4 1-2x2", "10 | 15 | 20 | 25 | 1 | -1"),
             ("-1+.25x3", "-1 | -0.75 | -0.5"),
             ("1e-1x2", "0.1 | 0.1"),
+            (
+                "-1e308~1e308 1e20 1e15 1e-7~1e-9",
+                "-1e308~1e308 | 1e20 | 1000000000000000 | 1e-7~1e-9",
+            ),
             ("_x2 5 _", "no value | no value | 5 | no value"),
             ("18446744073709551615", "18446744073709551615"),
             ("inf -inf nan", "inf | -inf | nan"),
@@ -483,6 +510,8 @@ mod tests {
             ("", 0..0, "a timeline without steps"),
             ("1 2, 3", 2..4, "`2,` is not a value of a timeline"),
             ("1 up", 2..4, "`up` is not a value of a timeline"),
+            ("1 NaN", 2..5, "`NaN` is written `nan` here"),
+            ("-INFx2", 0..6, "`-INFx2` is not"),
             ("1x0", 1..3, "a count is from 1"),
             ("1x100001", 1..8, "a count is from 1"),
             ("1x60000 2x60000", 8..15, "more than 100000 steps"),

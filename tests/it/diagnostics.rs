@@ -66,6 +66,11 @@ fn special() -> Vec<Found> {
             "round = about * 2\nabout = round + 1\nbad = no.such\nworse = bad + 1\n",
             Asked { extensions: true, ..Asked::default() },
         ),
+        compile(
+            "bounds.conf",
+            "bounds = clamp(kernel.all.load, 5, 1)\nordered = clamp(kernel.all.load, 1, 5)\n",
+            Asked { extensions: true, wanted: None, ..lint },
+        ),
         compile("many.conf", "#control GLOBAL_LIMIT=1\nfirst = 1\nsecond = 2\n", Asked::default()),
     ];
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
@@ -151,6 +156,11 @@ fn what_is_hardly_meant() {
             "allowed.change",
             "allowed.nothing",
             "allowed.other",
+            "equal.float",
+            "equal.whole",
+            "not.value",
+            "units.other",
+            "reason.change",
         ]
     );
 }

@@ -4,7 +4,8 @@
 //! below `wrong` do not; snapshots hold what is said of them. After a change
 //! of wording run the test with `INSTA_UPDATE=always` and read the difference.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -47,7 +48,18 @@ fn what_is_said_of_wrong_ones() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        for name in ["failures", "definitions", "fleet", "hosts", "mistakes", "no_toml"] {
+        for name in [
+            "failures",
+            "definitions",
+            "fleet",
+            "groups",
+            "hosts",
+            "large",
+            "mistakes",
+            "no_toml",
+            "refused",
+            "values",
+        ] {
             let path = format!("wrong/{name}.toml");
             let (status, out, err) = test(&[&path]);
             insta::assert_snapshot!(
@@ -88,6 +100,61 @@ fn several_files() {
         );
     }
     assert_eq!(test(&[]).0, 2);
+}
+
+/// A directory stands for the files of tests below it, and `-` for standard input.
+#[test]
+fn directories_and_standard_input() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let good = "[[case]]\nname = \"one\"\nsteps = 1\n[case.expect]\n\"1\" = 1\n";
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    };
+    let path = folder.path().to_str().expect("UTF-8");
+    let (status, _, err) = test(&[path]);
+    assert_eq!(status, 2);
+    assert!(err.contains("no file of tests"), "{err}");
+    for name in ["a.toml", "below/b.toml", ".hidden/c.toml"] {
+        write(name, good);
+    }
+    write("pmderive.toml", "extensions = true\n# [[case]]\n");
+    write("serve.toml", "interval = \"10 sec\"\n");
+    write("a.conf", "a = b\n");
+    let (status, out, err) = test(&[path]);
+    assert_eq!((status, &*err), (0, ""), "{out}");
+    let expected = format!(
+        "{path}/a.toml\n  passed  one\n{path}/below/b.toml\n  passed  one\n2 passed, 0 failed\n"
+    );
+    assert_eq!(out, expected);
+    write("below/broken.toml", "[[case]\n");
+    assert_eq!(test(&[path]).0, 2);
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+        .args(["test", "-"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    // Settings of the folder count.
+    let text = format!("{good}\"sqrt(4)\" = 2\n");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && out.ends_with("  passed  one\n1 passed, 0 failed\n"),
+        "{out}"
+    );
+}
+
+/// What cannot be used is exercised by no test, and its branches are none.
+#[test]
+fn refused_definitions_are_not_covered() {
+    let (_, out, _) = test(&["--coverage", "wrong/refused.toml"]);
+    assert!(!out.contains("r.branch:"), "{out}");
+    assert!(out.ends_with("exercised: 1 of 1 definition, 2 of 2 branches\n"), "{out}");
 }
 
 /// Metrics may come from what `deps --metadata` has written.

@@ -21,7 +21,8 @@ use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity, page};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::lint::{
-    apply_allowances, lint_definitions, lint_expressions, missing_instances, notation_of_others,
+    apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
+    notation_of_others,
 };
 use crate::report::findings::Report;
 use crate::syntax::counted;
@@ -308,6 +309,7 @@ fn check(
         let unnamed = selection.iter().filter(|one| !one.is_named).copied();
         let wanted: Vec<&Registered> = named.chain(unnamed).collect();
         lint_definitions(registry, &selection, &wanted, &mut found);
+        lint_comments(definitions.own_texts(), language, sources, &mut found);
         found.retain(|one| settings.lints(one.span.source, sources));
         diagnostics.extend(found);
     }

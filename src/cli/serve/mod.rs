@@ -112,5 +112,6 @@ fn tell(loaded: &mut Loaded, messages: &mut Messages) {
     for problem in &loaded.problems {
         messages.error(problem);
     }
+    loaded.diagnostics.since_mut(0).iter_mut().for_each(crate::diag::Diagnostic::name_key);
     messages.diagnostics(std::mem::take(&mut loaded.diagnostics), &loaded.sources);
 }

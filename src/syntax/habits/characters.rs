@@ -102,8 +102,10 @@ impl<'t> Characters<'_, 't> {
         let end = |token: Token<'_>| token == Token::Invalid(Invalid::Character('}'));
         let last = self.following(index, end)?;
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
-        let matchers = matchers(inside)?;
         let braces = self.span(index, last);
+        let Some(matchers) = matchers(inside) else {
+            return self.instance_in_braces(index, last, out);
+        };
         let message = "label matchers are PromQL's; here instances are chosen by their names";
         let error = self.error(index, last, message);
         let metric = out.last().and_then(|at| match at.token {
@@ -143,6 +145,26 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last, token: None })
     }
 
+    /// `{vda}`
+    fn instance_in_braces(
+        &self,
+        index: usize,
+        last: usize,
+        out: &[TokenAt<'t>],
+    ) -> Option<Found<'t>> {
+        let inside = self.slice(self.tokens[index].end, self.tokens[last].start).trim();
+        let is_name = |c: char| c.is_alphanumeric() || "_-.:/ ".contains(c);
+        let is_behind_metric = out.last().is_some_and(|at| matches!(at.token, Token::Name(_)));
+        if !is_behind_metric || inside.is_empty() || !inside.chars().all(is_name) {
+            return None;
+        }
+        let diagnostic = self
+            .error(index, last, "braces choose no instance")
+            .help("an instance stands in brackets")
+            .guess(self.span(index, last), format!("[{inside}]"));
+        Some(Found { diagnostic, last, token: Some(Token::Instance(inside)) })
+    }
+
     /// `$host`, `${host}`
     fn variable(&self, index: usize) -> Option<Found<'t>> {
         let is_part = |token: Token<'_>| {
@@ -178,9 +200,21 @@ impl<'t> Characters<'_, 't> {
                 true => (self.slice(before.start, before.end), self.slice(right.start, right.end)),
                 false => ("a", "b"),
             };
-            let help = format!("with --extensions it is `{a} - {b} * floor({a} / {b})`");
+            let meant = format!("{a} - {b} * floor({a} / {b})");
+            let diagnostic = diagnostic.help(format!("with --extensions it is `{meant}`"));
+            let whole = self.origin.span(before.start, right.end);
+            let is_whole = is_simple(before.token)
+                && is_simple(right.token)
+                && out.iter().rev().nth(1).is_none_or(|at| is_loose(at.token))
+                && self.at(index + 2).is_none_or(|token| {
+                    is_loose(token) || matches!(token, Token::RightParen | Token::Minus)
+                });
+            let diagnostic = match self.language.extensions && is_whole {
+                true => diagnostic.guess(whole, format!("({meant})")),
+                false => diagnostic,
+            };
             let token = Some(Token::Star);
-            return Some(Found { diagnostic: diagnostic.help(help), last: index, token });
+            return Some(Found { diagnostic, last: index, token });
         }
         if matches!(before.token, Token::Name(_) | Token::RightParen) {
             let diagnostic = self
@@ -465,6 +499,26 @@ pub(in crate::syntax) fn begins_operand(token: Token<'_>) -> bool {
                 | Token::Minus
                 | Token::Bang
         )
+}
+
+/// True for what takes no part of a product or quotient beside it.
+fn is_loose(token: Token<'_>) -> bool {
+    matches!(
+        token,
+        Token::LeftParen
+            | Token::Comma
+            | Token::Plus
+            | Token::Less
+            | Token::LessEqual
+            | Token::Greater
+            | Token::GreaterEqual
+            | Token::Equal
+            | Token::NotEqual
+            | Token::AndAnd
+            | Token::OrOr
+            | Token::Question
+            | Token::Colon
+    )
 }
 
 /// Index of the innermost parenthesis that is open behind these tokens.

@@ -65,6 +65,8 @@ const MISSING: &str = "a value for what is missing is a choice";
 const GROUPS: &str = "an aggregate takes all instances; over a fleet it is `sum(NAME) by (LABEL)`";
 const PMIE: &str = "`$0` is pmie's";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
+const NO_OF: &str = "there is no `of`";
+const CALLS: &str = "a call has parentheses";
 const WITHOUT: &str = "there are no groups of instances; leave the labels out";
 
 /// Of rows that begin with the same word, the longer ones come first.
@@ -143,6 +145,12 @@ pub(super) const CLAUSES: &[Clause] = &[
         "`count()` counts the instances of a metric",
     ),
     clause("@1 fill ( $2 )", "(defined($1) ? $1 : $2)", "there is no `fill`", MISSING),
+    clause("sum of @1", "sum($1)", NO_OF, CALLS),
+    clause("avg of @1", "avg($1)", NO_OF, CALLS),
+    clause("max of @1", "max($1)", NO_OF, CALLS),
+    clause("min of @1", "min($1)", NO_OF, CALLS),
+    clause("count of @1", "count($1)", NO_OF, CALLS),
+    clause("rate of @1", "rate($1)", NO_OF, CALLS),
     clause("%1 as ~2", "$1", "a definition's name is left of its `=`", "leave `AS` out"),
     clause("%1 group by $2", "$1", "there is no `GROUP BY`", GROUPS),
     clause(

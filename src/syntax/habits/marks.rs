@@ -50,6 +50,8 @@ pub(super) const MARKS: &[Clause] = &[
     certain("@1 ** 2", "$1 * $1", NO_POWER, "multiply"),
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
+    clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
+    clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`"),
     clause("%1 ++ %2", "$1 + $2", "`++` is no operator", "a sum has one `+`"),
     clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing"),
     clause("%1 -- .", "$1 - 1", "`--` is no operator", "a definition changes nothing"),

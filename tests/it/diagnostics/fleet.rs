@@ -7,7 +7,9 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
-use pmderive::lint::{apply_allowances, lint_definitions, lint_expressions, missing_instances};
+use pmderive::lint::{
+    apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
+};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
@@ -89,6 +91,7 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
             asked.wanted.into_iter().filter_map(|name| registry.get(name)).collect();
         lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
         lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
+        lint_comments([source], language, &sources, &mut diagnostics);
     }
     apply_allowances([source], language, asked.lint, &sources, &mut diagnostics);
     let usable = selection
