@@ -145,7 +145,9 @@ fn started() -> Client {
             let archive = ArchiveContext::open(Path::new(path))?;
             Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
         });
-        serve(&client, Options { language, opener: Some(opener), grace: Duration::from_secs(60) })
+        let grace = Duration::from_secs(60);
+        let options = Options { language, opener: Some(opener), grace, max_shown: 100 };
+        serve(&client, options)
     });
     let (text, line) = text();
     let input = BufReader::new(mine.try_clone().expect("a socket"));

@@ -10,7 +10,7 @@ use super::args::{LanguageArguments, MetadataArguments, SourceArguments};
 use super::messages::Messages;
 use super::terminal::protocol_output;
 use super::{Outcome, Stop};
-use crate::lsp::{Opener, Options, Source, connect, serve};
+use crate::lsp::{End, Opener, Options, Source, connect, serve};
 use crate::metadata::RecordedMetadata;
 
 /// How long mistakes that the text alone tells wait for those that the source tells.
@@ -40,17 +40,24 @@ pub struct LspArguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &LspArguments) -> Result<Outcome, Stop> {
+pub fn run(arguments: &LspArguments, messages: &Messages) -> Result<Outcome, Stop> {
     let language = arguments.language.chosen();
     let (client, streams) = connect(std::io::stdin(), protocol_output())?;
-    let options = Options { language, opener: opener(arguments), grace: GRACE };
+    let max_shown = messages.left();
+    let options = Options { language, opener: opener(arguments), grace: GRACE, max_shown };
     // A client that is not understood may keep the input open for ever.
-    serve(&client, options).map_err(|error| Stop::Usage(error.to_string()))?;
+    let end = serve(&client, options).map_err(|error| Stop::Usage(error.to_string()))?;
     // The writing thread ends when nobody has the client any more.
     drop(client);
     // A thread that waits for a source that hangs does not keep the process.
     streams.join().map_err(|error| Stop::Usage(no_client(&error)))?;
-    Ok(Outcome::Good)
+    match end {
+        End::Agreed => Ok(Outcome::Good),
+        End::WithoutShutdown => {
+            messages.error(&"the client said `exit` without `shutdown` before it");
+            Ok(Outcome::Failed)
+        }
+    }
 }
 
 fn no_client(problem: &dyn std::fmt::Display) -> String {

@@ -74,6 +74,12 @@ impl Messages {
         self.left = arguments.max_diagnostics;
     }
 
+    /// How many diagnostics may still be shown.
+    #[cfg(feature = "lsp")]
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
     /// True if messages have colours.
     pub fn are_coloured(&self) -> bool {
         self.colour.is_used(shows_errors())

@@ -38,7 +38,7 @@ mod man;
 mod messages;
 mod missing;
 mod options;
-mod patch;
+pub(crate) mod patch;
 mod pcp;
 mod positional;
 mod progress;
@@ -364,7 +364,7 @@ impl Command {
             Command::Completions(arguments) => completions::run(arguments, messages),
             Command::Man(arguments) => man::run(arguments, messages),
             #[cfg(feature = "lsp")]
-            Command::Lsp(arguments) => lsp::run(arguments),
+            Command::Lsp(arguments) => lsp::run(arguments, messages),
             Command::Replay(arguments) => replay::run(arguments),
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
+use std::time::Instant;
 
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{DiffOp, DiffTag, group_diff_ops};
@@ -16,7 +17,7 @@ const CONTEXT: usize = 3;
 /// A patch that makes `after` of `before`, both called `name`; empty if they are equal.
 pub fn unified(name: &str, before: &str, after: &str) -> String {
     let texts = [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<&str>>());
-    let groups = group_diff_ops(operations(&texts), CONTEXT);
+    let groups = group_diff_ops(operations(&texts, None), CONTEXT);
     let mut patch = String::new();
     if !groups.is_empty() {
         write_line(&mut patch, "--- ", name);
@@ -44,8 +45,9 @@ pub fn unified(name: &str, before: &str, after: &str) -> String {
     patch
 }
 
-/// What makes the second text of the first one.
-fn operations(texts: &[Vec<&str>; 2]) -> Vec<DiffOp> {
+/// What makes the second text of the first one, in lines. From `until` on it is not made
+/// as small as it could be.
+pub(crate) fn operations(texts: &[Vec<&str>; 2], until: Option<Instant>) -> Vec<DiffOp> {
     let mut known = HashMap::new();
     let [old, new] = texts.each_ref().map(|lines| -> Vec<usize> {
         let mut numbers = Vec::with_capacity(lines.len());
@@ -56,7 +58,8 @@ fn operations(texts: &[Vec<&str>; 2]) -> Vec<DiffOp> {
         numbers
     });
     let mut found = Compact::new(Replace::new(Capture::new()), &old, &new);
-    let Ok(()) = myers::diff(&mut found, &old, 0..old.len(), &new, 0..new.len());
+    let (old_lines, new_lines) = (0..old.len(), 0..new.len());
+    let Ok(()) = myers::diff_deadline(&mut found, &old, old_lines, &new, new_lines, until);
     found.into_inner().into_inner().into_ops()
 }
 

@@ -4,35 +4,43 @@ use crate::text::{SourceId, SourceMap};
 
 use super::{Diagnostics, Fix};
 
-/// A text with all edits that are certain, and how many those were. Of edits
-/// that overlap the first one is applied; the others may be offered again.
-/// `None` if there is none.
-pub fn applied(
-    diagnostics: &Diagnostics,
-    source: SourceId,
-    sources: &SourceMap,
-) -> Option<(String, usize)> {
+/// The edits of a text that are certain, in its order. Of edits that overlap it has the
+/// first one; the others may be offered again.
+pub(crate) fn certain(diagnostics: &Diagnostics, source: SourceId) -> Vec<&Fix> {
     let mut edits: Vec<&Fix> = diagnostics
         .iter()
         .filter_map(|one| one.fix.as_ref())
         .filter(|fix| fix.is_certain && fix.span.source == source)
         .collect();
     edits.sort_by_key(|fix| (fix.span.start, fix.span.end));
+    let mut end = None;
+    // Two edits of one place might say the same.
+    edits.retain(|fix| {
+        let is_apart = end.is_none_or(|end| fix.span.start > end);
+        end = if is_apart { Some(fix.span.end) } else { end };
+        is_apart
+    });
+    edits
+}
+
+/// A text with all edits that are certain, and how many those were. `None` if there is
+/// none.
+pub fn applied(
+    diagnostics: &Diagnostics,
+    source: SourceId,
+    sources: &SourceMap,
+) -> Option<(String, usize)> {
+    let edits = certain(diagnostics, source);
     let text = &sources.get(source).text;
     let mut out = String::with_capacity(text.len());
-    let (mut end, mut count) = (0, 0);
-    for fix in edits {
-        let (start, stop) = (fix.span.start as usize, fix.span.end as usize);
-        // Two edits of one place might say the same.
-        if start < end || count > 0 && start == end {
-            continue;
-        }
-        out.push_str(&text[end..start]);
+    let mut end = 0;
+    for fix in &edits {
+        out.push_str(&text[end..fix.span.start as usize]);
         out.push_str(&fix.text);
-        (end, count) = (stop, count + 1);
+        end = fix.span.end as usize;
     }
     out.push_str(&text[end..]);
-    (count > 0 && out != **text).then_some((out, count))
+    (out != **text).then_some((out, edits.len()))
 }
 
 /// The text of a definition file with all edits that are certain.

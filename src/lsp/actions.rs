@@ -4,18 +4,28 @@ use std::collections::HashMap;
 
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, DiagnosticRelatedInformation,
-    DiagnosticSeverity, NumberOrString, Range, TextEdit, Uri, WorkspaceEdit,
+    DiagnosticSeverity, NumberOrString, Range, TextEdit, WorkspaceEdit,
 };
 
 use super::analysis::Analysis;
+use crate::diag::fixes::certain;
 use crate::diag::{Diagnostic, Diagnostics, Fix, Severity};
 
-/// Diagnostics of a text that are shown at most.
-const MAX_SHOWN: usize = 1_000;
-
-/// What is shown of a text's diagnostics.
-pub fn shown(analysis: &Analysis, diagnostics: &Diagnostics) -> Vec<lsp_types::Diagnostic> {
-    diagnostics.iter().take(MAX_SHOWN).map(|one| one_shown(analysis, one)).collect()
+/// What is shown of a text's diagnostics: at most some of them, of which the last one
+/// says how many there are besides.
+pub fn shown(
+    analysis: &Analysis,
+    diagnostics: &Diagnostics,
+    max_shown: usize,
+) -> Vec<lsp_types::Diagnostic> {
+    let mut all: Vec<lsp_types::Diagnostic> =
+        diagnostics.iter().take(max_shown).map(|one| one_shown(analysis, one)).collect();
+    let more = diagnostics.len() - all.len();
+    if let Some(last) = all.last_mut().filter(|_| more > 0) {
+        last.message
+            .push_str(&format!("\n{more} more not shown; `--max-diagnostics N` shows more"));
+    }
+    all
 }
 
 fn one_shown(analysis: &Analysis, diagnostic: &Diagnostic) -> lsp_types::Diagnostic {
@@ -48,14 +58,23 @@ fn one_shown(analysis: &Analysis, diagnostic: &Diagnostic) -> lsp_types::Diagnos
     }
 }
 
-/// The edits that fix what is wrong in a range of a text.
+/// The edits that fix what is wrong in a range of a text; of the kinds that a client
+/// wants, if it says so. All certain edits of the text in one are offered to those who ask
+/// for it.
 pub fn actions(
     analysis: &Analysis,
     diagnostics: &Diagnostics,
     range: Range,
+    only: Option<&[CodeActionKind]>,
 ) -> Vec<CodeActionOrCommand> {
-    let touches = |one: Range| one.start <= range.end && range.start <= one.end;
     let mut actions = Vec::new();
+    if only.is_some_and(|only| only.iter().any(|one| has(one, &CodeActionKind::SOURCE_FIX_ALL))) {
+        actions.extend(fix_all(analysis, diagnostics).map(CodeActionOrCommand::CodeAction));
+    }
+    if only.is_some_and(|only| !only.iter().any(|one| has(one, &CodeActionKind::QUICKFIX))) {
+        return actions;
+    }
+    let touches = |one: Range| one.start <= range.end && range.start <= one.end;
     for diagnostic in diagnostics.iter() {
         let Some(fix) = &diagnostic.fix else { continue };
         if fix.span.source != analysis.own || !touches(analysis.range(diagnostic.span)) {
@@ -65,12 +84,29 @@ pub fn actions(
             title: title(analysis, fix),
             kind: Some(CodeActionKind::QUICKFIX),
             diagnostics: Some(vec![one_shown(analysis, diagnostic)]),
-            edit: Some(edit(analysis.uri.clone(), analysis.range(fix.span), &fix.text)),
+            edit: Some(edit(analysis, &[fix])),
             is_preferred: Some(fix.is_certain),
             ..CodeAction::default()
         }));
     }
     actions
+}
+
+/// True for a kind that is another one or a kind of it, such as `source.fixAll` of `source`.
+fn has(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
+    let rest = kind.as_str().strip_prefix(wanted.as_str());
+    rest.is_some_and(|rest| wanted.as_str().is_empty() || rest.is_empty() || rest.starts_with('.'))
+}
+
+/// All certain edits of a text, if there are any.
+fn fix_all(analysis: &Analysis, diagnostics: &Diagnostics) -> Option<CodeAction> {
+    let fixes = certain(diagnostics, analysis.own);
+    (!fixes.is_empty()).then(|| CodeAction {
+        title: "Fix all that can be meant in one way only".to_owned(),
+        kind: Some(CodeActionKind::SOURCE_FIX_ALL),
+        edit: Some(edit(analysis, &fixes)),
+        ..CodeAction::default()
+    })
 }
 
 fn title(analysis: &Analysis, fix: &Fix) -> String {
@@ -82,7 +118,12 @@ fn title(analysis: &Analysis, fix: &Fix) -> String {
     }
 }
 
-fn edit(uri: Uri, range: Range, text: &str) -> WorkspaceEdit {
-    let edits = vec![TextEdit { range, new_text: text.to_owned() }];
-    WorkspaceEdit { changes: Some(HashMap::from([(uri, edits)])), ..WorkspaceEdit::default() }
+fn edit(analysis: &Analysis, fixes: &[&Fix]) -> WorkspaceEdit {
+    let edit = |fix: &&Fix| {
+        let range = analysis.range(fix.span);
+        TextEdit { range, new_text: fix.text.to_string() }
+    };
+    let edits = fixes.iter().map(edit).collect();
+    let changes = HashMap::from([(analysis.uri.clone(), edits)]);
+    WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
 }

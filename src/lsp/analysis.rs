@@ -9,7 +9,8 @@ use super::before::Before;
 use super::files::{OpenTexts, path_of, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
-use super::tree::{Other, Tree, described};
+use super::tree::{Other, Tree};
+use super::unregistered::{Unregistered, unregistered};
 use crate::bind::references;
 use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
@@ -40,8 +41,8 @@ pub struct Analysis {
     /// What is over the fleet, if the text's definitions are.
     #[cfg(feature = "fleet")]
     pub over_fleet: Option<OverFleet>,
-    /// The names in lines of help texts.
-    described: Vec<(Box<str>, Span)>,
+    /// The names in lines of the text that the registry has nothing of.
+    unregistered: Vec<Unregistered>,
     /// Answers that need all of the text, once somebody asked.
     pub answers: Answers,
 }
@@ -53,7 +54,7 @@ pub struct Answers {
     pub symbols: OnceLock<Arc<str>>,
     /// What each word is.
     pub tokens: OnceLock<Arc<str>>,
-    /// The edit that brings the text into its usual form.
+    /// The edits that bring the text into its usual form.
     pub format: OnceLock<Arc<str>>,
 }
 
@@ -99,6 +100,9 @@ impl Analysis {
         let name = path.as_deref().map_or(uri.as_str().into(), |path| path.to_string_lossy());
         let own = sources.add(&*name, Arc::clone(&opened.text));
         registry.add_text_again(own, &sources, &mut before.parsed, &mut diagnostics);
+        let has_mistakes = !diagnostics.is_empty();
+        let unregistered =
+            unregistered(own, &opened.text, &registry, has_mistakes, &mut before.parsed);
         let others = path.as_deref().map(|path| {
             let others = tree.others(path, folders, &settings, open, encoding);
             (others, settings.is_over_fleet(path))
@@ -118,7 +122,6 @@ impl Analysis {
             registry.adopt(&other.parsed.registry);
         }
         let lines = LineIndex::new(&opened.text, encoding);
-        let described = described(own, &opened.text, &mut before.parsed);
         before.parsed.end_reading();
         Some(Analysis {
             uri: uri.clone(),
@@ -132,7 +135,7 @@ impl Analysis {
             others,
             #[cfg(feature = "fleet")]
             over_fleet,
-            described,
+            unregistered,
             answers: Answers::default(),
         })
     }
@@ -158,8 +161,8 @@ impl Analysis {
     /// The name of a metric at an offset of the text, and where it is written.
     pub fn name_at(&self, offset: usize) -> Option<(&str, Span)> {
         let is_at = |span: Span| (span.start as usize..=span.end as usize).contains(&offset);
-        let described = self.described.iter().find(|(_, span)| is_at(*span));
-        if let Some((name, span)) = described {
+        let unregistered = self.unregistered.iter().find(|one| is_at(one.span));
+        if let Some(Unregistered { name, span, .. }) = unregistered {
             return Some((name, *span));
         }
         let definition = self.definition_at(offset)?;
@@ -174,15 +177,32 @@ impl Analysis {
     /// other.
     pub fn mentions(&self, name: &str) -> Vec<Mention> {
         let mut found = Vec::new();
-        add_mentions(name, self.definitions(), &self.described, &mut found);
+        add_mentions(name, self.definitions(), &self.unregistered, &mut found);
         for Other { parsed, .. } in &self.others {
             // Most files have nothing to do with it.
             if parsed.text.text.contains(name) {
                 let definitions = parsed.registry.definitions().iter();
-                add_mentions(name, definitions, &parsed.described, &mut found);
+                add_mentions(name, definitions, &parsed.unregistered, &mut found);
             }
         }
         found
+    }
+
+    /// Where a name is defined, also if the definition has a mistake.
+    pub fn defined_at(&self, name: &str) -> Option<Span> {
+        let registered = self.registry.get(name).map(|one| one.name_span);
+        registered.or_else(|| self.refused().find(|one| &*one.name == name).map(|one| one.span))
+    }
+
+    /// The definitions of the text itself that the registry does not have.
+    pub fn refused_here(&self) -> impl Iterator<Item = &Unregistered> {
+        self.unregistered.iter().filter(|one| one.definition.is_some())
+    }
+
+    /// The definitions that the registry does not have, of all files.
+    pub fn refused(&self) -> impl Iterator<Item = &Unregistered> {
+        let others = self.others.iter().flat_map(|other| &other.parsed.unregistered);
+        self.refused_here().chain(others.filter(|one| one.definition.is_some()))
     }
 
     /// The other file with a text of [`Analysis::sources`].
@@ -228,7 +248,7 @@ impl Analysis {
 fn add_mentions<'d>(
     name: &str,
     definitions: impl Iterator<Item = &'d Arc<Registered>>,
-    described: &[(Box<str>, Span)],
+    unregistered: &[Unregistered],
     found: &mut Vec<Mention>,
 ) {
     let first = found.len();
@@ -239,8 +259,11 @@ fn add_mentions<'d>(
         let same = references(&one.expr).filter(|one| one.name == name);
         found.extend(same.map(|one| Mention { span: one.span, is_definition: false }));
     }
-    let described = described.iter().filter(|(one, _)| &**one == name);
-    found.extend(described.map(|(_, span)| Mention { span: *span, is_definition: false }));
+    let unregistered = unregistered.iter().filter(|one| &*one.name == name);
+    found.extend(unregistered.map(|Unregistered { span, definition, .. }| Mention {
+        span: *span,
+        is_definition: definition.is_some(),
+    }));
     found[first..].sort_by_key(|one| one.span);
 }
 

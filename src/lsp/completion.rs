@@ -1,17 +1,21 @@
 //! What may be typed next: metrics of the source and of the definitions,
 //! functions, keywords, units, instances.
 
-use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, Documentation};
+use lsp_types::{
+    CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Documentation, Range,
+    TextEdit,
+};
 
+use super::analysis::Analysis;
 use super::cursor::{Call, Cursor, Within};
+use super::matching::{Match, matched};
 use crate::diag::{Code, page};
-use crate::engine::Registry;
 use crate::functions::signature;
 use crate::project::is_warning;
 use crate::syntax::keywords::{SEMANTICS, TYPES};
 
-/// Metrics that are offered at most; typing on narrows them down.
-const MAX_METRICS: usize = 200;
+/// Most that is offered at once; typing on narrows it down.
+const MAX_OFFERED: usize = 300;
 
 /// Units that are offered in quotes.
 const UNITS: [&str; 22] = [
@@ -48,124 +52,194 @@ const KEYWORDS: [&str; 5] = ["type=", "semantics=", "units=", "indom=", "meta="]
 
 /// What completion knows.
 pub struct Vocabulary<'v> {
-    /// Names of the source's metrics, in the order of their bytes.
-    pub metrics: &'v [String],
-    /// The definitions.
-    pub registry: Option<&'v Registry>,
-    /// Whether functions that libpcp does not have are offered.
-    pub extensions: bool,
-    /// Names of labels of hosts.
-    pub labels: Vec<String>,
+    /// Names of the source's metrics, in the order of their bytes; `None` while they are
+    /// awaited.
+    pub metrics: Option<&'v [String]>,
+    /// The text as it was read last.
+    pub read: Option<&'v Analysis>,
 }
 
-/// What may stand at a cursor, but for instances, which the source knows.
-pub fn completions(cursor: &Cursor<'_>, vocabulary: &Vocabulary<'_>) -> CompletionList {
-    let mut items = Vec::new();
-    let mut is_incomplete = false;
+/// What may stand at a cursor, but for instances, which the source knows. It replaces
+/// what is typed, whose range is `range`.
+pub fn completions(
+    cursor: &Cursor<'_>,
+    range: Range,
+    vocabulary: &Vocabulary<'_>,
+) -> CompletionList {
+    let mut offers = Offers::new(cursor.within.typed(), range);
     match &cursor.within {
-        Within::Word(word) => {
-            is_incomplete = add_words(word, cursor.call, vocabulary, &mut items);
-        }
-        Within::Quotes(_) => {
-            let takes_interval = |call: Call<'_>| {
-                let usage = signature::named(call.name).map_or("", |function| function.usage);
-                ["\"interval\"", "\"half-life\""].iter().any(|one| usage.contains(one))
-            };
-            match cursor.call.is_some_and(takes_interval) {
-                true => add_all(&INTERVALS, "", CompletionItemKind::VALUE, &mut items),
-                false => add_all(&UNITS, "", CompletionItemKind::UNIT, &mut items),
+        Within::Word(_) => offers.add_words(cursor.call, vocabulary),
+        Within::Quotes { key: Some(key), .. } | Within::Value { key, .. } => match *key {
+            "type" => offers.add_all(TYPES.map(|(name, _)| name), CompletionItemKind::ENUM_MEMBER),
+            "semantics" => {
+                offers.add_all(SEMANTICS.map(|(name, _)| name), CompletionItemKind::ENUM_MEMBER);
+            }
+            "units" if matches!(cursor.within, Within::Quotes { .. }) => {
+                offers.add_all(UNITS, CompletionItemKind::UNIT);
+            }
+            // Units are written in quotes.
+            "units" => {
+                let quoted = UNITS.map(|units| format!("\"{units}\""));
+                offers.add_all(quoted.each_ref().map(String::as_str), CompletionItemKind::UNIT);
+            }
+            _ => {}
+        },
+        Within::Quotes { key: None, .. } => {
+            let usage = cursor.call.and_then(|call| signature::named(call.name));
+            let takes = |what: &str| usage.is_some_and(|function| function.usage.contains(what));
+            if takes("\"interval\"") || takes("\"half-life\"") {
+                offers.add_all(INTERVALS, CompletionItemKind::VALUE);
+            } else if takes("\"units\"") {
+                offers.add_all(UNITS, CompletionItemKind::UNIT);
             }
         }
-        Within::Value { key, typed } => {
-            let types = TYPES.iter().map(|(name, _)| *name);
-            let semantics = SEMANTICS.iter().map(|(name, _)| *name);
-            let values: Vec<&str> = match *key {
-                "type" => types.collect(),
-                _ => semantics.collect(),
-            };
-            add_all(&values, typed, CompletionItemKind::ENUM_MEMBER, &mut items);
+        Within::Label(_) => {
+            let labels = vocabulary.read.map(Analysis::labels).unwrap_or_default();
+            offers.add_all(labels.iter().map(String::as_str), CompletionItemKind::PROPERTY);
         }
-        Within::Label(typed) => {
-            let labels: Vec<&str> = vocabulary.labels.iter().map(String::as_str).collect();
-            add_all(&labels, typed, CompletionItemKind::PROPERTY, &mut items);
+        Within::Attribute(_) => {
+            offers.add_all(["oneline", "helptext"], CompletionItemKind::KEYWORD);
         }
-        Within::Attribute(typed) => {
-            add_all(&["oneline", "helptext"], typed, CompletionItemKind::KEYWORD, &mut items);
-        }
-        Within::Code(typed) => add_codes(typed, &mut items),
+        Within::Code(_) => offers.add_codes(),
         Within::Instance { .. } | Within::Elsewhere => {}
     }
-    CompletionList { is_incomplete, items }
+    offers.list()
 }
 
-/// Adds those of some words that begin with what was typed.
-fn add_all(words: &[&str], typed: &str, kind: CompletionItemKind, items: &mut Vec<CompletionItem>) {
-    let words = words.iter().filter(|word| word.starts_with(typed));
-    items.extend(words.map(|word| item(word, kind, None)));
+/// Instances as they are offered behind `[`. They replace what is typed of one.
+pub fn instances(names: &[String], typed: &str, range: Range) -> CompletionList {
+    let mut offers = Offers::new(typed, range);
+    for name in names {
+        // A bracket would end the name.
+        let written = name.replace('\\', "\\\\").replace(']', "\\]");
+        offers.add_written(name, &written, CompletionItemKind::VALUE);
+    }
+    offers.list()
 }
 
-/// Adds the codes of warnings, each with what it is about.
-fn add_codes(typed: &str, items: &mut Vec<CompletionItem>) {
-    for code in Code::ALL.iter().filter(|code| is_warning(**code)) {
-        let label = code.to_string();
-        if label.starts_with(typed) {
+/// A list that is not all there is.
+pub fn nothing_yet() -> CompletionList {
+    CompletionList { is_incomplete: true, items: Vec::new() }
+}
+
+/// What is offered for what was typed.
+struct Offers<'t> {
+    typed: &'t str,
+    /// Where it is typed.
+    range: Range,
+    found: Vec<(Match, CompletionItem)>,
+    /// There is, or may be, more to offer.
+    is_incomplete: bool,
+}
+
+impl<'t> Offers<'t> {
+    fn new(typed: &'t str, range: Range) -> Offers<'t> {
+        Offers { typed, range, found: Vec::new(), is_incomplete: false }
+    }
+
+    /// Adds those of some words that may be meant.
+    fn add_all<'w>(&mut self, words: impl IntoIterator<Item = &'w str>, kind: CompletionItemKind) {
+        words.into_iter().for_each(|word| self.add_written(word, word, kind));
+    }
+
+    /// Adds a word that is written in another way than it is shown, if it may be meant.
+    fn add_written(&mut self, shown: &str, written: &str, kind: CompletionItemKind) {
+        if let Some(how) = matched(written, self.typed) {
+            let item = self.item(how, shown, written, kind);
+            self.found.push((how, item));
+        }
+    }
+
+    /// Adds a word with what is known of it, if it may be meant.
+    fn add_explained(
+        &mut self,
+        word: &str,
+        kind: CompletionItemKind,
+        detail: Option<&str>,
+        words: Option<&str>,
+    ) {
+        if let Some(how) = matched(word, self.typed) {
+            let item = CompletionItem {
+                detail: detail.map(str::to_owned),
+                documentation: words.map(|words| Documentation::String(words.to_owned())),
+                ..self.item(how, word, word, kind)
+            };
+            self.found.push((how, item));
+        }
+    }
+
+    fn item(
+        &self,
+        how: Match,
+        shown: &str,
+        written: &str,
+        kind: CompletionItemKind,
+    ) -> CompletionItem {
+        // Editors compare it with what is typed, many of them from its beginning.
+        let rest = &written[how.at + self.typed.len()..];
+        let filter = (how.rank > 0 || shown != written).then(|| format!("{}{rest}", self.typed));
+        let edit = TextEdit { range: self.range, new_text: written.to_owned() };
+        CompletionItem {
+            label: shown.to_owned(),
+            kind: Some(kind),
+            filter_text: filter,
+            text_edit: Some(CompletionTextEdit::Edit(edit)),
+            ..CompletionItem::default()
+        }
+    }
+
+    /// Adds the codes of warnings, each with what it is about.
+    fn add_codes(&mut self) {
+        for code in Code::ALL.iter().filter(|code| is_warning(**code)) {
             let title = page(*code).lines().next().and_then(|line| line.split_once(": "));
             let title = title.map(|(_, words)| words);
-            items.push(item(&label, CompletionItemKind::CONSTANT, title));
+            self.add_explained(&code.to_string(), CompletionItemKind::CONSTANT, title, None);
         }
     }
-}
 
-fn item(label: &str, kind: CompletionItemKind, detail: Option<&str>) -> CompletionItem {
-    CompletionItem {
-        label: label.to_owned(),
-        kind: Some(kind),
-        detail: detail.map(str::to_owned),
-        ..CompletionItem::default()
-    }
-}
-
-/// Adds what begins with a word; true if there are more metrics than are
-/// offered.
-fn add_words(
-    word: &str,
-    call: Option<Call<'_>>,
-    vocabulary: &Vocabulary<'_>,
-    items: &mut Vec<CompletionItem>,
-) -> bool {
-    for function in signature::all() {
-        if function.name.starts_with(word)
-            && (function.extension.is_none() || vocabulary.extensions)
-        {
-            let documentation = Some(Documentation::String(function.words.to_owned()));
-            let item = item(function.name, CompletionItemKind::FUNCTION, Some(function.usage));
-            items.push(CompletionItem { documentation, ..item });
+    /// Adds functions, keywords and names of metrics.
+    fn add_words(&mut self, call: Option<Call<'_>>, vocabulary: &Vocabulary<'_>) {
+        let Vocabulary { metrics, read } = vocabulary;
+        self.is_incomplete = metrics.is_none() || read.is_none();
+        let has_extensions = read.is_some_and(|read| read.settings.language.extensions);
+        for function in signature::all() {
+            if function.extension.is_none() || has_extensions {
+                let (usage, words) = (Some(function.usage), Some(function.words));
+                self.add_explained(function.name, CompletionItemKind::FUNCTION, usage, words);
+            }
         }
+        if call.is_some_and(|call| matches!(call.name, "mkconst" | "novalue")) {
+            self.add_all(KEYWORDS, CompletionItemKind::KEYWORD);
+        }
+        let registered = read.map_or(&[][..], |read| read.registry.beginning_with(""));
+        let refused = read.iter().flat_map(|read| read.refused());
+        let refused = refused.map(|one| &*one.name);
+        // Another definition of a name that is taken adds nothing.
+        let refused =
+            refused.filter(|name| read.is_some_and(|read| read.registry.get(name).is_none()));
+        let mut derived: Vec<&str> =
+            registered.iter().map(|one| &*one.name).chain(refused).collect();
+        derived.sort_unstable();
+        derived.dedup();
+        for name in derived {
+            self.add_explained(name, CompletionItemKind::VARIABLE, Some("derived"), None);
+        }
+        let names = metrics.unwrap_or_default().iter().map(String::as_str);
+        self.add_all(names, CompletionItemKind::FIELD);
     }
-    if call.is_some_and(|call| matches!(call.name, "mkconst" | "novalue")) {
-        let keywords = KEYWORDS.iter().filter(|keyword| keyword.starts_with(word));
-        items.extend(keywords.map(|one| item(one, CompletionItemKind::KEYWORD, None)));
-    }
-    let derived = vocabulary.registry.map_or(&[][..], |registry| registry.beginning_with(word));
-    let first = vocabulary.metrics.partition_point(|name| name.as_str() < word);
-    let own = vocabulary.metrics[first..].iter().take_while(|name| name.starts_with(word));
-    let own: Vec<&String> = own.take(MAX_METRICS + 1).collect();
-    let count = derived.len() + own.len();
-    let derived =
-        derived.iter().map(|one| item(&one.name, CompletionItemKind::VARIABLE, Some("derived")));
-    let own = own.into_iter().map(|name| item(name, CompletionItemKind::FIELD, None));
-    items.extend(derived.chain(own).take(MAX_METRICS));
-    count > MAX_METRICS
-}
 
-/// Instances as they are offered behind `[`.
-pub fn instances(names: Vec<String>) -> CompletionList {
-    let item = |name: String| CompletionItem {
-        // A bracket would end the name.
-        insert_text: Some(name.replace('\\', "\\\\").replace(']', "\\]")),
-        label: name,
-        kind: Some(CompletionItemKind::VALUE),
-        ..CompletionItem::default()
-    };
-    CompletionList { is_incomplete: false, items: names.into_iter().map(item).collect() }
+    /// The best of it, in its order.
+    fn list(mut self) -> CompletionList {
+        self.found.sort_by_key(|(how, _)| how.rank);
+        // An editor would not find all parts of a name in what it compares.
+        let has_parts = self.found.last().is_some_and(|(how, _)| how.rank > 0);
+        let is_incomplete = self.is_incomplete || has_parts || self.found.len() > MAX_OFFERED;
+        self.found.truncate(MAX_OFFERED);
+        let items = self
+            .found
+            .into_iter()
+            .enumerate()
+            .map(|(at, (_, item))| CompletionItem { sort_text: Some(format!("{at:03}")), ..item });
+        CompletionList { is_incomplete, items: items.collect() }
+    }
 }

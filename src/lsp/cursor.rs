@@ -4,6 +4,8 @@
 
 use std::str::CharIndices;
 
+use crate::syntax::{is_space, name_mistake};
+
 /// Where in a definition the cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within<'t> {
@@ -16,8 +18,13 @@ pub enum Within<'t> {
         /// The name so far.
         typed: &'t str,
     },
-    /// In quotes; the text so far.
-    Quotes(&'t str),
+    /// In quotes.
+    Quotes {
+        /// The keyword before them, as in `type="`.
+        key: Option<&'t str>,
+        /// The text so far.
+        typed: &'t str,
+    },
     /// Behind a keyword and `=`, as in `type=`.
     Value {
         /// The keyword.
@@ -33,6 +40,19 @@ pub enum Within<'t> {
     Code(&'t str),
     /// Anywhere else: in a name that is defined, a comment, a pattern.
     Elsewhere,
+}
+
+impl<'t> Within<'t> {
+    /// What was typed so far of what is completed: the end of the text before the cursor.
+    pub fn typed(&self) -> &'t str {
+        match self {
+            Within::Word(typed) | Within::Label(typed) => typed,
+            Within::Attribute(typed) | Within::Code(typed) => typed,
+            Within::Instance { typed, .. } => typed,
+            Within::Quotes { typed, .. } | Within::Value { typed, .. } => typed,
+            Within::Elsewhere => "",
+        }
+    }
 }
 
 /// A call that the cursor is in.
@@ -60,8 +80,12 @@ fn is_of_word(one: char) -> bool {
 /// What is before an offset of a text, which is on a character boundary.
 pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let before = &text[..offset];
-    let line = &before[start_of_definition(before)..];
+    let start = start_of_definition(before);
+    let line = &before[start..];
     let elsewhere = Cursor { within: Within::Elsewhere, call: None };
+    if is_in_help_text(text, start) {
+        return elsewhere;
+    }
     if line.starts_with('#') {
         let code = code_in(line).map_or(Within::Elsewhere, Within::Code);
         return Cursor { within: code, call: None };
@@ -69,6 +93,8 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let Some((name, expression)) = line.split_once('=') else {
         let attribute = line.split_once('(').map(|(_, typed)| typed.trim_start());
         let attribute = attribute.filter(|typed| typed.chars().all(is_of_word));
+        // An expression that goes on in a line of its own is none of a metric's texts.
+        let attribute = attribute.filter(|_| !line.starts_with(is_space));
         let within = attribute.map_or(Within::Elsewhere, Within::Attribute);
         return Cursor { within, call: None };
     };
@@ -93,7 +119,9 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
                 if !skip_past(end, &mut characters) {
                     let call = open.last().copied();
                     let within = match one {
-                        '"' => Within::Quotes(inside),
+                        '"' => {
+                            Within::Quotes { key: keyword_before(&expression[..at]), typed: inside }
+                        }
                         _ => {
                             Within::Instance { operand: operand(&expression[..at]), typed: inside }
                         }
@@ -145,7 +173,8 @@ fn skip_past(end: char, characters: &mut CharIndices<'_>) -> bool {
 /// The keyword of a text that ends in a keyword and `=`.
 fn keyword_before(text: &str) -> Option<&str> {
     let before = text.trim_end().strip_suffix('=')?.trim_end();
-    Some(word_before(before)).filter(|word| ["type", "semantics"].contains(word))
+    // `meta=` takes a metric, as everywhere.
+    Some(word_before(before)).filter(|word| ["type", "semantics", "units", "indom"].contains(word))
 }
 
 /// The code that is being typed in a comment such as `# pmderive: allow PMD0301`.
@@ -155,6 +184,58 @@ fn code_in(line: &str) -> Option<&str> {
     let is_apart = codes.starts_with([' ', ',']);
     let last = codes.rsplit([',', ' ']).next().unwrap_or_default();
     is_apart.then_some(last)
+}
+
+/// True if a line begins at an offset within a help text in quotes, which may go on over
+/// lines.
+fn is_in_help_text(text: &str, offset: usize) -> bool {
+    let mut start = 0;
+    while start < offset {
+        let rest = &text[start..];
+        let line = rest.split('\n').next().unwrap_or_default();
+        let mut next = start + line.len() + 1;
+        if let Some(quote) = quote_of_help_text(line) {
+            let inside = start + quote + 1;
+            let mut characters = text[inside..].char_indices();
+            match skip_past(char::from(text.as_bytes()[inside - 1]), &mut characters) {
+                true => {
+                    let end = inside + characters.offset();
+                    if offset < end {
+                        return true;
+                    }
+                    next = end + text[end..].find('\n').map_or(text.len() - end, |at| at + 1);
+                }
+                // Somebody types it: it goes on to the next definition.
+                false => {
+                    let mut at = next;
+                    let lines = text.get(next..).unwrap_or_default().split_inclusive('\n');
+                    let mut lines = lines.take_while(|line| {
+                        at += line.len();
+                        at - line.len() <= offset
+                    });
+                    if !lines.any(is_definition) {
+                        return true;
+                    }
+                }
+            }
+        }
+        start = next;
+    }
+    false
+}
+
+/// True for a line that begins with a name and `=`, or is a comment.
+fn is_definition(line: &str) -> bool {
+    let name = line.split(['=', '(']).next().unwrap_or_default().trim_end();
+    line.starts_with('#') || name.len() < line.trim_end().len() && name_mistake(name).is_none()
+}
+
+/// Where in a line such as `name(helptext) = "text` the opening quote is.
+fn quote_of_help_text(line: &str) -> Option<usize> {
+    let (name, value) = line.split_once('=')?;
+    let is_attribute = name.contains('(') && !line.starts_with('#');
+    let quote = line.len() - value.trim_start().len();
+    (is_attribute && line[quote..].starts_with(['"', '\''])).then_some(quote)
 }
 
 fn takes_pattern(function: &str) -> bool {
@@ -234,7 +315,17 @@ mod tests {
             ("a = rate((disk|", "Word(\"disk\") in rate 0"),
             ("a = topk(3, rate(x), |", "Word(\"\") in topk 2"),
             ("a = rate(x) + |", "Word(\"\")"),
-            ("a = rescale(x, \"by|", "Quotes(\"by\") in rescale 1"),
+            ("a = rescale(x, \"by|", "Quotes { key: None, typed: \"by\" } in rescale 1"),
+            ("a = mkconst(1, type=\"|", "Quotes { key: Some(\"type\"), typed: \"\" } in mkconst 1"),
+            ("a = mkconst(1, units=|", "Value { key: \"units\", typed: \"\" } in mkconst 1"),
+            ("a = novalue(meta=di|", "Word(\"di\") in novalue 0"),
+            ("a = 1\na(helptext) = \"x\n  rate(|", "Elsewhere"),
+            ("a(helptext) = \"x\n  rate(|\nb\"\n", "Elsewhere"),
+            ("a(helptext) = \"x\n  \\\"\n b = rate(|\"\n", "Elsewhere"),
+            ("a(helptext) = \"x\n  y\" z\nb = rate(|", "Word(\"\") in rate 0"),
+            ("a(helptext) = \"x\n  y\nb = rate(|", "Word(\"\") in rate 0"),
+            ("a(helptext) = \"x\"\na(|", "Attribute(\"\")"),
+            ("a(helptext) = x\n  rate(|", "Elsewhere"),
             ("a = rescale(x, \"byte\")|", "Word(\"\")"),
             ("a = x[sd|", "Instance { operand: \"x\", typed: \"sd\" }"),
             ("a = b + rate(x.y)[|", "Instance { operand: \"rate(x.y)\", typed: \"\" }"),

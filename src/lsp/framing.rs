@@ -7,9 +7,10 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crossbeam_channel::{Sender, bounded, select};
-use lsp_server::{Connection, Message, Notification, RequestId, Response};
+use crossbeam_channel::{Sender, bounded, never, select};
+use lsp_server::{Connection, ErrorCode, Message, Notification, RequestId, Response};
 use lsp_types::notification::{Exit, Notification as _};
+use serde_json::{Value, json};
 
 /// Longest message, in bytes. The longest text that is kept fits, even if each
 /// of its characters is escaped.
@@ -59,10 +60,58 @@ impl Written {
         };
         let (start, end) = (r#"{"jsonrpc":"2.0",""#, "}");
         let parts = [start, name, "\":", &value, ",\"", contents, "\":", &self.contents, end];
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        write!(output, "Content-Length: {length}\r\n\r\n")?;
-        parts.iter().try_for_each(|part| output.write_all(part.as_bytes()))?;
-        output.flush()
+        write_parts(&parts, output)
+    }
+}
+
+/// Writes a message whose text is in parts.
+fn write_parts(parts: &[&str], output: &mut impl Write) -> io::Result<()> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    write!(output, "Content-Length: {length}\r\n\r\n")?;
+    parts.iter().try_for_each(|part| output.write_all(part.as_bytes()))?;
+    output.flush()
+}
+
+/// The answer to what is no message although its header is right.
+#[derive(Debug, PartialEq)]
+struct Refusal {
+    /// The request's identifier, or null where none can be read.
+    id: Value,
+    /// A number of [`ErrorCode`].
+    code: i32,
+    words: String,
+}
+
+impl Refusal {
+    /// Why a text is no message.
+    fn of(text: &[u8], error: &serde_json::Error) -> Refusal {
+        let (id, code, words) = match serde_json::from_slice::<Value>(text) {
+            Err(error) => {
+                let words = format!("the message is no JSON: {error}");
+                (Value::Null, ErrorCode::ParseError, words)
+            }
+            Ok(Value::Array(_)) => {
+                let words = "several messages in one are not part of the protocol".to_owned();
+                (Value::Null, ErrorCode::InvalidRequest, words)
+            }
+            Ok(message) => {
+                let id = message.get("id").filter(|id| id.is_number() || id.is_string());
+                let words = match message.get("method").or(message.get("result")) {
+                    _ if !message.is_object() => "a message is an object".to_owned(),
+                    None => "the message has neither a method nor a result".to_owned(),
+                    Some(_) => format!("the message is not understood: {error}"),
+                };
+                (id.cloned().unwrap_or_default(), ErrorCode::InvalidRequest, words)
+            }
+        };
+        Refusal { id, code: code as i32, words }
+    }
+
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let Refusal { id, code, words } = self;
+        let error = json!({ "code": code, "message": words });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        write_parts(&[&answer.to_string()], output)
     }
 }
 
@@ -103,6 +152,7 @@ pub fn connect(
     let (sender, outgoing) = bounded::<Message>(0);
     let (written, ready) = bounded::<Written>(0);
     let (incoming, receiver) = bounded::<Message>(0);
+    let (refuse, mut refusals) = bounded::<Refusal>(0);
     let write = move || {
         let mut output = io::BufWriter::new(output);
         loop {
@@ -116,12 +166,25 @@ pub fn connect(
                     Ok(message) => message.write(&mut output)?,
                     Err(_) => return Ok(()),
                 },
+                recv(refusals) -> refusal => match refusal {
+                    Ok(refusal) => refusal.write(&mut output)?,
+                    // The client says nothing more.
+                    Err(_) => refusals = never(),
+                },
             }
         }
     };
     let read = move || {
         let mut input = io::BufReader::new(input);
         while let Some(message) = read_message(&mut input)? {
+            let message = match message {
+                Ok(message) => message,
+                Err(refusal) => match refuse.send(refusal) {
+                    Ok(()) => continue,
+                    // The server has ended.
+                    Err(_) => break,
+                },
+            };
             let is_last = matches!(&message, Message::Notification(note) if is_exit(note));
             // The server has ended.
             if incoming.send(message).is_err() || is_last {
@@ -157,8 +220,11 @@ fn invalid(words: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, words.into())
 }
 
-/// The next message, or none at the end.
-fn read_message(input: &mut impl BufRead) -> io::Result<Option<Message>> {
+/// The next message, or the answer to what is none; nothing at the end.
+///
+/// # Errors
+/// Where the next message begins cannot be told.
+fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, Refusal>>> {
     let Some(length) = read_header(input)? else { return Ok(None) };
     if length > MAX_MESSAGE {
         let words = format!("a message of {length} bytes is longer than {MAX_MESSAGE} bytes");
@@ -170,7 +236,7 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Message>> {
         return Err(invalid(format!("a message of {length} bytes ends after {read}")));
     }
     let message = serde_json::from_slice(&bytes);
-    message.map(Some).map_err(|error| invalid(format!("a message is not understood: {error}")))
+    Ok(Some(message.map_err(|error| Refusal::of(&bytes, &error))))
 }
 
 /// The length that a header says, or none at the end of the input.
@@ -207,7 +273,7 @@ fn read_header(input: &mut impl BufRead) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<Message>, String> {
+    fn read(text: &str) -> Result<Option<Result<Message, Refusal>>, String> {
         read_message(&mut text.as_bytes()).map_err(|error| error.to_string())
     }
 
@@ -215,7 +281,7 @@ mod tests {
     fn a_message_has_a_header() {
         let body = r#"{"jsonrpc":"2.0","method":"exit"}"#;
         let text = format!("content-length:{}\r\nContent-Type: x\r\n\r\n{body}", body.len());
-        assert!(matches!(read(&text), Ok(Some(Message::Notification(note))) if is_exit(&note)));
+        assert!(matches!(read(&text), Ok(Some(Ok(Message::Notification(note)))) if is_exit(&note)));
         assert!(matches!(read(""), Ok(None)));
     }
 
@@ -229,9 +295,33 @@ mod tests {
             let contents = Arc::from(r#"[{"é":1},null]"#);
             let (mut bytes, written) = (Vec::new(), Written { kind: kind(), contents });
             written.write(&mut bytes)?;
-            let read = read_message(&mut &*bytes)?.expect("a message");
+            let read = read_message(&mut &*bytes)?.expect("a message").expect("it is one");
             let expected = serde_json::to_value(written.into_message())?;
             assert_eq!(serde_json::to_value(read)?, expected);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_framed_but_no_message_has_an_answer() -> io::Result<()> {
+        for (text, answer) in [
+            ("{\"a", r#"{"error":{"code":-32700,"message":"the message is no JSON: "#),
+            ("\u{fffd}", r#"{"error":{"code":-32700,"message":"the message is no JSON: "#),
+            ("[]", r#"{"error":{"code":-32600,"message":"several messages in one are not part"#),
+            ("7", r#"{"error":{"code":-32600,"message":"a message is an object"#),
+            ("{}", r#"{"error":{"code":-32600,"message":"the message has neither a method nor"#),
+            (r#"{"id":4,"method":5}"#, r#"{"error":{"code":-32600,"message":"the message is not"#),
+        ] {
+            let framed = format!("Content-Length: {}\r\n\r\n{text}", text.len());
+            let read = read(&framed).expect("its header is right").expect("something");
+            let refusal = read.expect_err("it is none");
+            let mut bytes = Vec::new();
+            refusal.write(&mut bytes)?;
+            let written = String::from_utf8_lossy(&bytes);
+            let (_, written) = written.split_once("\r\n\r\n").expect("a header");
+            assert!(written.starts_with(answer), "{written}");
+            let id = if text.contains("id") { "4" } else { "null" };
+            assert!(written.contains(&format!(r#""id":{id}"#)), "{written}");
         }
         Ok(())
     }
@@ -243,7 +333,6 @@ mod tests {
             ("Content-Length: 99999999999999999999999\r\n\r\n", "no length"),
             ("Content-Length: -1\r\n\r\n", "no length"),
             ("Content-Length: 90\r\n\r\n{}", "a message of 90 bytes ends after 2"),
-            ("Content-Length: 2\r\n\r\n{}", "a message is not understood"),
             ("Content-Length: 2\n\n{}", "a header ends with CR LF"),
             ("Content-Type: x\r\n\r\n{}", "a header without Content-Length"),
             ("nonsense\r\n\r\n", "a header has a colon"),

@@ -32,8 +32,6 @@ const MAX_HELP: usize = 1_000;
 const STEP: i64 = 1_000_000_000;
 /// Time between the two samples of a live source that a rate needs.
 const APART: Duration = Duration::from_millis(250);
-/// Instances that completion offers at most.
-const MAX_INSTANCES: usize = 1_000;
 
 /// What stands at an offset of a text; without a source, what the text alone
 /// tells. A source that fails is closed.
@@ -324,7 +322,7 @@ pub fn instances_of(analysis: &Analysis, metric: &str, asked: &mut Asked) -> Vec
     match found {
         Ok(domain) => {
             let names = domain.iter().flat_map(|domain| domain.instances().map(|(_, name)| name));
-            names.take(MAX_INSTANCES).map(str::to_owned).collect()
+            names.map(str::to_owned).collect()
         }
         Err(error) => {
             asked.fails(&error);

@@ -19,24 +19,30 @@ mod before;
 mod completion;
 mod cursor;
 mod files;
+mod formatting;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod hover;
 mod kept;
+mod matching;
 mod names;
 mod outcome;
 mod positions;
 mod reader;
 mod running;
 mod settings;
+mod symbols;
 mod tokens;
 mod tree;
+mod unregistered;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lsp_server::ProtocolError;
+use lsp_server::{Connection, ErrorCode, Message, Request, RequestId, Response};
+use lsp_types::notification::{Exit, Notification as _};
+use lsp_types::request::{Initialize, Request as _};
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CompletionOptions, HoverProviderCapability,
     InitializeParams, OneOf, RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions,
@@ -44,7 +50,7 @@ use lsp_types::{
 };
 
 use self::positions::Encoding;
-use self::running::Running;
+use self::running::{Agreed, Running};
 use crate::dialect::Language;
 
 pub use self::asker::{Opener, Source};
@@ -61,55 +67,69 @@ pub struct Options {
     /// How long mistakes that the text alone tells wait for those that the source
     /// tells.
     pub grace: Duration,
+    /// Diagnostics of a text that are shown at most.
+    pub max_shown: usize,
 }
 
-/// Why a server ends before its client says so.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// What came is no message of the protocol.
-    #[error("the client does not speak the language server protocol: {0}")]
-    Protocol(#[from] ProtocolError),
-    /// Parameters of `initialize` that cannot be read.
-    #[error("the client's `initialize` cannot be read: {0}")]
-    Initialize(#[source] serde_json::Error),
-    /// A thread cannot be started.
-    #[error("a thread cannot be started: {0}")]
-    Thread(#[source] std::io::Error),
+/// How a client ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By `exit` after `shutdown`, or by being gone.
+    Agreed,
+    /// By `exit` without `shutdown`.
+    WithoutShutdown,
 }
 
 /// Serves one client until it says `shutdown` and `exit`, or is gone.
 ///
 /// # Errors
-/// The client does not speak the protocol.
-pub fn serve(client: &Client, options: Options) -> Result<(), ServerError> {
-    let connection = &client.connection;
-    let (id, parameters) = match connection.initialize_start() {
-        Ok(start) => start,
-        // It was gone before it said anything.
-        Err(error) if error.channel_is_disconnected() => return Ok(()),
-        Err(error) => return Err(error.into()),
+/// A thread cannot be started.
+pub fn serve(client: &Client, options: Options) -> std::io::Result<End> {
+    let (id, parameters) = match first_request(&client.connection) {
+        Ok(first) => first,
+        Err(end) => return Ok(end),
     };
-    let parameters: InitializeParams =
-        serde_json::from_value(parameters).map_err(ServerError::Initialize)?;
     let general = parameters.capabilities.general.as_ref();
     let encoding = Encoding::chosen(general.and_then(|one| one.position_encodings.as_deref()));
     let answer = serde_json::json!({
         "capabilities": capabilities(encoding),
         "serverInfo": { "name": "pmderive", "version": env!("CARGO_PKG_VERSION") },
     });
-    match connection.initialize_finish(id, answer) {
-        Ok(()) => {}
-        Err(error) if error.channel_is_disconnected() => return Ok(()),
-        Err(error) => return Err(error.into()),
+    // A client that is gone is noticed below.
+    let _ = client.connection.sender.send(Response::new_ok(id, answer).into());
+    let agreed = Agreed {
+        encoding,
+        folders: folders(&parameters),
+        watches_files: registers_watchers(&parameters),
+    };
+    Ok(Running::start(client, agreed, options)?.run())
+}
+
+/// Awaits `initialize`. What comes before it is refused.
+///
+/// # Errors
+/// The client ends instead.
+fn first_request(connection: &Connection) -> Result<(RequestId, InitializeParams), End> {
+    for message in &connection.receiver {
+        let (id, code, words) = match message {
+            Message::Request(request) if request.method == Initialize::METHOD => {
+                match serde_json::from_value(request.params) {
+                    Ok(parameters) => return Ok((request.id, parameters)),
+                    Err(error) => (request.id, ErrorCode::InvalidParams, error.to_string()),
+                }
+            }
+            Message::Request(Request { id, method, .. }) => {
+                let words = format!("`{method}` comes before `initialize`");
+                (id, ErrorCode::ServerNotInitialized, words)
+            }
+            Message::Notification(note) if note.method == Exit::METHOD => {
+                return Err(End::WithoutShutdown);
+            }
+            Message::Notification(_) | Message::Response(_) => continue,
+        };
+        let _ = connection.sender.send(Response::new_err(id, code as i32, words).into());
     }
-    let folders = folders(&parameters);
-    let running = Running::start(client, encoding, folders, options);
-    let running = running.map_err(ServerError::Thread)?;
-    if registers_watchers(&parameters) {
-        running.watch_files();
-    }
-    running.run();
-    Ok(())
+    Err(End::Agreed)
 }
 
 /// True for a client that watches files if it is asked to.
@@ -122,7 +142,14 @@ fn registers_watchers(parameters: &InitializeParams) -> bool {
 /// The folders that are open in the editor.
 fn folders(parameters: &InitializeParams) -> Vec<PathBuf> {
     let folders = parameters.workspace_folders.iter().flatten();
-    folders.filter_map(|folder| files::path_of(&folder.uri)).collect()
+    let folders: Vec<PathBuf> = folders.filter_map(|folder| files::path_of(&folder.uri)).collect();
+    if !folders.is_empty() {
+        return folders;
+    }
+    #[allow(deprecated, reason = "older clients have nothing else")]
+    let (uri, path) = (&parameters.root_uri, &parameters.root_path);
+    let path = path.as_ref().map(PathBuf::from).filter(|path| path.is_absolute());
+    uri.as_ref().and_then(files::path_of).or(path).into_iter().collect()
 }
 
 fn capabilities(encoding: Encoding) -> ServerCapabilities {
@@ -145,13 +172,18 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
         references_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
         document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
+        workspace_symbol_provider: Some(OneOf::Left(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
             work_done_progress_options: Default::default(),
         })),
         code_action_provider: Some(
             CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                code_action_kinds: Some(vec![
+                    CodeActionKind::QUICKFIX,
+                    CodeActionKind::SOURCE_FIX_ALL,
+                ]),
                 ..CodeActionOptions::default()
             }
             .into(),

@@ -2,37 +2,44 @@
 //! where it is written, and renaming it in a whole project.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lsp_types::{
     DocumentSymbol, DocumentSymbolResponse, Location, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
 
 use super::analysis::{Analysis, whole};
-use crate::engine::Registered;
+use super::unregistered::Unregistered;
 use crate::syntax::name_mistake;
+use crate::text::Span;
 
 /// Longest part of an expression in the outline, in characters.
 const MAX_DETAIL: usize = 100;
 
 /// The definitions of a text, in its order.
 pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
-    let symbol = |one: &Arc<Registered>| {
-        let place = whole(one);
+    let registered =
+        analysis.definitions().map(|one| (whole(one), one.name_span, one.name.to_string()));
+    let refused = analysis.refused_here().filter_map(|one| {
+        let Unregistered { name, span, definition } = one;
+        definition.map(|whole| (whole, *span, name.to_string()))
+    });
+    let mut all: Vec<(Span, Span, String)> = registered.chain(refused).collect();
+    all.sort_by_key(|(_, name, _)| name.start);
+    let symbol = |(place, name_span, name)| {
         let expression = analysis.sources.slice(place).split_once('=').map(|(_, text)| text.trim());
         #[allow(deprecated, reason = "the type has no other way to be made")]
         DocumentSymbol {
-            name: one.name.to_string(),
+            name,
             detail: expression.map(|text| beginning(text).to_owned()),
             kind: SymbolKind::VARIABLE,
             tags: None,
             deprecated: None,
             range: analysis.range(place),
-            selection_range: analysis.range(one.name_span),
+            selection_range: analysis.range(name_span),
             children: None,
         }
     };
-    DocumentSymbolResponse::Nested(analysis.definitions().map(symbol).collect())
+    DocumentSymbolResponse::Nested(all.into_iter().map(symbol).collect())
 }
 
 /// The beginning of an expression, which is all of most.
@@ -47,7 +54,7 @@ fn beginning(text: &str) -> &str {
 /// Where the name at an offset is defined.
 pub fn definition(analysis: &Analysis, offset: usize) -> Option<Location> {
     let (name, _) = analysis.name_at(offset)?;
-    analysis.location(analysis.registry.get(name)?.name_span)
+    analysis.location(analysis.defined_at(name)?)
 }
 
 /// All places of the name at an offset, in the text and in the other files.
@@ -73,7 +80,7 @@ pub fn rename(
     let Some((name, _)) = analysis.name_at(offset) else {
         return Err("there is no name of a metric here".to_owned());
     };
-    if analysis.registry.get(name).is_none() {
+    if analysis.defined_at(name).is_none() {
         return Err(format!("`{name}` is not defined in these files, so it cannot be renamed"));
     }
     if let Some(mistake) = name_mistake(new_name) {

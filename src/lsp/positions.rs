@@ -1,7 +1,9 @@
 //! Places in a text: the protocol's lines and columns, and our byte offsets.
 //! It knows nothing of what the text says.
 
-use lsp_types::{Position, PositionEncodingKind, Range, TextDocumentContentChangeEvent};
+use std::ops::Range;
+
+use lsp_types::{Position, PositionEncodingKind, TextDocumentContentChangeEvent};
 
 /// The unit of the protocol's columns, which client and server agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +48,9 @@ pub struct LineIndex {
 }
 
 impl LineIndex {
-    /// The lines of a text. A line feed ends a line.
+    /// The lines of a text. As in the protocol, CR, LF and CR LF each end a line.
     pub fn new(text: &str, encoding: Encoding) -> LineIndex {
-        let starts = std::iter::once(0).chain(line_ends(text)).collect();
+        let starts = std::iter::once(0).chain(starts_in(text, 1..text.len() + 1)).collect();
         LineIndex { encoding, starts }
     }
 
@@ -57,15 +59,18 @@ impl LineIndex {
         self.encoding
     }
 
-    /// Follows an edit of the text, which puts `new` in the place of these bytes.
-    fn replace(&mut self, bytes: std::ops::Range<usize>, new: &str) {
-        // Lines that begin behind a line feed that is replaced.
-        let first = self.starts.partition_point(|start| *start <= bytes.start);
-        let last = self.starts.partition_point(|start| *start <= bytes.end);
+    /// Follows an edit that put `length` bytes in the place of these bytes. `text` has
+    /// the edit.
+    fn replace(&mut self, text: &str, bytes: Range<usize>, length: usize) {
+        // Whether a line begins at a byte depends on that byte and the one before it: a
+        // line feed may make one line end of two, or two of one.
+        let from = bytes.start.max(1);
+        let first = self.starts.partition_point(|start| *start < from);
+        let last = self.starts.partition_point(|start| *start <= bytes.end).max(first);
         for start in &mut self.starts[last..] {
-            *start = *start - bytes.end + bytes.start + new.len();
+            *start = *start - bytes.end + bytes.start + length;
         }
-        self.starts.splice(first..last, line_ends(new).map(|end| bytes.start + end));
+        self.starts.splice(first..last, starts_in(text, from..bytes.start + length + 1));
     }
 
     /// The byte offset of a position. A column behind the end of its line is
@@ -74,7 +79,7 @@ impl LineIndex {
     pub fn offset(&self, text: &str, position: Position) -> usize {
         let line = position.line as usize;
         let Some(start) = self.starts.get(line).copied() else { return text.len() };
-        let end = self.starts.get(line + 1).map_or(text.len(), |next| next - 1);
+        let end = self.end_of_line(text, line);
         let mut left = position.character as usize;
         for (at, character) in text[start..end].char_indices() {
             let width = self.encoding.width(character);
@@ -86,11 +91,19 @@ impl LineIndex {
         end
     }
 
-    /// The position of a byte offset.
+    /// The offset at which a line ends; what ends it stands behind.
+    fn end_of_line(&self, text: &str, line: usize) -> usize {
+        let Some(next) = self.starts.get(line + 1) else { return text.len() };
+        let before = &text[..next - 1];
+        let is_pair = text[..*next].ends_with('\n') && before.ends_with('\r');
+        before.len() - usize::from(is_pair)
+    }
+
+    /// The position of a byte offset. Within a line end it is that of the line end.
     pub fn position(&self, text: &str, offset: usize) -> Position {
         let offset = text.floor_char_boundary(offset.min(text.len()));
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
-        let before = &text[self.starts[line]..offset];
+        let before = &text[self.starts[line]..offset.min(self.end_of_line(text, line))];
         let character = match self.encoding {
             Encoding::Utf8 => before.len(),
             Encoding::Utf16 => before.encode_utf16().count(),
@@ -99,14 +112,25 @@ impl LineIndex {
     }
 
     /// The range of byte offsets.
-    pub fn range(&self, text: &str, range: std::ops::Range<usize>) -> Range {
-        Range { start: self.position(text, range.start), end: self.position(text, range.end) }
+    pub fn range(&self, text: &str, range: Range<usize>) -> lsp_types::Range {
+        lsp_types::Range {
+            start: self.position(text, range.start),
+            end: self.position(text, range.end),
+        }
     }
 }
 
-/// Offsets behind the line feeds of a text.
-fn line_ends(text: &str) -> impl Iterator<Item = usize> {
-    text.match_indices('\n').map(|(at, _)| at + 1)
+/// Offsets among some at which a line of a text begins; none of them is the first one.
+fn starts_in(text: &str, offsets: Range<usize>) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    let end = offsets.end.min(bytes.len() + 1);
+    let before = bytes.get(offsets.start - 1..end - 1).unwrap_or_default();
+    let starts = before.iter().zip(offsets.start..).filter(|(end, start)| match end {
+        b'\n' => true,
+        b'\r' => bytes.get(*start) != Some(&b'\n'),
+        _ => false,
+    });
+    starts.map(|(_, start)| start)
 }
 
 /// What the protocol counts with; texts are shorter than 4 GiB.
@@ -114,8 +138,8 @@ pub fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Applies a client's edits one after the other to a text and its lines. A range that ends before it
-/// starts is taken the other way round.
+/// Applies a client's edits one after the other to a text and its lines. A range that
+/// ends before it starts is taken the other way round.
 pub fn apply(
     text: &mut String,
     lines: &mut LineIndex,
@@ -130,7 +154,7 @@ pub fn apply(
         let (start, end) = (lines.offset(text, range.start), lines.offset(text, range.end));
         let bytes = start.min(end)..start.max(end);
         text.replace_range(bytes.clone(), &change.text);
-        lines.replace(bytes, &change.text);
+        lines.replace(text, bytes, change.text.len());
     }
 }
 
@@ -138,7 +162,7 @@ pub fn apply(
 mod tests {
     use super::*;
 
-    const TEXT: &str = "a = b\r\ncafé 🎈x\n\nend";
+    const TEXT: &str = "a = b\r\ncafé 🎈x\n\nend\r\rlast";
 
     #[test]
     fn every_offset_has_a_position_that_leads_back() {
@@ -146,6 +170,8 @@ mod tests {
             let index = LineIndex::new(TEXT, encoding);
             for (offset, _) in TEXT.char_indices().chain([(TEXT.len(), ' ')]) {
                 let position = index.position(TEXT, offset);
+                // There is no position between CR and LF.
+                let offset = if offset == 6 { 5 } else { offset };
                 assert_eq!(index.offset(TEXT, position), offset, "{encoding:?} {position:?}");
             }
         }
@@ -162,9 +188,9 @@ mod tests {
     fn positions_outside_are_brought_inside() {
         let index = LineIndex::new(TEXT, Encoding::Utf16);
         let offset = |line, character| index.offset(TEXT, Position { line, character });
-        assert_eq!(offset(0, 99), 6);
+        assert_eq!(offset(0, 99), 5);
         assert_eq!(offset(99, 0), TEXT.len());
-        assert_eq!(offset(3, u32::MAX), TEXT.len());
+        assert_eq!(offset(5, u32::MAX), TEXT.len());
         // In the middle of a surrogate pair.
         assert_eq!(offset(1, 6), TEXT.find('🎈').expect("it is there"));
     }
@@ -174,7 +200,8 @@ mod tests {
         let mut text = "one\ntwo\n".to_owned();
         let edit = |start: (u32, u32), end: (u32, u32), text: &str| {
             let position = |(line, character)| Position { line, character };
-            let range = Some(Range { start: position(start), end: position(end) });
+            let (start, end) = (position(start), position(end));
+            let range = Some(lsp_types::Range { start, end });
             TextDocumentContentChangeEvent { range, range_length: None, text: text.to_owned() }
         };
         let changes =
@@ -193,15 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn each_line_end_of_the_protocol_ends_a_line() {
+        let lines = LineIndex::new("a\rb\nc\r\nd", Encoding::Utf8);
+        assert_eq!(lines.starts, [0, 2, 4, 7]);
+    }
+
+    #[test]
     fn lines_follow_every_edit() {
-        let text = "a\n\nbc\r\nd\n";
+        let text = "a\n\nbc\r\nd\r\re\n";
         for start in 0..=text.len() {
             for end in start..=text.len() {
-                for new in ["", "x", "\n", "y\n\nz"] {
+                for new in ["", "x", "\n", "\r", "y\n\rz", "\ry\r\n"] {
                     let mut edited = text.to_owned();
                     let mut lines = LineIndex::new(text, Encoding::Utf8);
                     edited.replace_range(start..end, new);
-                    lines.replace(start..end, new);
+                    lines.replace(&edited, start..end, new.len());
                     let expected = LineIndex::new(&edited, Encoding::Utf8).starts;
                     assert_eq!(lines.starts, expected, "{start}..{end} {new:?}");
                 }

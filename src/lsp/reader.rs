@@ -8,7 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
-use lsp_types::{Position, Range, TextEdit, Uri};
+use lsp_types::{CodeActionKind, Position, Range, SymbolInformation, Uri};
 use serde::Serialize;
 
 use super::actions::actions;
@@ -20,11 +20,11 @@ use super::hover::hover;
 use super::outcome::{Answer, Outcome};
 use super::positions::Encoding;
 use super::settings::Settings;
+use super::symbols::Search;
 use super::tree::Tree;
-use super::{names, tokens};
+use super::{formatting, names, tokens};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
-use crate::format::format_again;
 use crate::project::FILE_NAME;
 
 /// What the thread is told and asked.
@@ -37,6 +37,8 @@ pub enum Task {
     Changed,
     /// The client asks for something of a text.
     Ask(RequestId, Uri, Wish),
+    /// The client asks for definitions anywhere by a part of their names.
+    Symbols(RequestId, String),
 }
 
 /// What a client asks for.
@@ -59,10 +61,21 @@ pub enum Wish {
     Rename(Position, String, SourceNames),
     /// The usual form.
     Formatting,
+    /// The usual form of some lines.
+    RangeFormatting(Range),
     /// What each word is.
     Tokens,
-    /// What fixes these mistakes, which were found in this state of the text.
-    Actions(Range, i32, Arc<Diagnostics>),
+    /// What fixes mistakes in a range.
+    Actions {
+        /// The range.
+        range: Range,
+        /// The kinds that are wanted, if not all.
+        only: Option<Vec<CodeActionKind>>,
+        /// The mistakes of the whole text.
+        diagnostics: Arc<Diagnostics>,
+        /// The state of the text in which they were found.
+        version: i32,
+    },
 }
 
 /// The names of sources' metrics, as far as the sources have told them.
@@ -163,7 +176,30 @@ impl Thread {
             }
             Task::Changed => self.read.values_mut().for_each(|one| *one = None),
             Task::Ask(id, uri, wish) => self.answer(id, &uri, wish),
+            Task::Symbols(id, query) => {
+                let found = value(&self.symbols(&query));
+                let _ = self.reader.outcomes.send(Outcome::Answered(id, found));
+            }
         }
+    }
+
+    /// Definitions by a part of their names: in the texts that are open, in the files that
+    /// belong together with them, and in the folders that are open.
+    fn symbols(&mut self, query: &str) -> Vec<SymbolInformation> {
+        let mut search = Search::new(query);
+        let open: Vec<Uri> = self.read.keys().filter_map(|uri| uri.parse().ok()).collect();
+        let open: Vec<Arc<Analysis>> = open.iter().filter_map(|uri| self.analysis(uri)).collect();
+        open.iter().for_each(|analysis| search.add_open(analysis));
+        open.iter().flat_map(|analysis| &analysis.others).for_each(|one| search.add_file(one));
+        let Reader { language, encoding, folders, .. } = &self.reader;
+        for folder in folders {
+            // Stands for any file of definitions that might be there.
+            let any = folder.join("*.conf");
+            let settings = Settings::of(Some(&any), *language, &self.open, *encoding);
+            let files = self.tree.others(&any, folders, &settings, &self.open, *encoding);
+            files.iter().for_each(|one| search.add_file(one));
+        }
+        search.found()
     }
 
     /// Forgets what other texts said that depend on a file.
@@ -241,7 +277,7 @@ impl Thread {
                 value(&names::mentions(&analysis, offset(position), with_definition))
             }
             Wish::PrepareRename(position) => {
-                let defined = |name: &str| analysis.registry.get(name).is_some();
+                let defined = |name: &str| analysis.defined_at(name).is_some();
                 let found = analysis.name_at(offset(position));
                 let found = found.filter(|(name, _)| defined(name));
                 value(&found.map(|(_, span)| analysis.range(span)))
@@ -253,34 +289,24 @@ impl Thread {
                     Err(words) => Answer::Refused(words),
                 }
             }
-            Wish::Formatting => once(&answers.format, || formatted(&analysis, before)),
+            Wish::Formatting => once(&answers.format, || formatting::edits(&analysis, before)),
+            Wish::RangeFormatting(range) => {
+                value(&formatting::edits_within(&analysis, range, before))
+            }
             Wish::Tokens => once(&answers.tokens, || {
-                let (text, encoding) = (analysis.text(), analysis.lines.encoding());
-                let data = tokens::semantic_tokens(text, encoding, language, &mut before.tokens);
+                let (text, lines) = (analysis.text(), &analysis.lines);
+                let data = tokens::semantic_tokens(text, lines, language, &mut before.tokens);
                 lsp_types::SemanticTokens { result_id: None, data }
             }),
-            Wish::Actions(range, version, diagnostics) => match version == analysis.version {
-                true => value(&actions(&analysis, &diagnostics, range)),
-                false => value(&[(); 0]),
-            },
+            Wish::Actions { range, only, diagnostics, version } => {
+                match version == analysis.version {
+                    true => value(&actions(&analysis, &diagnostics, range, only.as_deref())),
+                    false => value(&[(); 0]),
+                }
+            }
         };
         let _ = outcomes.send(Outcome::Answered(id, answer));
     }
-}
-
-/// The edit that brings a text into its usual form, from the first line that
-/// changes.
-fn formatted(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
-    let text = analysis.text();
-    before.use_language(analysis.settings.language);
-    let new = format_again(text, &mut before.parsed, &mut before.formatted).text;
-    if new == **text {
-        return Vec::new();
-    }
-    let same = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-    let start = text[..text.floor_char_boundary(same)].rfind('\n').map_or(0, |at| at + 1);
-    let range = analysis.lines.range(text, start..text.len());
-    vec![TextEdit { range, new_text: new[start..].to_owned() }]
 }
 
 /// What is wrong with a file of settings, unless that was told.

@@ -11,32 +11,34 @@ use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
     Cancel, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
-    DidOpenTextDocument, Exit, LogMessage, Notification as _, PublishDiagnostics, ShowMessage,
+    DidOpenTextDocument, Exit, Initialized, LogMessage, Notification as _, PublishDiagnostics,
+    ShowMessage,
 };
 use lsp_types::request::{
     CodeActionRequest, Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest,
-    PrepareRenameRequest, References, RegisterCapability, Rename, Request as _,
-    SemanticTokensFullRequest, Shutdown, SignatureHelpRequest,
+    Initialize, PrepareRenameRequest, RangeFormatting, References, RegisterCapability, Rename,
+    Request as _, SemanticTokensFullRequest, Shutdown, SignatureHelpRequest,
+    WorkspaceSymbolRequest,
 };
 use lsp_types::{
     DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, LogMessageParams,
     MessageType, NumberOrString, ParameterInformation, ParameterLabel, Position,
-    PublishDiagnosticsParams, Registration, RegistrationParams, ShowMessageParams, SignatureHelp,
-    SignatureInformation, TextDocumentPositionParams, Uri,
+    PublishDiagnosticsParams, Range, Registration, RegistrationParams, ShowMessageParams,
+    SignatureHelp, SignatureInformation, TextDocumentPositionParams, Uri,
 };
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Options;
 use super::actions::shown;
 use super::analysis::Analysis;
 use super::asker::{self, Sources, Turn, textual};
-use super::completion::{Vocabulary, completions, instances};
-use super::cursor::{Cursor, Within, cursor};
+use super::completion::{Vocabulary, completions, instances, nothing_yet};
+use super::cursor::{Within, cursor};
 use super::framing::{Client, Kind, Written};
 use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
 use super::reader::{self, Reader, SourceNames, Task, Wish};
+use super::{End, Options};
 use crate::diag::Diagnostics;
 use crate::functions::signature;
 
@@ -65,7 +67,21 @@ pub struct Running<'c> {
     waiting: HashMap<RequestId, Waiting>,
     /// Trouble with the source was shown, and not only logged.
     is_trouble_shown: bool,
+    /// The client is asked to watch files once it says that it is ready.
+    watches_files: bool,
+    /// Diagnostics of a text that are shown at most.
+    max_shown: usize,
     is_shut_down: bool,
+}
+
+/// What a client and the server agree on.
+pub struct Agreed {
+    /// Unit of columns.
+    pub encoding: Encoding,
+    /// Folders that are open in the editor.
+    pub folders: Vec<PathBuf>,
+    /// The client watches files if it is asked to.
+    pub watches_files: bool,
 }
 
 /// A text that is open.
@@ -88,10 +104,18 @@ struct Text {
 
 /// A request that waits for a thread.
 struct Waiting {
-    uri: Uri,
-    /// Where to look if the source does not answer.
-    hover: Option<Position>,
+    kind: WaitingFor,
     due: Instant,
+}
+
+/// What a request waits for, and so what it is answered if the source does not answer.
+enum WaitingFor {
+    /// What stands at a place.
+    Hover(Uri, Position),
+    /// Instances that begin with what is typed in a range.
+    Instances(String, Range),
+    /// Anything else.
+    Other,
 }
 
 impl<'c> Running<'c> {
@@ -101,11 +125,11 @@ impl<'c> Running<'c> {
     /// One cannot be started.
     pub fn start(
         client: &'c Client,
-        encoding: Encoding,
-        folders: Vec<PathBuf>,
+        agreed: Agreed,
         options: Options,
     ) -> std::io::Result<Running<'c>> {
-        let Options { language, opener, grace } = options;
+        let Agreed { encoding, folders, watches_files } = agreed;
+        let Options { language, opener, grace, max_shown } = options;
         let (tell, outcomes) = unbounded();
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
@@ -125,13 +149,15 @@ impl<'c> Running<'c> {
             grace,
             waiting: HashMap::new(),
             is_trouble_shown: false,
+            watches_files,
+            max_shown,
             is_shut_down: false,
         })
     }
 
     /// Asks the client to tell when files change that texts depend on: settings,
     /// metadata, and other definitions. Most clients tell only if they are asked.
-    pub fn watch_files(&self) {
+    fn watch_files(&self) {
         let watchers = ["**/pmderive.toml", "**/*.conf", "**/*.json"].map(|glob| {
             let glob_pattern = GlobPattern::String(glob.to_owned());
             FileSystemWatcher { glob_pattern, kind: None }
@@ -149,7 +175,7 @@ impl<'c> Running<'c> {
     }
 
     /// Serves until the client says `exit`, or is gone.
-    pub fn run(mut self) {
+    pub fn run(mut self) -> End {
         loop {
             let next = self.next_due();
             let due = match next {
@@ -159,16 +185,21 @@ impl<'c> Running<'c> {
             select! {
                 recv(self.client.connection.receiver) -> message => match message {
                     Ok(Message::Request(request)) => self.request(request),
-                    Ok(Message::Notification(note)) if note.method == Exit::METHOD => return,
+                    Ok(Message::Notification(note)) if note.method == Exit::METHOD => {
+                        return match self.is_shut_down {
+                            true => End::Agreed,
+                            false => End::WithoutShutdown,
+                        };
+                    }
                     Ok(Message::Notification(note)) => self.notification(note),
                     // A client that cannot watch files has only its own edits checked.
                     Ok(Message::Response(_)) => {}
-                    Err(_) => return,
+                    Err(_) => return End::Agreed,
                 },
                 recv(self.outcomes) -> outcome => match outcome {
                     Ok(outcome) => self.outcome(outcome),
                     // A thread fell: nothing can be answered any more.
-                    Err(_) => return,
+                    Err(_) => return End::Agreed,
                 },
                 recv(self.single.1) -> outcome => if let Ok(outcome) = outcome {
                     self.outcome(outcome);
@@ -228,6 +259,7 @@ impl<'c> Running<'c> {
                 }
             }
             DidChangeWatchedFiles::METHOD => self.tell(Task::Changed),
+            Initialized::METHOD if self.watches_files => self.watch_files(),
             Cancel::METHOD => {
                 let Some(cancelled) = self.read::<Cancel>(note) else { return };
                 let id = match cancelled.id {
@@ -302,6 +334,14 @@ impl<'c> Running<'c> {
             Completion::METHOD => {
                 self.complete(id, read::<Completion>(params)?.text_document_position);
             }
+            Initialize::METHOD => {
+                self.refuse(id, ErrorCode::InvalidRequest, "`initialize` was said before");
+            }
+            WorkspaceSymbolRequest::METHOD => {
+                let query = read::<WorkspaceSymbolRequest>(params)?.query;
+                self.wait(id.clone(), WaitingFor::Other);
+                self.tell(Task::Symbols(id, query));
+            }
             SignatureHelpRequest::METHOD => {
                 let asked = read::<SignatureHelpRequest>(params)?;
                 let help = self.signature(&asked.text_document_position_params);
@@ -353,6 +393,10 @@ impl<'c> Running<'c> {
                 (read::<DocumentSymbolRequest>(params)?.text_document, Wish::Symbols)
             }
             Formatting::METHOD => (read::<Formatting>(params)?.text_document, Wish::Formatting),
+            RangeFormatting::METHOD => {
+                let asked = read::<RangeFormatting>(params)?;
+                (asked.text_document, Wish::RangeFormatting(asked.range))
+            }
             SemanticTokensFullRequest::METHOD => {
                 (read::<SemanticTokensFullRequest>(params)?.text_document, Wish::Tokens)
             }
@@ -361,7 +405,8 @@ impl<'c> Running<'c> {
                 let text = self.texts.get(asked.text_document.uri.as_str());
                 let found = text.and_then(|text| text.checked.clone());
                 let (version, diagnostics) = found.unwrap_or((i32::MIN, Arc::default()));
-                (asked.text_document, Wish::Actions(asked.range, version, diagnostics))
+                let (range, only) = (asked.range, asked.context.only);
+                (asked.text_document, Wish::Actions { range, only, diagnostics, version })
             }
             _ => return Ok(None),
         };
@@ -370,51 +415,45 @@ impl<'c> Running<'c> {
 
     /// Lets a thread answer.
     fn wish(&mut self, id: RequestId, uri: Uri, wish: Wish) {
-        let hover = match &wish {
-            Wish::Hover(position) => Some(*position),
-            _ => None,
+        let kind = match &wish {
+            Wish::Hover(position) => WaitingFor::Hover(uri.clone(), *position),
+            _ => WaitingFor::Other,
         };
-        let due = Instant::now() + PATIENCE;
-        self.waiting.insert(id.clone(), Waiting { uri: uri.clone(), hover, due });
+        self.wait(id.clone(), kind);
         self.tell(Task::Ask(id, uri, wish));
     }
 
-    /// What is before a place of an open text.
-    fn cursor(&self, at: &TextDocumentPositionParams) -> Option<Cursor<'_>> {
-        let Text { text, lines, .. } = self.texts.get(at.text_document.uri.as_str())?;
-        Some(cursor(text, lines.offset(text, at.position)))
-    }
-
-    /// Names of the metrics that a text may take.
-    fn metrics_of(&self, uri: &Uri) -> Arc<[String]> {
-        let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
-        let file = read.and_then(|read| read.settings.metadata.as_ref());
-        self.metrics.of(file).unwrap_or_else(|| Arc::from([]))
+    /// Takes note that a request waits for a thread.
+    fn wait(&mut self, id: RequestId, kind: WaitingFor) {
+        let due = Instant::now() + PATIENCE;
+        self.waiting.insert(id, Waiting { kind, due });
     }
 
     fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
-        let uri = at.text_document.uri.clone();
-        let Some(cursor) = self.cursor(&at) else { return self.answer(id, ()) };
-        if let Within::Instance { operand, .. } = cursor.within {
+        let uri = at.text_document.uri;
+        let Some(open) = self.texts.get(uri.as_str()) else { return self.answer(id, ()) };
+        let Text { text, lines, read, .. } = open;
+        let offset = lines.offset(text, at.position);
+        let cursor = cursor(text, offset);
+        let typed = cursor.within.typed();
+        // A range of a completion is within a line.
+        let in_line = typed.rsplit(['\r', '\n']).next().unwrap_or_default();
+        let range = lines.range(text, offset - in_line.len()..offset);
+        if let Within::Instance { operand, typed } = cursor.within {
             let wish = Wish::Instances(operand.to_owned());
-            return self.wish(id, uri, wish);
+            let kind = WaitingFor::Instances(typed.to_owned(), range);
+            self.wait(id.clone(), kind);
+            return self.tell(Task::Ask(id, uri, wish));
         }
-        let read = self.texts.get(uri.as_str()).and_then(|text| text.read.as_ref());
-        let metrics = self.metrics_of(&uri);
-        let vocabulary = Vocabulary {
-            metrics: &metrics,
-            registry: read.map(|read| &read.registry),
-            extensions: read.is_some_and(|read| read.settings.language.extensions),
-            labels: match cursor.within {
-                Within::Label(_) => read.map(|read| read.labels()).unwrap_or_default(),
-                _ => Vec::new(),
-            },
-        };
-        self.answer(id, completions(&cursor, &vocabulary));
+        let file = read.as_ref().and_then(|read| read.settings.metadata.as_ref());
+        let metrics = self.metrics.of(file);
+        let vocabulary = Vocabulary { metrics: metrics.as_deref(), read: read.as_deref() };
+        self.answer(id, completions(&cursor, range, &vocabulary));
     }
 
     fn signature(&self, at: &TextDocumentPositionParams) -> Option<SignatureHelp> {
-        let call = self.cursor(at)?.call?;
+        let Text { text, lines, .. } = self.texts.get(at.text_document.uri.as_str())?;
+        let call = cursor(text, lines.offset(text, at.position)).call?;
         let function = signature::named(call.name)?;
         let arguments = function.arguments();
         let argument = |text: &&str| ParameterInformation {
@@ -469,16 +508,19 @@ impl<'c> Running<'c> {
             }
             Outcome::Answered(id, answer) => {
                 // Otherwise it was answered before, or cancelled.
-                if self.waiting.remove(&id).is_none() {
-                    return;
-                }
+                let Some(waiting) = self.waiting.remove(&id) else { return };
                 match answer {
                     Answer::Written(contents) => {
                         self.client.send(Written { kind: Kind::Answer(id), contents });
                     }
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
                     Answer::Hover(hover) => self.answer(id, hover),
-                    Answer::Instances(names) => self.answer(id, instances(names)),
+                    Answer::Instances(names) => match waiting.kind {
+                        WaitingFor::Instances(typed, range) => {
+                            self.answer(id, instances(&names, &typed, range));
+                        }
+                        _ => self.answer(id, ()),
+                    },
                 }
             }
             Outcome::Trouble(words) => {
@@ -501,7 +543,7 @@ impl<'c> Running<'c> {
         if text.version != version {
             return;
         }
-        let list = shown(&read, &diagnostics);
+        let list = shown(&read, &diagnostics, self.max_shown);
         text.checked = Some((version, Arc::new(diagnostics)));
         self.publish(uri.clone(), Some(version), list);
     }
@@ -528,9 +570,12 @@ impl<'c> Running<'c> {
         let late: Vec<RequestId> = late.map(|(id, _)| id.clone()).collect();
         for id in late {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            match waiting.hover {
-                Some(position) => self.wish(id, waiting.uri, Wish::HoverOffline(position)),
-                None => {
+            match waiting.kind {
+                WaitingFor::Hover(uri, position) => {
+                    self.wish(id, uri, Wish::HoverOffline(position));
+                }
+                WaitingFor::Instances(..) => self.answer(id, nothing_yet()),
+                WaitingFor::Other => {
                     let words = "the source of metrics does not answer";
                     self.refuse(id, ErrorCode::RequestFailed, words);
                 }

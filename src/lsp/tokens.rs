@@ -33,7 +33,7 @@ pub fn legend() -> SemanticTokensLegend {
 /// `before` are not read again.
 pub fn semantic_tokens(
     text: &str,
-    encoding: Encoding,
+    index: &LineIndex,
     language: Language,
     before: &mut Remembered<Box<[SemanticToken]>>,
 ) -> Vec<SemanticToken> {
@@ -41,12 +41,12 @@ pub fn semantic_tokens(
     let mut lines = Lines::new(SourceId(0), text, language.dialect);
     // The line of the last token, and where the next logical line begins.
     let (mut last, mut start) = (0, 0);
-    while let Some(line) = lines.next_line() {
+    while lines.next_line().is_some() {
         let raw = &text[start..lines.position()];
-        start = lines.position();
-        let compute = || tokens_of_line(raw, encoding, language).into();
+        let start_of_line = std::mem::replace(&mut start, lines.position());
+        let compute = || tokens_of_line(raw, index.encoding(), language).into();
         let tokens = before.get(raw, |_| true, compute);
-        let mut first = line.number - 1;
+        let mut first = index.position(text, start_of_line).line;
         for token in tokens.iter() {
             let delta_line = first + token.delta_line - last;
             all.push(SemanticToken { delta_line, ..*token });
@@ -115,7 +115,7 @@ impl Found<'_> {
         let mut from = place.start;
         while from < place.end {
             let rest = &self.text[from..place.end];
-            let to = rest.find('\n').map_or(place.end, |at| from + at);
+            let to = rest.find(['\r', '\n']).map_or(place.end, |at| from + at);
             self.add_in_line(from..to, number(kind), modifiers);
             from = to + 1;
         }

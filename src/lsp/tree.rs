@@ -9,11 +9,12 @@ use std::time::SystemTime;
 use super::files::{OpenTexts, below_like};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
+use super::unregistered::{Unregistered, unregistered};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::{LineForm, ParsedBefore, outline_again};
-use crate::text::{SourceId, SourceMap, SourceText, Span};
+use crate::syntax::ParsedBefore;
+use crate::text::{SourceId, SourceMap, SourceText};
 
 /// Identifiers of files begin here, so that they are not those of a text that is
 /// open and of parts of it.
@@ -30,8 +31,8 @@ pub struct Parsed {
     pub lines: LineIndex,
     /// Its definitions.
     pub registry: Registry,
-    /// The names in lines of help texts.
-    pub described: Vec<(Box<str>, Span)>,
+    /// The names in lines that the registry has nothing of.
+    pub unregistered: Vec<Unregistered>,
     language: Language,
 }
 
@@ -147,25 +148,13 @@ fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: En
     let mut sources = SourceMap::default();
     sources.insert(id, text.clone());
     let mut registry = Registry::new(language);
-    registry.add_text_again(id, &sources, before, &mut Diagnostics::default());
-    let described = described(id, &text.text, before);
+    let mut mistakes = Diagnostics::default();
+    registry.add_text_again(id, &sources, before, &mut mistakes);
+    let has_mistakes = !mistakes.is_empty();
+    let unregistered = unregistered(id, &text.text, &registry, has_mistakes, before);
     before.end_reading();
     let lines = LineIndex::new(&text.text, encoding);
-    Parsed { id, text, lines, registry, described, language }
-}
-
-/// The names in lines such as `name(oneline) = text`.
-pub fn described(id: SourceId, text: &str, before: &mut ParsedBefore) -> Vec<(Box<str>, Span)> {
-    if !text.contains("oneline") && !text.contains("helptext") {
-        return Vec::new();
-    }
-    let name = |line: &crate::syntax::OutlinedLine<'_>| {
-        let LineForm::Text { name, .. } = &line.form else { return None };
-        let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        let place = line.line.origin.span(offset(name.start), offset(name.end));
-        Some((line.line.text[name.clone()].into(), Span { source: id, ..place }))
-    };
-    outline_again(text, before).iter().filter_map(name).collect()
+    Parsed { id, text, lines, registry, unregistered, language }
 }
 
 /// The folder whose files belong together with a file.

@@ -79,7 +79,7 @@ pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use habits::window;
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 #[cfg(feature = "lsp")]
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Line, Lines};
 pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
 #[cfg(feature = "cli")]
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::internal::lsp::{Opener, Options, Source, serve};
+use pmderive::internal::lsp::{End, Opener, Options, Source, serve};
 use pmderive::runtime::archive::ArchiveContext;
 use pmderive::runtime::context::Context;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// A client and its server.
 pub struct Client {
     connection: Connection,
-    server: Option<JoinHandle<Result<(), String>>>,
+    server: Option<JoinHandle<Result<End, String>>>,
     next: i32,
     /// Notifications that came while something else was awaited.
     notes: VecDeque<Notification>,
@@ -45,11 +45,19 @@ impl Client {
     pub fn start_in(opener: Option<Opener>, folder: Option<&str>) -> Client {
         let language = Language { dialect: Dialect::Fixed, extensions: true };
         // What a source tells is awaited, however slow the machine is.
-        Client::start_with(Options { language, opener, grace: LONG }, folder)
+        let options = Options { language, opener, grace: LONG, max_shown: usize::MAX };
+        Client::start_with(options, folder)
     }
 
     /// The same with options.
     pub fn start_with(options: Options, folder: Option<&str>) -> Client {
+        let folders = folder.map(|folder| json!([{ "uri": folder, "name": "folder" }]));
+        let parameters = json!({ "capabilities": {}, "workspaceFolders": folders });
+        Client::start_saying(options, parameters)
+    }
+
+    /// The same with these parameters of `initialize`.
+    pub fn start_saying(options: Options, parameters: Value) -> Client {
         let (server, connection) = Connection::memory();
         let server = thread::spawn(move || {
             serve(&server.into(), options).map_err(|error| error.to_string())
@@ -61,8 +69,6 @@ impl Client {
             notes: VecDeque::new(),
             answers: HashMap::new(),
         };
-        let folders = folder.map(|folder| json!([{ "uri": folder, "name": "folder" }]));
-        let parameters = json!({ "capabilities": {}, "workspaceFolders": folders });
         let answer = client.ask("initialize", parameters);
         assert_eq!(answer["capabilities"]["positionEncoding"], "utf-16");
         client.tell("initialized", json!({}));
@@ -158,14 +164,14 @@ impl Client {
         assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
         self.tell("exit", Value::Null);
         let server = self.server.take().expect("it runs");
-        assert_eq!(server.join().expect("it did not fall"), Ok(()));
+        assert_eq!(server.join().expect("it did not fall"), Ok(End::Agreed));
     }
 
     /// Goes away without a word.
     pub fn die(mut self) {
         let server = self.server.take().expect("it runs");
         drop(self);
-        assert_eq!(server.join().expect("it did not fall"), Ok(()));
+        assert_eq!(server.join().expect("it did not fall"), Ok(End::Agreed));
     }
 }
 

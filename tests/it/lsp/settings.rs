@@ -12,7 +12,7 @@ use super::client::{Client, at};
 fn client() -> Client {
     let language = Language { dialect: Dialect::Fixed, extensions: false };
     let grace = std::time::Duration::from_secs(60);
-    Client::start_with(Options { language, opener: None, grace }, None)
+    Client::start_with(Options { language, opener: None, grace, max_shown: 100 }, None)
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> String {
@@ -86,8 +86,10 @@ fn instances_and_names_are_those_of_the_metadata() {
     // The first edit asks before anything is known of the text.
     client.edit(&uri, 2, (0, 23), (0, 23), "s");
     let list = client.ask("textDocument/completion", at(&uri, 0, 24));
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "{list}");
+    let list = client.ask("textDocument/completion", at(&uri, 0, 23));
     let offered = list["items"].as_array().expect("a list").iter();
-    let offered: Vec<_> = offered.map(|one| (&one["label"], &one["insertText"])).collect();
+    let offered: Vec<_> = offered.map(|one| (&one["label"], &one["textEdit"]["newText"])).collect();
     assert_eq!(
         offered,
         [(&json!("sda"), &json!("sda")), (&json!("a]b"), &json!("a\\]b"))],
@@ -103,13 +105,41 @@ fn instances_and_names_are_those_of_the_metadata() {
     client.end();
 }
 
+/// Older clients say it in one of two other ways.
+#[test]
+fn the_folder_that_is_open_is_known_however_it_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    std::fs::create_dir_all(folder.join("below")).expect("made");
+    write(&folder, "a.conf", "a.x = 1\n");
+    let text = "b.y = a.x\n";
+    let uri = write(&folder.join("below"), "b.conf", text);
+    let (path, root) = (folder.display().to_string(), format!("file://{}", folder.display()));
+    for (parameters, is_open) in [
+        (json!({ "capabilities": {}, "rootUri": root }), true),
+        (json!({ "capabilities": {}, "rootUri": root, "workspaceFolders": null }), true),
+        (json!({ "capabilities": {}, "rootPath": path, "rootUri": null }), true),
+        (json!({ "capabilities": {}, "rootPath": null, "rootUri": null }), false),
+        (json!({ "capabilities": {}, "rootPath": "/nowhere", "rootUri": root }), true),
+    ] {
+        let language = Language { dialect: Dialect::Fixed, extensions: false };
+        let grace = std::time::Duration::from_secs(60);
+        let options = Options { language, opener: None, grace, max_shown: 100 };
+        let mut client = Client::start_saying(options, parameters.clone());
+        client.open(&uri, text);
+        let place = client.ask("textDocument/definition", at(&uri, 0, 7));
+        assert_eq!(place.is_object(), is_open, "{parameters}");
+        client.end();
+    }
+}
+
 /// Clients tell of changed files only if they are asked to.
 #[test]
 fn files_are_watched_by_clients_that_can() {
     let (server, connection) = Connection::memory();
     let language = Language { dialect: Dialect::Fixed, extensions: false };
     let grace = std::time::Duration::from_secs(60);
-    let options = Options { language, opener: None, grace };
+    let options = Options { language, opener: None, grace, max_shown: 100 };
     let server = std::thread::spawn(move || serve(&server.into(), options).is_ok());
     let send = |message: Message| connection.sender.send(message).expect("it listens");
     let request = |id: i32, method: &str, params| {

@@ -1,0 +1,140 @@
+//! The edits that bring a text into its usual form: one for each run of lines that
+//! change, so that an editor leaves all other lines, and what it knows of them, alone.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use lsp_types::TextEdit;
+
+use super::analysis::Analysis;
+use super::before::Before;
+use crate::cli::patch::operations;
+use crate::format::format_again;
+use crate::syntax::outline_again;
+
+/// How long small differences are looked for. After that some may be larger than need be.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The edits that bring a text into its usual form, in its order.
+pub fn edits(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
+    let (text, new) = (analysis.text(), usual_form(analysis, before));
+    let edits = differences(text, &new).into_iter();
+    edits.map(|difference| difference.edit(analysis)).collect()
+}
+
+/// The edits that bring the lines of a range into their usual form.
+pub fn edits_within(
+    analysis: &Analysis,
+    range: lsp_types::Range,
+    before: &mut Before,
+) -> Vec<TextEdit> {
+    let (text, new) = (analysis.text(), usual_form(analysis, before));
+    let offset = |position| analysis.lines.offset(text, position);
+    let (start, end) = (offset(range.start), offset(range.end));
+    let mut wanted = start.min(end)..start.max(end);
+    // A range that ends where a line begins does not have that line, but for an empty one.
+    let end = wanted.end.max(wanted.start + 1);
+    // Half of a definition that goes on over lines would say something else.
+    for line in outline_again(text, &mut before.parsed) {
+        if line.range.start <= wanted.end && wanted.start < line.range.end {
+            wanted = wanted.start.min(line.range.start)..wanted.end.max(line.range.end);
+        }
+        if line.range.end >= end {
+            break;
+        }
+    }
+    let is_wanted = |place: &Range<usize>| match place.is_empty() {
+        // Lines are put behind the ones that they belong to.
+        true => wanted.start < place.start && place.start <= wanted.end,
+        false => place.start < wanted.end && wanted.start < place.end,
+    };
+    let edits = differences(text, &new).into_iter().filter(|one| is_wanted(&one.place));
+    edits.map(|difference| difference.edit(analysis)).collect()
+}
+
+/// The text in its usual form.
+fn usual_form(analysis: &Analysis, before: &mut Before) -> String {
+    before.use_language(analysis.settings.language);
+    format_again(analysis.text(), &mut before.parsed, &mut before.formatted).text
+}
+
+/// Lines that give way to others.
+#[derive(Debug, PartialEq, Eq)]
+struct Difference<'n> {
+    /// Bytes of the old text.
+    place: Range<usize>,
+    /// What comes into their place.
+    new: &'n str,
+}
+
+impl Difference<'_> {
+    fn edit(&self, analysis: &Analysis) -> TextEdit {
+        let range = analysis.lines.range(analysis.text(), self.place.clone());
+        TextEdit { range, new_text: self.new.to_owned() }
+    }
+}
+
+/// What makes the new text of the old one.
+fn differences<'n>(old: &str, new: &'n str) -> Vec<Difference<'n>> {
+    let texts = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<&str>>());
+    let starts = texts.each_ref().map(|lines| {
+        let ends = lines.iter().scan(0, |end, line| {
+            *end += line.len();
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect::<Vec<usize>>()
+    });
+    let bytes = |starts: &[usize], lines: Range<usize>| starts[lines.start]..starts[lines.end];
+    let operations = operations(&texts, Some(Instant::now() + PATIENCE)).into_iter();
+    let differing = operations.filter(|one| one.tag() != similar::DiffTag::Equal);
+    differing
+        .map(|one| Difference {
+            place: bytes(&starts[0], one.old_range()),
+            new: &new[bytes(&starts[1], one.new_range())],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::{Dialect, Language};
+    use crate::lsp::before::tests::read;
+    use crate::lsp::positions::Encoding;
+
+    #[test]
+    fn a_difference_has_the_lines_that_change() {
+        for (old, new, expected) in [
+            ("a\nb\n", "a\nb\n", vec![]),
+            ("a\nb\nc\n", "x\nb\ny\n", vec![(0..2, "x\n"), (4..6, "y\n")]),
+            ("a", "a\n", vec![(0..1, "a\n")]),
+            ("a\n\n\nb\n", "a\n\nb\n", vec![(2..3, "")]),
+            ("", "a\n", vec![(0..0, "a\n")]),
+        ] {
+            let found = differences(old, new).into_iter().map(|one| (one.place, one.new));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_has_its_lines_with_all_of_their_definitions() {
+        let text = "a.a=1\na.b=a.a+\\\n   2\na.c=3\n";
+        let language = Language { dialect: Dialect::Fixed, extensions: false };
+        let mut before = Before::new(language);
+        let analysis = read(text, language, Encoding::Utf8, &mut before);
+        let position = |line, character| lsp_types::Position { line, character };
+        for (start, end, lines) in [
+            ((0, 0), (0, 0), vec![(0, 1)]),
+            ((0, 1), (1, 0), vec![(0, 1)]),
+            ((2, 1), (2, 2), vec![(1, 3)]),
+            ((2, 1), (3, 2), vec![(1, 3), (3, 4)]),
+            ((0, 0), (9, 0), vec![(0, 1), (1, 3), (3, 4)]),
+        ] {
+            let range =
+                lsp_types::Range { start: position(start.0, start.1), end: position(end.0, end.1) };
+            let found = edits_within(&analysis, range, &mut before);
+            let joined = found.iter().map(|one| (one.range.start.line, one.range.end.line));
+            assert_eq!(joined.collect::<Vec<_>>(), lines, "{range:?}");
+        }
+    }
+}
