@@ -89,7 +89,7 @@ mod tests {
             ("# C:\\\na.b = c", Some((4, "a.b"))),
             ("x = y\n# C:\\\na.b = c + \\\n d\n", Some((10, "a.b"))),
             ("# one \\\n two \\\na.b = c\n", Some((13, "a.b"))),
-            ("# one \\\na.b(oneline) = text\n", None),
+            ("# one \\\na.b(oneline) = text\n", Some((6, "a.b"))),
             ("# one \\\n two\na.b = c\n", None),
             ("# one \\\n# two\na.b = c\n", None),
             ("# one \\\n\na.b = c\n", None),

@@ -19,7 +19,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             NodeKind::Call { callee: Callee::Function(function), operands, .. }
                 if function.name == "clamp" =>
             {
-                bounds(subject, operands)
+                bounds(subject, id, operands)
             }
             _ => None,
         };
@@ -93,8 +93,8 @@ fn all_instances(
 }
 
 /// `clamp(x, 5, 1)`
-fn bounds(subject: &Subject<'_>, operands: &[ExprId]) -> Option<Diagnostic> {
-    let [_, low, high] = operands else { return None };
+fn bounds(subject: &Subject<'_>, id: ExprId, operands: &[ExprId]) -> Option<Diagnostic> {
+    let [x, low, high] = operands else { return None };
     let number = |id: ExprId| {
         let (number, is_negative) = subject.constant(id)?;
         // Constants with units may have other scales.
@@ -115,12 +115,13 @@ fn bounds(subject: &Subject<'_>, operands: &[ExprId]) -> Option<Diagnostic> {
         return None;
     }
     let (left, right) = (subject.span(*low), subject.span(*high));
+    let [x, low, high] = [x, low, high].map(|operand| subject.text(*operand));
     let message = format!("the result is always {highest}");
     Some(
-        Diagnostic::warning(Code::BoundsReversed, left.to(right), message)
+        Diagnostic::warning(Code::BoundsReversed, left, message)
             .label(left, "the lower bound")
             .label(right, "the upper bound, which is less")
-            .help("the lower bound comes first")
-            .guess(left.to(right), format!("{}, {}", subject.text(*high), subject.text(*low))),
+            .help("the lower bound stands before the upper one")
+            .guess(subject.span(id), format!("clamp({x}, {high}, {low})")),
     )
 }

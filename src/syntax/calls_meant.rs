@@ -97,7 +97,7 @@ impl Call {
             };
         }
         if texts.iter().any(|text| text.contains('"')) {
-            return error;
+            return error.help("it combines the instances of one metric");
         }
         let meant = match (aggregate, texts.as_slice()) {
             (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),

@@ -574,6 +574,16 @@ last = mkconst(1, type=u64)";
         assert_eq!(told.len(), 1, "{told:?}");
     }
 
+    /// A text that was refused does not end the expression too early as well.
+    #[test]
+    fn a_text_and_a_comment_behind_it() {
+        let (_, diagnostics) = read("a.b = \"x # y\" # z\n", Dialect::Fixed);
+        let mut codes: Vec<&str> =
+            diagnostics.iter().filter_map(|one| one.split(' ').nth(1)).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, ["PMD0001", "PMD0010"], "{diagnostics:?}");
+    }
+
     #[test]
     fn every_mistake_is_reported_at_its_place() {
         let text = "\

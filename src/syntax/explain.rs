@@ -52,15 +52,14 @@ impl<'b> Explainer<'b> {
 
     /// The diagnostic for an error at the token of this index, or at the end.
     pub fn explain_token(&mut self, index: usize, origin: &Origin) -> Option<Diagnostic> {
-        let last = self.reported.replace(index);
-        if last == Some(index) {
+        if self.reported.replace(index) == Some(index) {
             return None;
         }
         let before = index.checked_sub(1).map(|index| self.tokens[index]);
         let at = self.tokens.get(index).copied();
-        // A text in the place of an operand was reported, and ends nothing too early.
+        // A text in the place of an operand is reported where it is read.
         let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
-        if is_text && at.is_none() && last == index.checked_sub(1) {
+        if is_text && at.is_none() && !self.language.extensions {
             return None;
         }
         if let Some(Token::Invalid(_)) = at.map(|at| at.token) {

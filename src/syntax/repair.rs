@@ -306,13 +306,15 @@ impl<'t> Repair<'_, 't> {
             return self.blot_out(index - 1, self.tokens.len() - 1);
         }
         let message = format!("`{}` is no operator", self.slice(index, last));
-        let error = Diagnostic::error(Code::UnexpectedToken, span, message)
-            .help(format!("to compare, write `{meant}`"));
+        let error = Diagnostic::error(Code::UnexpectedToken, span, message);
         // With a character before it that is refused, it would be another operator again.
         let is_glued = self.text[..self.tokens[index].start as usize].ends_with(|c: char| {
             c.is_ascii_punctuation() && !matches!(c, ')' | ']' | '_' | '.' | '"' | '\'')
         });
-        self.report(if is_glued { error } else { error.fix(span, meant) });
+        self.report(match is_glued {
+            true => error.help("to compare, write `==` alone"),
+            false => error.help(format!("to compare, write `{meant}`")).fix(span, meant),
+        });
         self.push(token, index, last);
         last + 1
     }
