@@ -183,7 +183,7 @@ fn fetch_once(
         let (name, pmid) = (format!("m.{item}"), Pmid::new(400, 0, item));
         let source = sources.add("<test>", &*name);
         registry
-            .register(&format!("d.{item}"), source, &sources, &mut diagnostics)
+            .register(&format!("d.x{item}"), source, &sources, &mut diagnostics)
             .expect("a good definition");
         let (semantics, units) = (Semantics::Instant, Units::NONE);
         let desc = MetricDesc { pmid, value_type: *value_type, indom: None, semantics, units };
