@@ -22,6 +22,7 @@ mod min_over;
 mod pow;
 mod quantile;
 mod round;
+#[cfg(any(feature = "cli", feature = "lsp"))]
 pub mod signature;
 mod sqrt;
 mod stdev;

@@ -43,7 +43,7 @@ pub fn edits_within(
     let mut lines = lines
         .filter(|(line, form)| line.start < end && start < line.end && *form != LineForm::Blank);
     let Some((first, _)) = lines.next() else { return Vec::new() };
-    let last = lines.last().map_or(first.end, |(line, _)| line.end);
+    let last = lines.next_back().map_or(first.end, |(line, _)| line.end);
     let wanted = &text[first.start..last];
     let new = format_definitions(wanted, analysis.settings.language).text;
     let edits = differences(wanted, &new).into_iter().map(|Difference { place, new }| {
