@@ -157,7 +157,9 @@ fn alike(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut Dia
             Diagnostic::warning(Code::NeedlessGuard, at, message)
                 .label(subject.span(*yes), "this")
                 .label(subject.span(*no), "is this again")
-                .help("one of the two is hardly meant; both have a value only where the guard has one"),
+                .help(
+                    "one of them may be a mistake; they have values only where the guard has one",
+                ),
         );
     }
 }
