@@ -306,7 +306,7 @@ fn archives_that_do_not_fit_together_are_refused() {
         (&["none", "neither"], PmStatus::LOGFILE, "none of the archives can be used"),
     ];
     for (names, status, message) in cases {
-        let error = ArchiveContext::open(&list(folder.path(), names)).err().expect("refused");
+        let error = ArchiveContext::open(&list(folder.path(), names)).expect_err("refused");
         assert_eq!(error.status(), *status, "{names:?}: {error}");
         assert!(error.to_string().contains(message), "{names:?}: {error}");
     }

@@ -244,7 +244,7 @@ fn archives_are_not_overwritten() {
     for name in ["a.meta", "b.index", "c.0", "d.17.xz", "e.meta.gz"] {
         std::fs::write(folder.path().join(name), "x").expect("there is room");
         let base = folder.path().join(&name[..1]);
-        let error = ArchiveWriter::create(&base, options(Version::V3)).err().expect(name);
+        let error = ArchiveWriter::create(&base, options(Version::V3)).expect_err(name);
         let there = folder.path().join(name).display().to_string();
         assert!(error.to_string().starts_with(&format!("{there} exists already")), "{error}");
     }
@@ -270,7 +270,7 @@ fn archives_are_not_overwritten() {
 fn bad_places_and_labels_are_refused() {
     let folder = scratch();
     let missing = folder.path().join("missing/a");
-    let error = ArchiveWriter::create(&missing, options(Version::V3)).err().expect("no folder");
+    let error = ArchiveWriter::create(&missing, options(Version::V3)).expect_err("no folder");
     let expected = format!(
         "{}: No such file or directory (os error 2)",
         folder.path().join("missing").display()
@@ -300,7 +300,7 @@ fn bad_places_and_labels_are_refused() {
         ),
     ];
     for (options, message) in cases {
-        let error = ArchiveWriter::create(&base, options).err().expect(message);
+        let error = ArchiveWriter::create(&base, options).expect_err(message);
         assert_eq!(error.to_string(), message);
         assert_eq!(folder.path().read_dir().expect("it is there").count(), 0);
     }

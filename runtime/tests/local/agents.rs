@@ -252,7 +252,7 @@ fn conflicts_are_refused() {
         (vec![u32s(400, &["a..b"])], "tabled: \"a..b\" is not a valid metric name"),
     ];
     for (agents, message) in cases {
-        let error = LocalContext::with_agents(agents).err().expect("a conflict");
+        let error = LocalContext::with_agents(agents).expect_err("a conflict");
         assert_eq!(error.to_string(), message);
     }
     let over = |name| Tabled::new(400, vec![(name, 1, ValueType::String, true)]) as Box<dyn Agent>;

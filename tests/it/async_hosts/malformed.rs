@@ -180,10 +180,10 @@ fn fetch_once(
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(Dialect::Fixed);
     for (item, value_type) in (0..).zip(own) {
-        let (name, pmid) = (format!("m.{item}"), Pmid::new(400, 0, item));
+        let (name, pmid) = (format!("m.v{item}"), Pmid::new(400, 0, item));
         let source = sources.add("<test>", &*name);
         registry
-            .register(&format!("d.x{item}"), source, &sources, &mut diagnostics)
+            .register(&format!("d.v{item}"), source, &sources, &mut diagnostics)
             .expect("a good definition");
         let (semantics, units) = (Semantics::Instant, Units::NONE);
         let desc = MetricDesc { pmid, value_type: *value_type, indom: None, semantics, units };
