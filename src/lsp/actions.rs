@@ -124,6 +124,8 @@ fn edit(analysis: &Analysis, fixes: &[&Fix]) -> WorkspaceEdit {
         TextEdit { range, new_text: fix.text.to_string() }
     };
     let edits = fixes.iter().map(edit).collect();
-    let changes = HashMap::from([(analysis.uri.clone(), edits)]);
-    WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
+    WorkspaceEdit {
+        changes: Some(HashMap::from([(analysis.uri.clone(), edits)])),
+        ..WorkspaceEdit::default()
+    }
 }

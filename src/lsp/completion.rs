@@ -8,7 +8,7 @@ use lsp_types::{
 
 use super::analysis::Analysis;
 use super::cursor::{Call, Cursor, Within};
-use super::matching::{Match, matched};
+use super::matching::{Match, RANKS, matched};
 use crate::diag::{Code, page};
 use crate::functions::signature;
 use crate::project::is_warning;
@@ -128,13 +128,15 @@ struct Offers<'t> {
     /// Where it is typed.
     range: Range,
     found: Vec<(Match, CompletionItem)>,
+    /// How many were found of each rank.
+    counts: [usize; RANKS],
     /// There is, or may be, more to offer.
     is_incomplete: bool,
 }
 
 impl<'t> Offers<'t> {
     fn new(typed: &'t str, range: Range) -> Offers<'t> {
-        Offers { typed, range, found: Vec::new(), is_incomplete: false }
+        Offers { typed, range, found: Vec::new(), counts: [0; RANKS], is_incomplete: false }
     }
 
     /// Adds those of some words that may be meant.
@@ -144,7 +146,7 @@ impl<'t> Offers<'t> {
 
     /// Adds a word that is written in another way than it is shown, if it may be meant.
     fn add_written(&mut self, shown: &str, written: &str, kind: CompletionItemKind) {
-        if let Some(how) = matched(written, self.typed) {
+        if let Some(how) = self.wanted(written) {
             let item = self.item(how, shown, written, kind);
             self.found.push((how, item));
         }
@@ -158,7 +160,7 @@ impl<'t> Offers<'t> {
         detail: Option<&str>,
         words: Option<&str>,
     ) {
-        if let Some(how) = matched(word, self.typed) {
+        if let Some(how) = self.wanted(word) {
             let item = CompletionItem {
                 detail: detail.map(str::to_owned),
                 documentation: words.map(|words| Documentation::String(words.to_owned())),
@@ -166,6 +168,18 @@ impl<'t> Offers<'t> {
             };
             self.found.push((how, item));
         }
+    }
+
+    /// How a word is meant, unless it is not, or enough is found that is meant as well.
+    fn wanted(&mut self, word: &str) -> Option<Match> {
+        let how = matched(word, self.typed)?;
+        let rank = usize::from(how.rank);
+        if self.counts[..=rank].iter().sum::<usize>() >= MAX_OFFERED {
+            self.is_incomplete = true;
+            return None;
+        }
+        self.counts[rank] += 1;
+        Some(how)
     }
 
     fn item(

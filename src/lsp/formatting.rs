@@ -9,15 +9,17 @@ use lsp_types::TextEdit;
 use super::analysis::Analysis;
 use super::before::Before;
 use crate::cli::patch::operations;
-use crate::format::format_again;
-use crate::syntax::outline_again;
+use crate::format::{format_again, format_definitions};
+use crate::syntax::{LineForm, outline_again};
 
 /// How long small differences are looked for. After that some may be larger than need be.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The edits that bring a text into its usual form, in its order.
 pub fn edits(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
-    let (text, new) = (analysis.text(), usual_form(analysis, before));
+    before.use_language(analysis.settings.language);
+    let text = analysis.text();
+    let new = format_again(text, &mut before.parsed, &mut before.formatted).text;
     let edits = differences(text, &new).into_iter();
     edits.map(|difference| difference.edit(analysis)).collect()
 }
@@ -28,34 +30,27 @@ pub fn edits_within(
     range: lsp_types::Range,
     before: &mut Before,
 ) -> Vec<TextEdit> {
-    let (text, new) = (analysis.text(), usual_form(analysis, before));
+    before.use_language(analysis.settings.language);
+    let text = analysis.text();
     let offset = |position| analysis.lines.offset(text, position);
     let (start, end) = (offset(range.start), offset(range.end));
-    let mut wanted = start.min(end)..start.max(end);
+    let start = start.min(end);
     // A range that ends where a line begins does not have that line, but for an empty one.
-    let end = wanted.end.max(wanted.start + 1);
-    // Half of a definition that goes on over lines would say something else.
-    for line in outline_again(text, &mut before.parsed) {
-        if line.range.start <= wanted.end && wanted.start < line.range.end {
-            wanted = wanted.start.min(line.range.start)..wanted.end.max(line.range.end);
-        }
-        if line.range.end >= end {
-            break;
-        }
-    }
-    let is_wanted = |place: &Range<usize>| match place.is_empty() {
-        // Lines are put behind the ones that they belong to.
-        true => wanted.start < place.start && place.start <= wanted.end,
-        false => place.start < wanted.end && wanted.start < place.end,
-    };
-    let edits = differences(text, &new).into_iter().filter(|one| is_wanted(&one.place));
-    edits.map(|difference| difference.edit(analysis)).collect()
-}
-
-/// The text in its usual form.
-fn usual_form(analysis: &Analysis, before: &mut Before) -> String {
-    before.use_language(analysis.settings.language);
-    format_again(analysis.text(), &mut before.parsed, &mut before.formatted).text
+    let end = end.max(start + 1);
+    let lines = outline_again(text, &mut before.parsed).into_iter();
+    let lines = lines.map(|line| (line.range, line.form));
+    // A line goes on over lines of the editor. Empty ones at the ends are left alone.
+    let mut lines = lines
+        .filter(|(line, form)| line.start < end && start < line.end && *form != LineForm::Blank);
+    let Some((first, _)) = lines.next() else { return Vec::new() };
+    let last = lines.next_back().map_or(first.end, |(line, _)| line.end);
+    let wanted = &text[first.start..last];
+    let new = format_definitions(wanted, analysis.settings.language).text;
+    let edits = differences(wanted, &new).into_iter().map(|Difference { place, new }| {
+        let place = first.start + place.start..first.start + place.end;
+        Difference { place, new }.edit(analysis)
+    });
+    edits.collect()
 }
 
 /// Lines that give way to others.
@@ -108,7 +103,7 @@ mod tests {
             ("a\nb\n", "a\nb\n", vec![]),
             ("a\nb\nc\n", "x\nb\ny\n", vec![(0..2, "x\n"), (4..6, "y\n")]),
             ("a", "a\n", vec![(0..1, "a\n")]),
-            ("a\n\n\nb\n", "a\n\nb\n", vec![(2..3, "")]),
+            ("a\n\n\nb\n", "a\n\nb\n", vec![(3..4, "")]),
             ("", "a\n", vec![(0..0, "a\n")]),
         ] {
             let found = differences(old, new).into_iter().map(|one| (one.place, one.new));
@@ -127,8 +122,8 @@ mod tests {
             ((0, 0), (0, 0), vec![(0, 1)]),
             ((0, 1), (1, 0), vec![(0, 1)]),
             ((2, 1), (2, 2), vec![(1, 3)]),
-            ((2, 1), (3, 2), vec![(1, 3), (3, 4)]),
-            ((0, 0), (9, 0), vec![(0, 1), (1, 3), (3, 4)]),
+            ((2, 1), (3, 2), vec![(1, 4)]),
+            ((0, 0), (9, 0), vec![(0, 4)]),
         ] {
             let range =
                 lsp_types::Range { start: position(start.0, start.1), end: position(end.0, end.1) };

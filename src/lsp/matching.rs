@@ -1,6 +1,9 @@
 //! Whether a name may be meant by what was typed of it so far. It knows nothing of what
 //! the names are.
 
+/// How many ranks there are.
+pub const RANKS: usize = 3;
+
 /// How a name is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {

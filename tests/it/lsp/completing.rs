@@ -38,7 +38,7 @@ fn each_offer_has_the_range_that_it_replaces() {
     let mut client = opened();
     for (version, (typed, start, first)) in (2..).zip([
         ("a = disk.dev.tot", 4, "disk.dev.total"),
-        ("a = rate(", 9, "abs"),
+        ("a = rate(", 9, "anon"),
         ("a = avg_over(disk.dev.total, \"5 m", 30, "5 min"),
         ("a = rescale(hinv.ncpu, \"count / s", 24, "count / sec"),
         ("a = disk.dev.total[vd", 19, "vda"),
@@ -133,7 +133,7 @@ fn nothing_is_offered_within_help_texts() {
 fn names_are_found_by_their_parts_and_case_aside() {
     let mut client = opened();
     for (version, (typed, first, filter)) in (2..).zip([
-        ("total", "disk.dev.total", "total"),
+        ("total", "disk.all.total", "total"),
         ("DISK.dev.tot", "disk.dev.total", "DISK.dev.total"),
         ("dev.TOTAL_b", "disk.dev.total_bytes", "dev.TOTAL_bytes"),
         ("RAT", "rate", "RATe"),
@@ -146,7 +146,7 @@ fn names_are_found_by_their_parts_and_case_aside() {
     }
     // Those that begin with it come first.
     let list = offered(&mut client, 9, "total.x = 1\n", "a = total");
-    assert_eq!(&labels(&list)[..2], ["total.x", "disk.dev.total"]);
+    assert_eq!(&labels(&list)[..2], ["total.x", "disk.all.total"]);
     let items = list["items"].as_array().expect("a list");
     let order: Vec<&str> = items.iter().filter_map(|one| one["sortText"].as_str()).collect();
     assert!(order.len() == items.len() && order.is_sorted(), "{order:?}");
