@@ -539,12 +539,12 @@ pub(super) fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
         }
         _ => false,
     };
-    let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let mut errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let words = |one: &Diagnostic| match &one.help {
         Some(help) => format!("{}: {}; {help}", one.code, one.message),
         None => format!("{}: {}", one.code, one.message),
     };
-    let mut first = errors.filter(concerns).next().cloned()?;
+    let mut first = errors.find(concerns).cloned()?;
     first.name_key();
     Some(words(&first))
 }
