@@ -268,3 +268,38 @@ fn a_derived_metric_that_is_not_supported() {
     assert_eq!((ours.status, &ours.out), (theirs.status, &theirs.out), "{}", ours.err);
     assert_eq!(ours.out.matches("Semantics: ??? (0)").count(), 2, "{}", ours.out);
 }
+
+/// The descriptor decides what 8 bytes are, whatever the block says that they are.
+#[test]
+fn a_derived_metric_of_blocks_that_say_another_type() {
+    if !tools_are_installed() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    for end in ["meta", "index"] {
+        let to = at(&format!("mixed.{end}"));
+        std::fs::copy(own.with_extension(end), to).expect("a part of the archive");
+    }
+    let mut volume = std::fs::read(own.with_extension("0")).expect("a volume");
+    // Blocks of 12 bytes: from U64, which their descriptors have, to I64.
+    let mut found = 0;
+    for start in 0..volume.len() - 4 {
+        if volume[start..start + 4] == [3, 0, 0, 12] {
+            volume[start] = 2;
+            found += 1;
+        }
+    }
+    assert!(found > 1000, "{found} blocks");
+    std::fs::write(at("mixed.0"), volume).expect("a volume");
+    let definitions = "q.same = disk.dev.total\nq.twice = mem.util.free * 2\n";
+    std::fs::write(at("q.conf"), definitions).expect("a file");
+    let (archive, config) = (at("mixed"), at("q.conf"));
+    let texts = (archive.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));
+    let variables = [("PCP_DERIVED_CONFIG", texts.1)];
+    let arguments = ["-f", "-a", texts.0, "q.same", "q.twice"];
+    let expected = side_by_side::theirs_with(&variables, "pminfo", &arguments);
+    assert!(expected.out.contains("value "), "{expected:?}");
+    assert_eq!(side_by_side::ours_with(&variables, "pminfo", &arguments), expected);
+}

@@ -129,7 +129,7 @@ pub fn survey<'l>(
         Content::Wire(wire) => match (value_type, wire.in_blocks) {
             (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => true,
             (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
-                wire.lanes().all(|lane| wire.block_of_8(lane.word, value_type).is_some())
+                wire.lanes().all(|lane| wire.block_of_8(lane.word).is_some())
             }
             _ => false,
         },
@@ -144,16 +144,19 @@ pub fn survey<'l>(
     Survey { status: Status::Values, raw_count, ids, sound: true }
 }
 
-/// True if the lanes of a delivered column are lanes of type `value_type`.
-/// Words have no type of their own.
+/// True if the lanes of a delivered column can be lanes of type `value_type`.
+/// Only their size matters: the writer may have taken the numbers for another
+/// type of that size, but the metric's descriptor decides.
 fn is_column_of(form: Form, value_type: ValueType) -> bool {
-    match form {
+    match value_type {
         // Old archives have single-precision values in place.
-        Form::Words => {
-            matches!(value_type, ValueType::I32 | ValueType::U32 | ValueType::F32)
+        ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+            matches!(form, Form::Words | Form::Numbers(_)) && form.width() == 4
         }
-        Form::Numbers(own) => own == value_type,
-        Form::Bytes => false,
+        ValueType::I64 | ValueType::U64 | ValueType::F64 => {
+            matches!(form, Form::Numbers(_)) && form.width() == 8
+        }
+        _ => false,
     }
 }
 
@@ -182,16 +185,7 @@ fn decoded<'a>(
                 _ => Err(PmStatus::LOGREC),
             };
         }
-        Ok((code, data)) if value_type.accepts_block_of(code) => data,
-        Ok(_) => {
-            return match value_type {
-                ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => {
-                    Err(PmStatus::TYPE)
-                }
-                // The bits of another type would be read as a wrong number.
-                _ => Err(PmStatus::CONV),
-            };
-        }
+        Ok((_, data)) => data,
     };
     match value_type {
         ValueType::I32 | ValueType::U32 | ValueType::F32 => {
@@ -263,9 +257,7 @@ pub fn decode_column(
                 }
                 (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
                     for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(8)) {
-                        let Some(data) = wire.block_of_8(lane.word, value_type) else {
-                            return false;
-                        };
+                        let Some(data) = wire.block_of_8(lane.word) else { return false };
                         same &= lane.instance == *id;
                         out.copy_from_slice(&u64::from_be_bytes(data).to_ne_bytes());
                     }

@@ -20,7 +20,7 @@
 //! This module never looks at descriptors. The caller knows the meaning of a
 //! value's bytes.
 
-use crate::model::{InstId, PmStatus, Pmid, RawValueRef, ValueType};
+use crate::model::{InstId, PmStatus, Pmid, RawValueRef};
 use crate::result::ResultPart;
 
 /// Encoded value sets. Other bytes may surround them.
@@ -255,15 +255,13 @@ impl<'a> WireValues<'a> {
         Some(RawValueRef::Block { code, bytes })
     }
 
-    /// The data of a block with exactly 8 bytes of data, of a type or of none.
-    /// `None` if no such block is at that position.
+    /// The data of a block with exactly 8 bytes of data, of any type. `None` if
+    /// no such block is at that position.
     #[inline]
-    pub(crate) fn block_of_8(&self, position: u32, of: ValueType) -> Option<[u8; 8]> {
+    pub(crate) fn block_of_8(&self, position: u32) -> Option<[u8; 8]> {
         let Wire { bytes, block_origin, .. } = self.wire;
         let offset = usize::try_from(block_origin + 4 * i64::from(position)).ok()?;
-        let [header @ .., a, b, c, d, e, f, g, h] = *bytes.get(offset..)?.first_chunk::<12>()?;
-        // The codes of numbers are below 6.
-        let is_it = header == [of.code() as u8, 0, 0, 12] || header == [0, 0, 0, 12];
-        is_it.then_some([a, b, c, d, e, f, g, h])
+        let [_, header @ .., a, b, c, d, e, f, g, h] = *bytes.get(offset..)?.first_chunk::<12>()?;
+        (header == [0, 0, 12]).then_some([a, b, c, d, e, f, g, h])
     }
 }

@@ -292,14 +292,14 @@ pub trait FetchSource: MetadataSource {
     /// next record that holds at least one of them.
     ///
     /// On success, `batch` has exactly one value set for each metric of `list`,
-    /// in order, and nothing of an earlier fetch. Failures of single metrics are statuses inside the sets. There
-    /// is a part with the time of the fetch even if the list has no metrics.
+    /// in order, and nothing of an earlier fetch. Failures of single metrics are
+    /// statuses inside the sets. There is a part with the time of the fetch even
+    /// if the list has no metrics.
     ///
-    /// Values have the type of their metric's descriptor. An evaluator gives a
-    /// metric whose blocks have another type the status `PM_ERR_CONV`. Words in
-    /// place do not say their type, so nobody notices a wrong one. An evaluator
-    /// refuses the whole fetch if a set is of another metric than the one at
-    /// its position.
+    /// Values have the type of their metric's descriptor. As in libpcp, an
+    /// evaluator reads words and blocks as that type, whatever was written, so
+    /// nobody notices a wrong one of the same size. An evaluator refuses the
+    /// whole fetch if a set is of another metric than the one at its position.
     ///
     /// # Errors
     /// The fetch as a whole failed, and the contents of `batch` are
