@@ -71,11 +71,7 @@ fn of_numbers(
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let Comparison { op, op_span, left, right } = comparison;
-    let number = |id: ExprId| match subject.kind(id) {
-        NodeKind::Number(number) => Some(number.value.as_f64()),
-        _ => None,
-    };
-    let (Some(l), Some(r)) = (number(left), number(right)) else { return false };
+    let (Some(l), Some(r)) = (subject.number(left), subject.number(right)) else { return false };
     let outcome = match op {
         BinaryOp::Eq => l == r,
         BinaryOp::Ne => l != r,

@@ -5,7 +5,7 @@ use pmderive_runtime::model::{Conversion, Units, ValueType};
 use super::Subject;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
+use crate::syntax::ast::{BinaryOp, NodeKind};
 
 /// Scales of space and of time, which values in everyday units have.
 const SPACE: std::ops::RangeInclusive<u8> = 0..=5;
@@ -17,11 +17,11 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let NodeKind::Binary { op, left, right, .. } = &node.kind else { continue };
         let (value, constant, is_divided) = match op {
             BinaryOp::Div => (*left, *right, true),
-            BinaryOp::Mul if number(subject, *left).is_some() => (*right, *left, false),
+            BinaryOp::Mul if subject.number(*left).is_some() => (*right, *left, false),
             BinaryOp::Mul => (*left, *right, false),
             _ => continue,
         };
-        let (Some(factor), Some(desc)) = (number(subject, constant), subject.desc(value)) else {
+        let (Some(factor), Some(desc)) = (subject.number(constant), subject.desc(value)) else {
             continue;
         };
         let Some(target) = rescaled(desc.units, factor, is_divided) else { continue };
@@ -46,14 +46,6 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 
 fn is_whole(value_type: ValueType) -> bool {
     matches!(value_type, ValueType::I32 | ValueType::U32 | ValueType::I64 | ValueType::U64)
-}
-
-/// The value of a plain number.
-fn number(subject: &Subject<'_>, id: ExprId) -> Option<f64> {
-    match subject.kind(id) {
-        NodeKind::Number(number) => Some(number.value.as_f64()),
-        _ => None,
-    }
 }
 
 /// The units of which values in `units` are, once they were multiplied or divided

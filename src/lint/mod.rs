@@ -171,6 +171,15 @@ impl<'s> Subject<'s> {
         self.holds(&self.differences, id)
     }
 
+    /// The value of a number that stands by itself: without a sign, and without the units
+    /// that `mkconst()` may give it.
+    fn number(&self, id: ExprId) -> Option<f64> {
+        match self.kind(id) {
+            NodeKind::Number(number) => Some(number.value.as_f64()),
+            _ => None,
+        }
+    }
+
     /// The number of a constant, and whether it is negated.
     fn constant(&self, id: ExprId) -> Option<(&'s Number, bool)> {
         let positive = |id: ExprId| match self.kind(id) {

@@ -5,7 +5,7 @@ use super::Subject;
 use crate::check::typed::TypedKind;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{Callee, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::syntax::ast::{Callee, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
@@ -95,19 +95,10 @@ fn all_instances(
 /// `clamp(x, 5, 1)`
 fn bounds(subject: &Subject<'_>, id: ExprId, operands: &[ExprId]) -> Option<Diagnostic> {
     let [x, low, high] = operands else { return None };
-    let number = |id: ExprId| {
-        let (number, is_negative) = subject.constant(id)?;
-        // Constants with units may have other scales.
-        let is_plain = |id: ExprId| matches!(subject.kind(id), NodeKind::Number(_));
-        let is_bare = match subject.kind(id) {
-            NodeKind::Unary { operand, .. } => is_plain(*operand),
-            _ => is_plain(id),
-        };
-        let value = match number.value {
-            NumberValue::Integer(value) => f64::from(value),
-            NumberValue::Double(value) => value,
-        };
-        is_bare.then_some(if is_negative { -value } else { value })
+    // Constants with units may have other scales.
+    let number = |id: ExprId| match subject.kind(id) {
+        NodeKind::Unary { op: UnaryOp::Neg, operand } => Some(-subject.number(*operand)?),
+        _ => subject.number(id),
     };
     let (lowest, highest) = (number(*low)?, number(*high)?);
     // With an unsigned operand a negative number may be a large one.

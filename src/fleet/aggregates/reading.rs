@@ -18,8 +18,7 @@ use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{
-    self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, NumberValue, PerNode, Spanned,
-    Temporal,
+    self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, PerNode, Spanned, Temporal,
 };
 use crate::syntax::{nearest, print_expr};
 use crate::text::Span;
@@ -347,10 +346,7 @@ impl<'r> Reader<'r> {
                         Function::Ranked { k: *k, top: false }
                     }
                     (_, Some(Literal::Fraction(q)), "quantile") => {
-                        Function::Quantile(match q.value {
-                            NumberValue::Integer(value) => f64::from(value),
-                            NumberValue::Double(value) => value,
-                        })
+                        Function::Quantile(q.value.as_f64())
                     }
                     _ => return None,
                 };

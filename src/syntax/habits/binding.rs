@@ -36,6 +36,11 @@ pub fn is_tight(token: Token<'_>) -> bool {
     level(token).is_some_and(|level| level >= 2)
 }
 
+/// True for an operator beside which a product stays whole.
+pub fn is_looser_than_product(token: Token<'_>) -> bool {
+    level(token).is_some_and(|level| level < 4)
+}
+
 /// The level of the loosest operator of a text. What begins with `!` is loose, as `!` may
 /// take more than one expects.
 fn loosest(text: &str, language: Language) -> u8 {

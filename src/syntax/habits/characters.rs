@@ -13,6 +13,7 @@ use super::super::explain::wants_operand;
 use super::super::lexical::{is_metric_name, text_expected};
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt};
+use super::binding::is_looser_than_product;
 use super::matchers::{Matcher, matchers};
 use super::of_number;
 
@@ -206,9 +207,9 @@ impl<'t> Characters<'_, 't> {
             let is_whole = is_simple(before.token)
                 && is_simple(right.token)
                 && out.iter().rev().nth(1).is_none_or(|at| is_loose(at.token))
-                && self.at(index + 2).is_none_or(|token| {
-                    is_loose(token) || matches!(token, Token::RightParen | Token::Minus)
-                });
+                && self
+                    .at(index + 2)
+                    .is_none_or(|token| is_loose(token) || token == Token::RightParen);
             let diagnostic = match self.language.extensions && is_whole {
                 true => diagnostic.guess(whole, format!("({meant})")),
                 false => diagnostic,
@@ -503,22 +504,7 @@ pub(in crate::syntax) fn begins_operand(token: Token<'_>) -> bool {
 
 /// True for what takes no part of a product or quotient beside it.
 fn is_loose(token: Token<'_>) -> bool {
-    matches!(
-        token,
-        Token::LeftParen
-            | Token::Comma
-            | Token::Plus
-            | Token::Less
-            | Token::LessEqual
-            | Token::Greater
-            | Token::GreaterEqual
-            | Token::Equal
-            | Token::NotEqual
-            | Token::AndAnd
-            | Token::OrOr
-            | Token::Question
-            | Token::Colon
-    )
+    matches!(token, Token::LeftParen | Token::Comma) || is_looser_than_product(token)
 }
 
 /// Index of the innermost parenthesis that is open behind these tokens.
