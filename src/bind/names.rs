@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive_runtime::model::{MetricDesc, PmStatus};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::equivalent_domains::EquivalentDomains;
 use super::questions::Found;
@@ -42,6 +42,8 @@ pub struct Names {
     /// Derived metrics that libpcp accepts as operands. It treats them as
     /// metrics of a domain that no source serves.
     derived: FxHashMap<Box<str>, MetricDesc>,
+    /// Unknown names that are those of definitions with mistakes in their texts.
+    refused: FxHashSet<Box<str>>,
 }
 
 impl Names {
@@ -102,14 +104,23 @@ impl Names {
         }
     }
 
-    /// Turns unknown names whose definitions were refused into derived metrics
-    /// that cannot be used.
-    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
+    /// Finds the unknown names whose definitions were refused. With `extensions` they are
+    /// derived metrics that cannot be used; without, libpcp knows nothing of them.
+    pub(crate) fn refuse(&mut self, extensions: bool, is_refused: impl Fn(&str) -> bool) {
         for (name, meaning) in &mut self.known {
-            if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
-                *meaning = Name::Unusable;
+            if !matches!(meaning, Name::Unknown(_)) || !is_refused(name) {
+                continue;
+            }
+            match extensions {
+                true => *meaning = Name::Unusable,
+                false => drop(self.refused.insert(name.clone())),
             }
         }
+    }
+
+    /// True for an unknown name whose definition was refused.
+    pub(crate) fn is_refused(&self, name: &str) -> bool {
+        self.refused.contains(name)
     }
 
     /// The meaning of a name. A name that was not looked up is unknown.

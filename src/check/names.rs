@@ -8,6 +8,7 @@ use super::typed::{TypedId, TypedKind};
 use super::{Checked, Checker, Reported, Suggest, constant_desc};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic};
+use crate::dialect::Dialect;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
 use crate::syntax::{Group, has_same_words, name_mistake};
 use crate::text::Span;
@@ -29,6 +30,9 @@ const VALUES: [(&str, &str); 13] = [
     ("nan", "novalue()"),
     ("na", "novalue()"),
 ];
+
+/// What to do about a derived metric that is an operand, which takes extensions.
+const NO_OPERAND: &str = "write its expression here instead, or use --extensions";
 
 /// Says what a word is that is a value in other languages, if it is one.
 pub(crate) fn value_elsewhere(
@@ -138,7 +142,7 @@ impl Checker<'_> {
                 self.report(
                     Diagnostic::error(Code::NestedDerived, span, message)
                         .label(span, "derived metrics cannot be operands of others")
-                        .help("write its expression here instead, or use --extensions"),
+                        .help(NO_OPERAND),
                 )
             }
             Name::Nested { desc, definition } => {
@@ -189,9 +193,16 @@ impl Checker<'_> {
                 return self.report(of_group(name, span, &group));
             }
         }
-        let near = self.suggest.nearest(name);
         let message = format!("unknown metric `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
+        if self.names.is_refused(name) {
+            let told = diagnostic.label(span, "there are mistakes in its definition");
+            return self.report(match self.dialect {
+                Dialect::Pcp6_0 => told,
+                Dialect::Pcp7_2 | Dialect::Fixed => told.help(NO_OPERAND),
+            });
+        }
+        let near = self.suggest.nearest(name);
         if near.is_none() && self.is_beside_text(span) {
             let text = format!("\"{name}\"");
             return self.report(

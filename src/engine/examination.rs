@@ -96,9 +96,7 @@ impl Checking<'_> {
         for (name, desc) in anonymous_descs(registry) {
             names.describe(name, desc);
         }
-        if self.language.extensions {
-            names.refuse(|name| registry.is_refused(name));
-        }
+        names.refuse(self.language.extensions, |name| registry.is_refused(name));
         names
     }
 

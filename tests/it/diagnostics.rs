@@ -71,6 +71,11 @@ fn special() -> Vec<Found> {
             "bounds = clamp(kernel.all.load, 5, 1)\nordered = clamp(kernel.all.load, 1, 5)\n",
             Asked { extensions: true, wanted: None, ..lint },
         ),
+        compile(
+            "refused.conf",
+            "refused = sum(disk.dev.read\nof_refused = refused + 1\n",
+            Asked::default(),
+        ),
         compile("many.conf", "#control GLOBAL_LIMIT=1\nfirst = 1\nsecond = 2\n", Asked::default()),
     ];
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
