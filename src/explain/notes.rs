@@ -12,6 +12,7 @@ use crate::check::{Examined, describe, units_name};
 use crate::dialect::Dialect;
 use crate::functions::Function;
 use crate::syntax::ast::{Aggregate, BinaryOp, Callee, Expr, ExprId, NodeKind};
+use crate::syntax::counted;
 
 /// An expression with the results of checking.
 pub struct Noted<'n> {
@@ -289,8 +290,10 @@ fn decrease_words(decrease: Decrease) -> &'static str {
 
 fn window_words(function: WindowFunction, seconds: f64) -> String {
     match function {
-        WindowFunction::Ewma => format!("older values count half as much every {seconds} seconds"),
-        _ => format!("over the samples of the last {seconds} seconds, by instance"),
+        WindowFunction::Ewma => {
+            format!("older values count half as much after {}", counted(seconds, "second"))
+        }
+        _ => format!("over the samples of the last {}, by instance", counted(seconds, "second")),
     }
 }
 

@@ -12,6 +12,7 @@ use pmderive_runtime::source::SourceError;
 use super::pace::Clock;
 use crate::cli::args::time;
 use crate::cli::messages::Messages;
+use crate::syntax::counted;
 
 /// The pause after a first failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -161,7 +162,7 @@ impl Patience {
 
 /// A time in words, to a tenth of a second.
 fn seconds(time: Duration) -> String {
-    format!("{} seconds", (time.as_secs_f64() * 10.0).round() / 10.0)
+    counted((time.as_secs_f64() * 10.0).round() / 10.0, "second")
 }
 
 #[cfg(test)]

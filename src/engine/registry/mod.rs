@@ -23,7 +23,7 @@ use crate::layers::Layers;
 use crate::syntax::ast::Expr;
 #[cfg(feature = "fleet")]
 use crate::syntax::print_expr;
-use crate::syntax::{ControlOption, Earlier, PcpError};
+use crate::syntax::{ControlOption, Earlier, PcpError, counted};
 use crate::text::Span;
 pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
@@ -159,7 +159,8 @@ impl Registry {
         if let Some(limit) = self.controls.limit(ControlOption::GlobalLimit)
             && self.count >= limit
         {
-            let message = format!("GLOBAL_LIMIT allows no more than {limit} definitions");
+            let allowed = counted(limit, "definition");
+            let message = format!("GLOBAL_LIMIT allows no more than {allowed}");
             let help = "raise the limit with a `#control` line, or leave definitions out";
             let words = "Too many global derived metrics";
             return Err(no_room(&registered, message, help, words, diagnostics));

@@ -17,7 +17,7 @@ use crate::dialect::Dialect;
 use crate::engine::registry::{duplicate, no_room, whole};
 use crate::engine::shared::Local;
 use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
-use crate::syntax::ControlOption;
+use crate::syntax::{ControlOption, counted};
 use crate::text::{SourceId, SourceText};
 
 impl<S: FetchSource> Session<S> {
@@ -76,8 +76,8 @@ impl<S: FetchSource> Session<S> {
                 }
             };
             if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
-                let message =
-                    format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
+                let allowed = counted(self.limit, "definition");
+                let message = format!("CONTEXT_LIMIT allows no more than {allowed}");
                 let help = "raise the limit of the context (pmSetDerivedControl(3))";
                 let words = "Too many per-context derived metrics";
                 return Err(no_room(&registered, message, help, words, diagnostics));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pmderive_runtime::source::SourceError;
 
 use crate::fleet::numbers::Reason;
+use crate::syntax::counted;
 
 /// Why a slot failed.
 #[derive(Clone, Debug)]
@@ -19,7 +20,8 @@ pub struct Failure {
 impl Failure {
     /// The deadline has passed.
     pub fn late(host: &str, deadline: Duration) -> Failure {
-        let words = format!("{host}: no answer within {} seconds", deadline.as_secs_f64());
+        let seconds = counted(deadline.as_secs_f64(), "second");
+        let words = format!("{host}: no answer within {seconds}");
         Failure { reason: Reason::Timeout, words: words.into() }
     }
 }

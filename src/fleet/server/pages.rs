@@ -8,6 +8,7 @@ use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
 use crate::report::json::{Object, write_object, write_string};
+use crate::syntax::counted;
 
 /// Kinds that are told of at most.
 const MOST_KINDS: usize = 1000;
@@ -44,7 +45,7 @@ impl Pages for Shared {
 
     fn reload(&self) -> Answer {
         match Shared::reload(self) {
-            Reload::Done { hosts } => Answer::text(200, format!("{hosts} hosts\n")),
+            Reload::Done { hosts } => Answer::text(200, format!("{}\n", counted(hosts, "host"))),
             Reload::Refused(report) => {
                 tell_refused(&report);
                 Answer::text(422, report)

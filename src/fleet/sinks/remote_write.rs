@@ -19,6 +19,7 @@ use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
+use crate::syntax::counted;
 
 /// Between two messages of the log about the same trouble.
 const QUIET: Duration = Duration::from_secs(60);
@@ -255,7 +256,8 @@ impl<W: World> Sender<W> {
                 format!("{url} answers {status}: {}", shown(said))
             }
             Ok(Response { status, said, .. }) => {
-                format!("{url} refuses {samples} samples with {status}: {}", shown(said))
+                let samples = counted(samples, "sample");
+                format!("{url} refuses {samples} with {status}: {}", shown(said))
             }
             Err(NoResponse::TimedOut) => format!("{url} does not answer in time"),
             Err(NoResponse::Broken(why)) => format!("{url}: {}", shown(why)),
