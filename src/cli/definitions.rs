@@ -4,7 +4,7 @@
 //! every client of PCP on this machine has. The user hears of mistakes in those of
 //! the machine only if one of them is selected. This module asks no source.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub struct Definitions {
     pub system_diagnostics: Diagnostics,
     /// Texts of the files that the arguments name.
     own: HashSet<SourceId>,
+    /// Those of them whose definitions are in another registry, with their number.
+    elsewhere: HashMap<SourceId, usize>,
     /// Texts of the system's files.
     system: Vec<SourceId>,
     /// Names of definitions that are selected only if the source has their operands.
@@ -95,6 +97,7 @@ impl Definitions {
             diagnostics: Diagnostics::default(),
             system_diagnostics: Diagnostics::default(),
             own: HashSet::new(),
+            elsewhere: HashMap::new(),
             system: Vec::new(),
             optional: HashSet::new(),
             selection: Vec::new(),
@@ -136,6 +139,22 @@ impl Definitions {
         let texts: Vec<SourceId> = (first.0..self.sources.next_id().0).map(SourceId).collect();
         self.own.extend(&texts);
         texts
+    }
+
+    /// Reads a file that the arguments name into a registry of its own.
+    #[cfg(feature = "fleet")]
+    pub fn read_elsewhere(
+        &mut self,
+        path: &str,
+        registry: &mut Registry,
+        diagnostics: &mut Diagnostics,
+    ) {
+        for text in load_file(path, &mut self.sources, diagnostics) {
+            let before = registry.definitions().len();
+            registry.add_text(text, &self.sources, diagnostics);
+            self.own.insert(text);
+            self.elsewhere.insert(text, registry.definitions().len() - before);
+        }
     }
 
     fn read_system(&mut self) {
@@ -270,7 +289,8 @@ impl Definitions {
         for text in self.own_texts().iter().chain(&self.system) {
             let name = &self.sources.get(*text).name;
             let all = self.registry.definitions().iter();
-            let count = all.filter(|one| one.name_span.source == *text).count();
+            let here = || all.filter(|one| one.name_span.source == *text).count();
+            let count = self.elsewhere.get(text).copied().unwrap_or_else(here);
             // A definition among the arguments is seen there, and a file of the system may
             // have been read before.
             if &**name != ARGUMENT && (count > 0 || !self.system.contains(text)) {

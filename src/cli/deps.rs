@@ -117,6 +117,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         Some(source) => dependencies(&engine, registry, &selection, Some(&mut **source))?,
         None => dependencies(&engine, registry, &selection, None)?,
     };
+    messages.warnings_of(&engine);
     for (name, by) in &needs.refused {
         messages.warning(&format_args!(
             "`{by}` reads the derived metric `{name}`, which needs --extensions"

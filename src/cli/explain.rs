@@ -183,6 +183,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     for one in explanation.definitions.iter_mut().skip(chosen) {
         one.is_operand = true;
     }
+    messages.warnings_of(&engine);
     let has_errors = diagnostics.errors() > 0;
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {

@@ -15,8 +15,8 @@ use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::report::json::write_object;
 use crate::syntax::{
-    MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, read_bounded,
-    read_definition_file,
+    BYTE_ORDER_MARK, MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, read_bounded,
+    read_definition_file, text_of,
 };
 use crate::text::stray;
 
@@ -73,14 +73,14 @@ pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<Outcome,
     for path in &arguments.files {
         for input in inputs(path, arguments.language.chosen().dialect) {
             let done = input.and_then(|input| {
-                let text = input.read()?;
+                let text = input.read(arguments.language.chosen().dialect)?;
                 Ok((input, text))
             });
             outcome = outcome.max(match done {
                 Ok((input, text)) => {
                     let language = &arguments.language;
                     let language = language.of_file(input.path(), &mut folders, messages)?;
-                    format(&input, &text, language, arguments, &mut report, messages)?
+                    format(&input, text, language, arguments, &mut report, messages)?
                 }
                 Err(Unreadable { path, reason }) => {
                     let name = escape::path(&path).into_owned();
@@ -152,25 +152,36 @@ impl Input {
         }
     }
 
-    fn read(&self) -> Result<String, Unreadable> {
+    /// Its text, and the mark of the byte order before it.
+    fn read(&self, dialect: Dialect) -> Result<(String, &'static str), Unreadable> {
         let bytes = match self {
             Input::File(path) => read_definition_file(path),
             Input::StandardInput => read_bounded(io::stdin().lock(), MAX_FILE_BYTES),
         };
-        let text = bytes.map(|bytes| stray::decoded(&bytes).into_owned());
+        let text = bytes.and_then(|bytes| match dialect {
+            Dialect::Fixed => {
+                let mark = if bytes.starts_with(BYTE_ORDER_MARK) { "\u{feff}" } else { "" };
+                Ok((text_of(&bytes)?.into_owned(), mark))
+            }
+            // To libpcp all of it is text.
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok((stray::decoded(&bytes).into_owned(), "")),
+        });
         text.map_err(|reason| Unreadable { path: self.name().into(), reason })
     }
 }
 
 fn format(
     input: &Input,
-    text: &str,
+    (text, mark): (String, &str),
     language: Language,
     arguments: &FmtArguments,
     report: &mut Report,
     messages: &Messages,
 ) -> Result<Outcome, Stop> {
-    let formatted = format_definitions(text, language);
+    let mut formatted = format_definitions(&text, language);
+    // What stood before the text stays there.
+    let text = mark.to_owned() + &text;
+    formatted.text.insert_str(0, mark);
     let name = input.name();
     let mut outcome = Outcome::Good;
     if formatted.mistakes > 0 {
@@ -191,7 +202,7 @@ fn format(
             return Ok(outcome);
         }
         if arguments.format != FindingsFormat::Text {
-            let line = first_difference(text, &formatted.text);
+            let line = first_difference(&text, &formatted.text);
             let message = "not in its usual form; `pmderive fmt` brings it there".to_owned();
             let start = Position { line, column: 1 };
             let finding = Finding::of_file("format", &name, message);
@@ -199,7 +210,7 @@ fn format(
             return Ok(outcome.max(Outcome::Failed));
         }
         let name = escape::line(name.as_bytes());
-        print(&patch::unified(&name, text, &formatted.text), messages)?;
+        print(&patch::unified(&name, &text, &formatted.text), messages)?;
         return Ok(outcome.max(Outcome::Failed));
     }
     match input {

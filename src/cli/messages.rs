@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, Severity, pcp};
+use crate::engine::Engine;
 use crate::escape;
 use crate::syntax::counted;
 use crate::text::SourceMap;
@@ -227,6 +228,13 @@ impl Messages {
     /// True if [`Messages::damage`] was told.
     pub fn have_told_damage(&self) -> bool {
         self.has_told_damage.get()
+    }
+
+    /// Says what an engine has to say, such as why it ignores a file; it says so once.
+    pub fn warnings_of(&self, engine: &Engine) {
+        if let Some(warning) = engine.take_warning() {
+            self.warning(&warning);
+        }
     }
 
     /// Says something on a line of its own, unless only errors are wanted.

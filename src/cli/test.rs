@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +18,9 @@ use crate::escape;
 use crate::project::{FILE_NAME, Folders};
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
-use crate::syntax::{STANDARD_INPUT, Unreadable, counted, definition_files, read_bounded};
+use crate::syntax::{
+    STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_bounded,
+};
 use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 
@@ -354,39 +357,34 @@ struct Input {
 }
 
 /// What an argument stands for: a file, all files of tests below a directory, or standard
-/// input.
-fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
+/// input. Files are read when it is their turn.
+fn inputs(path: &Path) -> Box<dyn Iterator<Item = Result<Input, Unreadable>>> {
     if path == Path::new("-") {
-        return vec![match read_text(io::stdin().lock()) {
+        return Box::new(iter::once(match read_text(io::stdin().lock()) {
             Ok(text) => Ok(Input { path: "./-".into(), name: STANDARD_INPUT.to_owned(), text }),
             Err(reason) => Err(Unreadable { path: STANDARD_INPUT.into(), reason }),
-        }];
+        }));
     }
     if !path.is_dir() {
-        return vec![read_file(path.to_owned())];
+        return Box::new(iter::once(read_file(path.to_owned())));
     }
-    let mut found: Vec<Result<Input, Unreadable>> = definition_files(path, true)
-        .into_iter()
-        .filter(|file| match file {
-            Ok(file) | Err(Unreadable { path: file, .. }) => is_named_as_tests(file, path),
-        })
-        .map(|file| file.and_then(read_file))
-        .filter(|read| read.as_ref().map_or(true, |input| has_tests(&input.text)))
-        .collect();
-    if found.is_empty() {
-        let reason = "no file of tests (TOML with `[[case]]`) is below this directory".to_owned();
-        found.push(Err(Unreadable { path: path.to_owned(), reason }));
+    let files = own_files_below(path, may_have_tests).into_iter();
+    let read = files.map(|file| file.and_then(read_file));
+    let mut read =
+        read.filter(|read| read.as_ref().map_or(true, |input| has_tests(&input.text))).peekable();
+    if read.peek().is_some() {
+        return Box::new(read);
     }
-    found
+    let reason = "no file of tests (TOML with `[[case]]`) is below this directory".to_owned();
+    Box::new(iter::once(Err(Unreadable { path: path.to_owned(), reason })))
 }
 
-/// True for a file below a directory that may have tests, by its name: what is hidden has
-/// none, nor have settings.
-fn is_named_as_tests(file: &Path, directory: &Path) -> bool {
-    let below = file.strip_prefix(directory).unwrap_or(file);
-    let is_hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
-    let is_settings = file.file_name().is_some_and(|name| name == FILE_NAME);
-    file.extension().is_some_and(|end| end == "toml") && !is_hidden && !is_settings
+/// True for a file or directory that may have tests, by its name: what is hidden has none, nor
+/// have settings.
+fn may_have_tests(path: &Path) -> bool {
+    let is_settings = || path.file_name().is_some_and(|name| name == FILE_NAME);
+    let is_file = || path.extension().is_some_and(|end| end == "toml") && !is_settings();
+    !is_hidden(path) && (path.is_dir() || is_file())
 }
 
 /// True for a text with tests, even if it is no TOML.

@@ -94,7 +94,8 @@ impl Targets {
                 }
                 let Some((name, spec)) = file.target(target) else { continue };
                 let place = file.span(target);
-                if let Some(first) = self.places.insert(spec.identity(), place) {
+                let first = *self.places.entry(spec.identity()).or_insert(place);
+                if first != place {
                     let message = format!("`{name}` is listed twice");
                     let help = "a host is in one group, and in one entry; give this one a port or take it away";
                     let mut mistake = Diagnostic::error(Code::BadServeFile, place, message);

@@ -3,6 +3,7 @@
 //! The list is that of `pmLoadDerivedConfig(3)`. Nothing is parsed here. This
 //! is the only part of the stage that touches the file system.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
@@ -171,13 +172,11 @@ impl<'l> Loader<'l> {
 
     fn add(&mut self, name: &str, bytes: &[u8]) {
         // To libpcp a mark of the byte order is part of the first name.
-        let marked = bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.reads_all);
-        let bytes = marked.unwrap_or(bytes);
-        if bytes.contains(&0) && !self.reads_all {
-            return self
-                .unreadable(Path::new(name), "not a text in UTF-8: it has bytes that are 0");
-        }
-        let text = stray::decoded(bytes);
+        let text = if self.reads_all { Ok(stray::decoded(bytes)) } else { text_of(bytes) };
+        let text = match text {
+            Ok(text) => text,
+            Err(reason) => return self.unreadable(Path::new(name), reason),
+        };
         self.loaded.push(self.sources.add(name, text));
     }
 
@@ -204,6 +203,9 @@ impl<'l> Loader<'l> {
     }
 }
 
+/// What says of a text that it is UTF-8, before its first character.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Why something in a directory is not read.
 const NO_FILE: &str = "neither a file nor a directory";
 
@@ -216,10 +218,28 @@ pub struct Unreadable {
 }
 
 /// The files that a path stands for: itself, or all below a directory, in the
-/// order of loading. What is neither a regular file nor a directory is none:
-/// whoever writes to a FIFO somewhere in a directory may never come. With `all`,
-/// nothing in a directory is passed over.
+/// order of loading. With `all`, nothing in a directory is passed over.
 pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadable>> {
+    match all {
+        true => files_below(path, |_| true),
+        false => own_files_below(path, |entry| !is_passed_over(entry)),
+    }
+}
+
+/// The same with the entries of directories that are wanted, but for links to files that are
+/// there anyway. To libpcp each is a file of its own.
+pub fn own_files_below(
+    path: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Vec<Result<PathBuf, Unreadable>> {
+    let mut files = files_below(path, is_wanted);
+    leave_out_links(&mut files);
+    files
+}
+
+/// What is neither a regular file nor a directory is none: whoever writes to a FIFO somewhere
+/// in a directory may never come.
+fn files_below(path: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<Result<PathBuf, Unreadable>> {
     let mut files = Vec::new();
     // Directories seen, so that a link to one above ends.
     let mut seen = HashSet::new();
@@ -243,7 +263,7 @@ pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadabl
             match entries(&path) {
                 // The last is taken first.
                 Ok(mut entries) => {
-                    entries.retain(|entry| all || !is_passed_over(entry));
+                    entries.retain(|entry| is_wanted(entry));
                     waiting.extend(entries.into_iter().rev());
                 }
                 Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
@@ -252,13 +272,10 @@ pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadabl
             files.push(Err(Unreadable { path, reason: NO_FILE.to_owned() }));
         }
     }
-    if !all {
-        leave_out_links(&mut files);
-    }
     files
 }
 
-/// Leaves out links to files that are there anyway. To libpcp each is a file of its own.
+/// Leaves out links to files that are there anyway.
 fn leave_out_links(files: &mut Vec<Result<PathBuf, Unreadable>>) {
     let (links, own): (Vec<&PathBuf>, Vec<&PathBuf>) =
         files.iter().flatten().partition(|path| path.is_symlink());
@@ -278,9 +295,24 @@ fn leave_out_links(files: &mut Vec<Result<PathBuf, Unreadable>>) {
 /// True for what stands in a directory beside definitions and has none: what is
 /// hidden, as the files of git are, and files of settings, tests and metadata.
 pub fn is_passed_over(path: &Path) -> bool {
-    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     let is_other = || path.extension().is_some_and(|end| end == "toml" || end == "json");
-    is_hidden || is_other() && !path.is_dir()
+    is_hidden(path) || is_other() && !path.is_dir()
+}
+
+/// True for what a listing of its directory leaves out.
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// The text of a definition file, without the mark of the byte order that may stand before it.
+///
+/// # Errors
+/// Why it is no text, in words.
+pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+    if bytes.contains(&0) {
+        return Err("not a text in UTF-8: it has bytes that are 0");
+    }
+    Ok(stray::decoded(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)))
 }
 
 /// The bytes of a definition file, or why it cannot be read.

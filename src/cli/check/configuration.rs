@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::{CheckArguments, show, sum_up};
+use super::{CheckArguments, print_pages, show, sum_up};
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
 use crate::cli::{Outcome, Stop};
-use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::engine::{Backend, Engine, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
 use crate::fleet::stages;
@@ -29,15 +29,17 @@ pub fn run(
     let mut count = 0;
     let mut is_offline = false;
     let mut checked = Ok(());
+    let mut unusable = Vec::new();
     if let Some(plan) = &plan {
         count = defined(plan, &diagnostics);
         if diagnostics.errors() == 0 {
             problems.extend(Server::check(plan).err());
+            unusable = Server::unusable_files(plan);
         }
         let dialect = plan.config.language.dialect;
         let metadata = arguments.metadata.metadata.as_deref();
         checked = match open_metadata(&arguments.source, metadata, dialect, messages) {
-            Ok(Some(mut source)) => with_metadata(plan, &mut *source, &mut diagnostics),
+            Ok(Some(mut source)) => with_metadata(plan, &mut *source, &mut diagnostics, messages),
             Ok(None) => {
                 is_offline = true;
                 for group in &plan.groups {
@@ -48,10 +50,14 @@ pub fn run(
             Err(error) => Err(error),
         };
     }
+    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
+    let codes = arguments.pages_of(&diagnostics);
     show(arguments.format, diagnostics, &sources, &[], messages)?;
+    print_pages(&codes, messages);
     problems.iter().for_each(|problem| messages.error(problem));
+    unusable.iter().for_each(|problem| messages.warning(problem));
     // What was found without the source counts even if the source failed.
     checked?;
     let errors = errors + problems.len();
@@ -75,12 +81,13 @@ fn with_metadata(
     plan: &Plan,
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
+    messages: &Messages,
 ) -> Result<(), SourceError> {
     let engine = Engine::of_this_machine(plan.config.language, Backend::Interp);
     let engine = Arc::new(engine);
     for group in &plan.groups {
-        let selection: Vec<&Registered> = group.selection.chosen().collect();
-        engine.examine(group.selection.registry(), &selection, source, diagnostics)?;
+        let registry = group.selection.registry();
+        engine.examine(registry, &registry.all(), source, diagnostics)?;
     }
     if let Some(fleet) = &plan.fleet {
         let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));
@@ -89,5 +96,6 @@ fn with_metadata(
         let across = stages::across(&engine, &fleet.definitions, groups, source, &mut found)?;
         diagnostics.extend(across.of_fleet);
     }
+    messages.warnings_of(&engine);
     Ok(())
 }

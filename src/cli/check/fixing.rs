@@ -1,6 +1,8 @@
 //! Applies edits to definition files, or shows them as patches.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::cli::{Outcome, Stop};
 use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
-use crate::syntax::{STANDARD_INPUT, counted};
+use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted};
 use crate::text::{SourceId, SourceMap, stray};
 
 /// How often edits are looked for again once others are applied.
@@ -29,9 +31,11 @@ pub struct Fixing {
     texts: HashMap<Arc<str>, Arc<str>>,
     /// Texts before.
     before: HashMap<Arc<str>, Arc<str>>,
-    /// Edits so far.
-    count: usize,
+    /// How many edits each has so far.
+    counts: HashMap<Arc<str>, usize>,
     rounds: usize,
+    /// Something was left to apply.
+    is_cut_short: bool,
 }
 
 impl Fixing {
@@ -58,10 +62,6 @@ impl Fixing {
 
     /// Applies what is offered for these texts. False if nothing is, or too often.
     pub fn apply(&mut self, found: &Diagnostics, texts: &[SourceId], sources: &SourceMap) -> bool {
-        self.rounds += 1;
-        if self.rounds > MAX_ROUNDS {
-            return false;
-        }
         let mut is_changed = false;
         for text in texts {
             let file = sources.get(*text);
@@ -70,21 +70,31 @@ impl Fixing {
                 continue;
             }
             let Some((after, count)) = applied(found, *text, sources) else { continue };
+            if self.rounds >= MAX_ROUNDS {
+                self.is_cut_short = true;
+                return false;
+            }
             self.before.entry(Arc::clone(&file.name)).or_insert_with(|| Arc::clone(&file.text));
             self.texts.insert(Arc::clone(&file.name), after.into());
-            self.count += count;
+            *self.counts.entry(Arc::clone(&file.name)).or_default() += count;
             is_changed = true;
         }
+        self.rounds += 1;
         is_changed
     }
 
-    /// The files that change, in the order of their names.
-    fn changes(&self) -> Vec<(&Arc<str>, &Arc<str>, &Arc<str>)> {
+    /// The files that change, in the order of their names, with their texts before and after.
+    fn changes(&self) -> Vec<(&Arc<str>, String, String)> {
         let mut changes: Vec<_> = self
             .before
             .iter()
             .filter_map(|(name, before)| Some((name, before, self.texts.get(name)?)))
             .filter(|(_, before, after)| before != after)
+            .map(|(name, before, after)| {
+                // It is no part of what was checked, and stays.
+                let mark = mark_of(Path::new(&**name));
+                (name, mark.to_owned() + before, mark.to_owned() + after)
+            })
             .collect();
         changes.sort();
         changes
@@ -93,18 +103,24 @@ impl Fixing {
     /// Writes the files, and says how many edits there were.
     pub fn write(&self, messages: &Messages) -> Outcome {
         let changes = self.changes();
-        let mut outcome = Outcome::Good;
+        let (mut outcome, mut written, mut edits) = (Outcome::Good, 0, 0);
         for (name, _, after) in &changes {
-            if let Err(error) = replace(Path::new(&***name), &stray::encoded(after)) {
-                messages.error(&format_args!("cannot write {name}: {error}"));
-                outcome = Outcome::SourceFailed;
+            match replace(Path::new(&***name), &stray::encoded(after)) {
+                Ok(()) => {
+                    written += 1;
+                    edits += self.counts.get(*name).copied().unwrap_or_default();
+                }
+                Err(error) => {
+                    messages.error(&format_args!("cannot write {name}: {error}"));
+                    outcome = Outcome::SourceFailed;
+                }
             }
         }
-        if !changes.is_empty() {
-            let (edits, files) = (counted(self.count, "edit"), counted(changes.len(), "file"));
+        if written > 0 {
+            let (edits, files) = (counted(edits, "edit"), counted(written, "file"));
             messages.line(&format_args!("{edits} in {files}"));
         }
-        if self.rounds > MAX_ROUNDS {
+        if self.is_cut_short {
             messages.warning(&MORE);
         }
         outcome
@@ -118,9 +134,16 @@ impl Fixing {
             let patch = patch::unified(&name, before, after);
             messages.output(Purpose::Exact).print(stray::encoded(&patch))?;
         }
-        if self.rounds > MAX_ROUNDS {
+        if self.is_cut_short {
             messages.warning(&MORE);
         }
         Ok(if changes.is_empty() { Outcome::Good } else { Outcome::Failed })
     }
+}
+
+/// The mark of the byte order with which a file begins, if it does.
+fn mark_of(path: &Path) -> &'static str {
+    let mut bytes = [0; BYTE_ORDER_MARK.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
+    if read.is_ok() && bytes == BYTE_ORDER_MARK { "\u{feff}" } else { "" }
 }

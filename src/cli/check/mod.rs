@@ -65,7 +65,7 @@ pub struct CheckArguments {
         long, value_name = "FILE",
         conflicts_with_all = [
             "configs", "arguments", "expressions", "fleet", "targets", "lint", "fix", "diff",
-            "changed_since"
+            "changed_since", "missing", "extensions", "compat"
         ]
     )]
     pub serve: Option<std::path::PathBuf>,
@@ -126,6 +126,11 @@ impl CheckArguments {
             && !self.fleet.has_definitions()
     }
 
+    /// The codes whose pages are wanted.
+    fn pages_of(&self, diagnostics: &Diagnostics) -> BTreeSet<Code> {
+        diagnostics.iter().filter(|_| self.explain_all).map(|one| one.code).collect()
+    }
+
     /// Where definitions come from, and in which language they are.
     fn definitions(&self) -> Result<DefinitionArguments, Stop> {
         refuse_configurations(&self.definitions)?;
@@ -183,14 +188,10 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
     let mut outcome = if errors > 0 { Outcome::Mistake } else { Outcome::Good };
-    let codes: BTreeSet<Code> = diagnostics.iter().map(|one| one.code).collect();
+    let codes = arguments.pages_of(&diagnostics);
     let own = definitions.own_texts();
     show(arguments.format, diagnostics, &definitions.sources, &own, messages)?;
-    if arguments.explain_all {
-        for code in codes {
-            messages.lines(&[&render(page(code), terminal::width(), false)]);
-        }
-    }
+    print_pages(&codes, messages);
     left_out.tell(arguments.verbose, messages);
     if arguments.fix {
         outcome = outcome.max(fixing.write(messages));
@@ -203,6 +204,12 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     }
     sum_up(count, errors, warnings, is_offline, messages);
     Ok(outcome)
+}
+
+fn print_pages(codes: &BTreeSet<Code>, messages: &Messages) {
+    for code in codes {
+        messages.lines(&[&render(page(*code), terminal::width(), false)]);
+    }
 }
 
 /// Says how many definitions have how many mistakes.

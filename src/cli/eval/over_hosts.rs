@@ -79,6 +79,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         let frames = run.sample(slot, &mut hosts, &mut aggregates)?;
         let of_fleet = aggregates.finish_at(slot, at);
         outcome = outcome.max(run.tell(&hosts, &mut aggregates));
+        run.messages.warnings_of(&engine);
         let primes = *primes.get_or_insert_with(|| {
             u64::from(hosts.need_two_samples()) + u64::from(aggregates.needs_two_slots())
         });

@@ -21,7 +21,6 @@ use crate::fleet::plan::bounded;
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
-use crate::syntax::load_file;
 use crate::text::SourceMap;
 
 use super::Stop;
@@ -90,17 +89,14 @@ impl FleetArguments {
         definitions: &mut Definitions,
         diagnostics: &mut Diagnostics,
     ) -> Result<ReadFleet, Stop> {
-        let sources = &mut definitions.sources;
         let mut registry = Registry::new(definitions.registry.language());
         let mut found = Diagnostics::default();
         for path in &self.fleet {
-            for text in load_file(path, sources, &mut found) {
-                registry.add_text(text, sources, &mut found);
-            }
+            definitions.read_elsewhere(path, &mut registry, &mut found);
         }
         let count = registry.definitions().len() + refused(&found, &registry);
         diagnostics.extend(found);
-        let targets = self.read_targets(sources, diagnostics)?;
+        let targets = self.read_targets(&mut definitions.sources, diagnostics)?;
         Ok(ReadFleet { registry, count, targets })
     }
 

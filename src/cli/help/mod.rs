@@ -28,7 +28,7 @@ use crate::syntax::nearest;
 pub struct HelpArguments {
     /// A topic of the manual, a command, a function such as rate, or the code of a
     /// diagnostic such as PMD0202.
-    #[arg(value_name = "TOPIC|COMMAND")]
+    #[arg(value_name = "TOPIC|COMMAND|FUNCTION|CODE")]
     pub words: Vec<String>,
 }
 
@@ -96,11 +96,14 @@ fn of_command(words: &[String], styled: bool) -> Result<String, Stop> {
     let mut root = command();
     root.build();
     let mut found = &mut root;
-    for word in words {
+    for (index, word) in words.iter().enumerate() {
         let names: Vec<String> =
             found.get_subcommands().map(|command| command.get_name().to_owned()).collect();
         let Some(command) = found.find_subcommand_mut(word) else {
-            return Err(unknown(word, &names));
+            return Err(match &words[..index] {
+                [] => unknown(word, &names),
+                before => unknown_part(word, &before.join(" "), &names),
+            });
         };
         found = command;
     }
@@ -128,6 +131,15 @@ fn unknown(word: &str, commands: &[String]) -> Stop {
         },
     };
     Stop::Usage(format!("`{word}` is no topic, command or function; {help}"))
+}
+
+/// Says that a command has no part with this name.
+fn unknown_part(word: &str, command: &str, parts: &[String]) -> Stop {
+    let help = match nearest(word, parts.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `pmderive help {command} {meant}`?"),
+        None => format!("`pmderive help {command}` tells what it has"),
+    };
+    Stop::Usage(format!("`{command}` has no part `{word}`; {help}"))
 }
 
 /// Topics that are shown for a word, at most.

@@ -11,6 +11,7 @@ mod run;
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError};
 use pmderive_runtime::context::Context;
@@ -65,12 +66,13 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     let recording = recording(arguments, &mut source, names, &course)?;
     let is_archive = recording.is_archive;
     let backend = arguments.backend.for_evaluations(arguments.samples);
-    let engine = Engine::of_this_machine(arguments.definitions.language(), backend);
-    let mut context = Session::new(engine.into(), definitions.shared(), source);
+    let engine = Arc::new(Engine::of_this_machine(arguments.definitions.language(), backend));
+    let mut context = Session::new(Arc::clone(&engine), definitions.shared(), source);
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
     outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
+    messages.warnings_of(&engine);
     if outcome == Outcome::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
         messages
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));

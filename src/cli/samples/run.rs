@@ -248,9 +248,7 @@ impl<'r> Run<'r> {
                 }
             }
             is_first = false;
-            if let Some(warning) = selected.engine.take_warning() {
-                selected.messages.warning(&warning);
-            }
+            selected.messages.warnings_of(&selected.engine);
         }
         if !selected.has_begun {
             let (metrics, source) = selected.session.metrics_and_source();

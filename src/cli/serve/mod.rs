@@ -39,7 +39,8 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         for problem in Server::unusable_files(&plan) {
             messages.warning(&problem);
         }
-        let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
+        let exports = plan.groups.iter().flat_map(|group| &group.exports);
+        let exported = exports.filter(|export| export.is_chosen).count();
         let line = format!(
             "{} in {}, {}, {} exported, {}\n",
             counted(plan.targets.len(), "host"),
@@ -81,6 +82,9 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     loop {
         service.alive(&server);
         signals.wait(LOOK);
+        if let Some(warning) = server.take_warning() {
+            tracing::warn!("{warning}");
+        }
         match signals.take() {
             Some(SIGHUP) => service.reloading(|| reload(&server)),
             Some(SIGUSR1) => server.reopen(),
@@ -112,6 +116,5 @@ fn tell(loaded: &mut Loaded, messages: &mut Messages) {
     for problem in &loaded.problems {
         messages.error(problem);
     }
-    loaded.diagnostics.since_mut(0).iter_mut().for_each(crate::diag::Diagnostic::name_key);
     messages.diagnostics(std::mem::take(&mut loaded.diagnostics), &loaded.sources);
 }

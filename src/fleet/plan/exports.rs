@@ -68,7 +68,8 @@ pub fn exports<'d>(
         let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
         let of_sinks = if is_chosen { sinks_that(sinks, wants) } else { SinkSet::NONE };
         let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
-        let export = Export { sinks: of_sinks.union(of_fleet), help: help.map(Arc::from) };
+        let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));
+        let export = Export { sinks, is_chosen, help };
         (is_chosen || is_operand).then_some((one, export))
     };
     all.into_iter().zip(is_chosen).filter_map(export).collect()

@@ -91,6 +91,8 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
         }
     };
     loaded.plan = config.map(|config| loaded.plan(config));
+    // No option allows extensions here.
+    loaded.diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
     loaded
 }
 
@@ -199,7 +201,7 @@ impl Loaded {
             exports.into_iter().unzip();
         for one in across.iter().flat_map(|across| across.computed_by(registry, false)) {
             chosen.push(one);
-            exports.push(Export { sinks: SinkSet::STAGE_TWO, help: None });
+            exports.push(Export { sinks: SinkSet::STAGE_TWO, is_chosen: false, help: None });
         }
         let options = match connect_options(&group.access, group.deadline) {
             Ok(options) => options,
@@ -241,8 +243,9 @@ fn check_exports(
     diagnostics: &mut Diagnostics,
 ) {
     let all = groups.iter().flat_map(|group| group.selection.chosen().zip(&group.exports));
+    let chosen = all.filter(|(_, export)| export.is_chosen);
     let of_hosts: Vec<(&Registered, SinkSet)> =
-        all.filter(|(one, _)| one.is_named).map(|(one, export)| (one, export.sinks)).collect();
+        chosen.map(|(one, export)| (one, export.sinks)).collect();
     let of_fleet = || fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
     let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet());
     check_sinks(sinks, names, diagnostics);

@@ -107,6 +107,8 @@ impl StageTwo {
 pub struct Export {
     /// Which sinks want it.
     pub sinks: SinkSet,
+    /// The group exports it. Others are only there for what computes across hosts.
+    pub is_chosen: bool,
     /// One line about it, if its file has any.
     pub help: Option<Arc<str>>,
 }

@@ -166,6 +166,11 @@ impl<W: World> InForce<W> {
         self.fleet.condition(name)
     }
 
+    /// What the engine has to say; it says so once.
+    pub fn take_warning(&self) -> Option<String> {
+        self.engine.take_warning()
+    }
+
     /// For each thread, by name, a number that grows every second unless it is stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
         let fleet = self.fleet.beats().into_iter().enumerate();

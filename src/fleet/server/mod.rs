@@ -69,6 +69,9 @@ pub enum Reload {
     Refused(String),
 }
 
+/// Most mistakes and warnings that a report shows.
+const MAX_REPORTED: usize = 20;
+
 /// Says in the log why files that were read again are not in force.
 pub fn tell_refused(report: &str) {
     tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
@@ -149,6 +152,12 @@ impl Server {
         beats
     }
 
+    /// What the engine has to say, such as why it ignores a file or compiles nothing; it
+    /// says so once.
+    pub fn take_warning(&self) -> Option<String> {
+        self.shared.lock().in_force.as_ref().and_then(InForce::take_warning)
+    }
+
     /// True if a file that was read is another one than it was.
     pub fn files_changed(&self) -> bool {
         self.shared.lock().stamps.have_changed()
@@ -201,6 +210,9 @@ impl Shared {
             None => Err(loaded.report()),
             Some(plan) => self.follow(plan),
         };
+        if outcome.is_ok() && !loaded.diagnostics.is_empty() {
+            tracing::warn!("what was read has warnings\n{}", loaded.report().trim_end());
+        }
         self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
         match outcome {
             Ok(hosts) => Reload::Done { hosts },
@@ -241,10 +253,15 @@ impl Loaded {
         use crate::diag::render::{Renderer, Style};
         let mut report: String =
             self.problems.iter().map(|problem| format!("error: {problem}\n")).collect();
+        let more = self.diagnostics.len().saturating_sub(MAX_REPORTED);
         self.diagnostics.sort();
+        self.diagnostics.keep_worst(MAX_REPORTED);
         let mut renderer = Renderer::default();
-        for diagnostic in self.diagnostics.iter().take(20) {
+        for diagnostic in self.diagnostics.iter() {
             report += &renderer.render(diagnostic, &self.sources, Style::Plain);
+        }
+        if more > 0 {
+            report += &format!("and {more} more, which --check shows\n");
         }
         report
     }

@@ -111,20 +111,23 @@ impl Sinks {
             let all = self.0.iter().filter(goes);
             all.into_iter().find(|known| is_same_kind(&known.config.kind, &sink.kind))
         };
-        let mut taken: Vec<SinkPlace> = self.0.iter().map(|sink| sink.place).collect();
-        let mut given: Vec<SinkPlace> = Vec::with_capacity(configured.len());
+        let mut given: Vec<Option<SinkPlace>> = Vec::with_capacity(configured.len());
         for sink in configured {
             let known = named(&sink.name).or_else(|| renamed(sink)).map(|known| known.place);
-            given.push(known.filter(|place| !given.contains(place)).unwrap_or_else(|| {
-                // Beyond all of them first, as values for one that was there may be on the way.
-                let beyond = taken.iter().max().map_or(0, |last| last.0 + 1);
-                let mut all = (beyond..MAX_SINKS as u32).chain(0..).map(SinkPlace);
-                let free = all.find(|place| !taken.contains(place)).unwrap_or_default();
-                taken.push(free);
-                free
-            }));
+            given.push(known.filter(|place| !given.contains(&Some(*place))));
         }
-        given
+        // Beyond all of them first, as values for one that was there may be on the way, and
+        // the places of those that leave last.
+        let all = || (0..MAX_SINKS as u32).map(SinkPlace);
+        let is_taken = |place: SinkPlace| self.0.iter().any(|sink| sink.place == place);
+        let beyond = self.0.iter().map(|sink| sink.place.0 + 1).max().unwrap_or_default();
+        let free = all().filter(|place| place.0 < beyond && !is_taken(*place));
+        let goes_on = given.clone();
+        let left = all().filter(|place| is_taken(*place) && !goes_on.contains(&Some(*place)));
+        let mut free = all().filter(|place| place.0 >= beyond).chain(free).chain(left);
+        let given = given.into_iter().map(|place| place.or_else(|| free.next()));
+        // There are as many places as sinks can be configured.
+        given.map(Option::unwrap_or_default).collect()
     }
 
     /// The numbers of each, with its name.
@@ -352,6 +355,23 @@ mod tests {
         ] {
             let places: Vec<SinkPlace> = places.into_iter().map(SinkPlace).collect();
             assert_eq!(sinks.places(&configured), places);
+            sinks = match sinks.follow::<Machine>(&configured, &places, &newest) {
+                Ok(sinks) => sinks,
+                Err((_, problem)) => panic!("{problem}"),
+            };
+        }
+        // Where there is no room beyond, what leaves makes room.
+        let many = |letter: char| -> Vec<config::Sink> {
+            let names = (0..40).map(|number| format!("{letter}{number}"));
+            let sinks = names.map(|name| lines(&name, &path(&name)));
+            sinks.chain([a.clone()]).collect()
+        };
+        for configured in [many('m'), many('n'), many('o')] {
+            let places = sinks.places(&configured);
+            let different: std::collections::BTreeSet<SinkPlace> = places.iter().copied().collect();
+            assert_eq!(different.len(), 41);
+            assert!(different.last().is_some_and(|place| place.index() < MAX_SINKS));
+            assert_eq!(places[40], SinkPlace(0));
             sinks = match sinks.follow::<Machine>(&configured, &places, &newest) {
                 Ok(sinks) => sinks,
                 Err((_, problem)) => panic!("{problem}"),

@@ -14,7 +14,7 @@ fn distinct(values: &[Value; 2]) -> &[Value] {
 }
 
 impl GroupEmitter<'_, '_> {
-    /// An instruction in its [quick form](super::quick).
+    /// An instruction in its [quick form](super::super::quick).
     pub(super) fn quickly(
         &mut self,
         inst: Inst,

@@ -121,8 +121,11 @@ impl HostsSelection {
         let known: HashSet<&str> = chosen.iter().map(|one| &*one.name).collect();
         let of_fleet = operands_of(&self.across, registry, true);
         chosen.extend(of_fleet.into_iter().filter(|one| !known.contains(&*one.name)));
-        let exports =
-            chosen.iter().map(|_| Export { sinks: SinkSet::one(SinkPlace(0)), help: None });
+        let exports = chosen.iter().map(|_| Export {
+            sinks: SinkSet::one(SinkPlace(0)),
+            is_chosen: true,
+            help: None,
+        });
         let mut options = connect_options(&Access::default(), deadline)?;
         if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
             // Each sample asks every host.
