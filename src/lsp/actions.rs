@@ -1,5 +1,6 @@
 //! Diagnostics as the protocol has them, and the edits that fix them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use lsp_types::{
@@ -11,16 +12,22 @@ use super::analysis::Analysis;
 use crate::diag::fixes::certain;
 use crate::diag::{Diagnostic, Diagnostics, Fix, Severity};
 
-/// What is shown of a text's diagnostics: at most some of them, of which the last one
-/// says how many there are besides.
+/// What is shown of a text's diagnostics: at most some of them, errors before warnings, of
+/// which the last one says how many there are besides.
 pub fn shown(
     analysis: &Analysis,
     diagnostics: &Diagnostics,
     max_shown: usize,
 ) -> Vec<lsp_types::Diagnostic> {
+    // One at least, as a text without any looks right.
+    let max_shown = max_shown.max(1);
+    let more = diagnostics.len().saturating_sub(max_shown);
+    let mut worst = Cow::Borrowed(diagnostics);
+    if more > 0 {
+        worst.to_mut().keep_worst(max_shown);
+    }
     let mut all: Vec<lsp_types::Diagnostic> =
-        diagnostics.iter().take(max_shown).map(|one| one_shown(analysis, one)).collect();
-    let more = diagnostics.len() - all.len();
+        worst.iter().map(|one| one_shown(analysis, one)).collect();
     if let Some(last) = all.last_mut().filter(|_| more > 0) {
         last.message
             .push_str(&format!("\n{more} more not shown; `--max-diagnostics N` shows more"));

@@ -2,8 +2,8 @@
 //! the files of a folder.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,11 @@ use crate::syntax::read_definition_file;
 const MAX_FILES: usize = 1_000;
 /// How deep below a folder files are looked for.
 const MAX_DEPTH: usize = 8;
+/// Most entries of folders that are looked at: somebody who types waits for it.
+const MAX_LOOKED_AT: usize = 20_000;
+
+/// The usual endings of definition files.
+pub const ENDINGS: [&str; 2] = ["conf", "derived"];
 
 /// A text that is open in the editor, as it is now.
 #[derive(Clone, Debug)]
@@ -26,29 +31,35 @@ pub struct Open {
     pub text: Arc<str>,
 }
 
-/// The texts that are open, by their URIs.
+/// The texts that are open, by their [`key`].
 #[derive(Clone, Debug, Default)]
 pub struct OpenTexts(HashMap<String, Open>);
+
+/// One spelling of a URI: clients may leave characters as they are that others encode.
+pub fn key(uri: &Uri) -> String {
+    let usual = path_of(uri).as_deref().and_then(uri_of);
+    usual.as_ref().unwrap_or(uri).as_str().to_owned()
+}
 
 impl OpenTexts {
     /// Opens a text, or replaces it.
     pub fn set(&mut self, uri: &Uri, version: i32, text: impl Into<Arc<str>>) {
-        self.0.insert(uri.as_str().to_owned(), Open { version, text: text.into() });
+        self.0.insert(key(uri), Open { version, text: text.into() });
     }
 
     /// A text that is open.
     pub fn get(&self, uri: &Uri) -> Option<&Open> {
-        self.0.get(uri.as_str())
+        self.0.get(&key(uri))
     }
 
     /// The text of a file that is open.
     pub fn of_path(&self, path: &Path) -> Option<&Open> {
-        self.get(&uri_of(path)?)
+        self.0.get(uri_of(path)?.as_str())
     }
 
     /// Closes a text.
     pub fn close(&mut self, uri: &Uri) {
-        self.0.remove(uri.as_str());
+        self.0.remove(&key(uri));
     }
 
     /// The text of a file: as it is in the editor, or else on disk. `None` if it
@@ -102,22 +113,24 @@ pub fn uri_of(path: &Path) -> Option<Uri> {
     text.parse().ok()
 }
 
-/// The files at any depth below a folder with the same ending as `like`, in
-/// the order of their names.
-pub fn below_like(folder: &Path, like: &Path) -> Vec<PathBuf> {
+/// The files at any depth below a folder that have one of some endings, in the order of
+/// their names; in a folder of very many files those that are found first.
+pub fn below(folder: &Path, endings: &[&OsStr]) -> Vec<PathBuf> {
     let mut found = Vec::new();
+    let mut left = MAX_LOOKED_AT;
     let mut folders = vec![(folder.to_path_buf(), MAX_DEPTH)];
     while let Some((folder, depth)) = folders.pop() {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths {
-            let is_hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(left);
+        let mut entries: Vec<DirEntry> = entries.collect();
+        left -= entries.len();
+        entries.sort_by_key(DirEntry::file_name);
+        for entry in entries {
+            let (path, is_hidden) = (entry.path(), entry.file_name().as_bytes().starts_with(b"."));
             // A link may lead in a circle.
-            let Ok(file) = fs::symlink_metadata(&path) else { continue };
-            if file.is_dir() && depth > 1 && !is_hidden {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && depth > 1 && !is_hidden {
                 folders.push((path, depth - 1));
-            } else if file.is_file() && path.extension() == like.extension() {
+            } else if kind.is_file() && path.extension().is_some_and(|end| endings.contains(&end)) {
                 found.push(path);
             }
             if found.len() >= MAX_FILES {

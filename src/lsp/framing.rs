@@ -95,11 +95,15 @@ impl Refusal {
                 (Value::Null, ErrorCode::InvalidRequest, words)
             }
             Ok(message) => {
-                let id = message.get("id").filter(|id| id.is_number() || id.is_string());
-                let words = match message.get("method").or(message.get("result")) {
+                let has = |key: &str| message.get(key).is_some();
+                let is_answer = has("result") || has("error");
+                // The number of an answer is that of a request of ours.
+                let id = message.get("id").filter(|_| !is_answer);
+                let id = id.filter(|id| id.is_number() || id.is_string());
+                let words = match has("method") || is_answer {
                     _ if !message.is_object() => "a message is an object".to_owned(),
-                    None => "the message has neither a method nor a result".to_owned(),
-                    Some(_) => format!("the message is not understood: {error}"),
+                    false => "the message has neither a method nor a result".to_owned(),
+                    true => format!("the message is not understood: {error}"),
                 };
                 (id.cloned().unwrap_or_default(), ErrorCode::InvalidRequest, words)
             }

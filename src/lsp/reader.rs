@@ -193,10 +193,10 @@ impl Thread {
         open.iter().flat_map(|analysis| &analysis.others).for_each(|one| search.add_file(one));
         let Reader { language, encoding, folders, .. } = &self.reader;
         for folder in folders {
-            // Stands for any file of definitions that might be there.
-            let any = folder.join("*.conf");
+            // Stands for any file that might be there.
+            let any = folder.join("*");
             let settings = Settings::of(Some(&any), *language, &self.open, *encoding);
-            let files = self.tree.others(&any, folders, &settings, &self.open, *encoding);
+            let files = self.tree.all_of(folder, &settings, &self.open, *encoding);
             files.iter().for_each(|one| search.add_file(one));
         }
         search.found()

@@ -34,6 +34,7 @@ use super::analysis::Analysis;
 use super::asker::{self, Sources, Turn, textual};
 use super::completion::{Vocabulary, completions, instances, nothing_yet};
 use super::cursor::{Within, cursor};
+use super::files::ENDINGS;
 use super::framing::{Client, Kind, Written};
 use super::outcome::{Answer, Outcome};
 use super::positions::{Encoding, LineIndex, apply, number};
@@ -105,7 +106,8 @@ struct Text {
 /// A request that waits for a thread.
 struct Waiting {
     kind: WaitingFor,
-    due: Instant,
+    /// When it is answered without the source, if it needs that.
+    due: Option<Instant>,
 }
 
 /// What a request waits for, and so what it is answered if the source does not answer.
@@ -114,7 +116,7 @@ enum WaitingFor {
     Hover(Uri, Position),
     /// Instances that begin with what is typed in a range.
     Instances(String, Range),
-    /// Anything else.
+    /// Anything that needs no source: it is answered when its turn comes.
     Other,
 }
 
@@ -158,11 +160,13 @@ impl<'c> Running<'c> {
     /// Asks the client to tell when files change that texts depend on: settings,
     /// metadata, and other definitions. Most clients tell only if they are asked.
     fn watch_files(&self) {
-        let watchers = ["**/pmderive.toml", "**/*.conf", "**/*.json"].map(|glob| {
-            let glob_pattern = GlobPattern::String(glob.to_owned());
-            FileSystemWatcher { glob_pattern, kind: None }
-        });
-        let options = DidChangeWatchedFilesRegistrationOptions { watchers: watchers.into() };
+        let definitions = ENDINGS.map(|ending| format!("**/*.{ending}"));
+        let others = ["**/pmderive.toml", "**/*.json"].map(str::to_owned);
+        let watchers = others
+            .into_iter()
+            .chain(definitions)
+            .map(|glob| FileSystemWatcher { glob_pattern: GlobPattern::String(glob), kind: None });
+        let options = DidChangeWatchedFilesRegistrationOptions { watchers: watchers.collect() };
         let registration = Registration {
             id: "files".to_owned(),
             method: DidChangeWatchedFiles::METHOD.to_owned(),
@@ -211,7 +215,7 @@ impl<'c> Running<'c> {
 
     fn next_due(&self) -> Option<Instant> {
         let texts = self.texts.values().filter_map(|text| text.due);
-        texts.chain(self.waiting.values().map(|one| one.due)).min()
+        texts.chain(self.waiting.values().filter_map(|one| one.due)).min()
     }
 
     fn send(&self, message: impl Into<Message>) {
@@ -425,7 +429,8 @@ impl<'c> Running<'c> {
 
     /// Takes note that a request waits for a thread.
     fn wait(&mut self, id: RequestId, kind: WaitingFor) {
-        let due = Instant::now() + PATIENCE;
+        let needs_source = !matches!(kind, WaitingFor::Other);
+        let due = needs_source.then(|| Instant::now() + PATIENCE);
         self.waiting.insert(id, Waiting { kind, due });
     }
 
@@ -566,7 +571,7 @@ impl<'c> Running<'c> {
         for read in late {
             self.tell_textual(read);
         }
-        let late = self.waiting.iter().filter(|(_, one)| one.due <= now);
+        let late = self.waiting.iter().filter(|(_, one)| one.due.is_some_and(|due| due <= now));
         let late: Vec<RequestId> = late.map(|(id, _)| id.clone()).collect();
         for id in late {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
@@ -575,10 +580,8 @@ impl<'c> Running<'c> {
                     self.wish(id, uri, Wish::HoverOffline(position));
                 }
                 WaitingFor::Instances(..) => self.answer(id, nothing_yet()),
-                WaitingFor::Other => {
-                    let words = "the source of metrics does not answer";
-                    self.refuse(id, ErrorCode::RequestFailed, words);
-                }
+                // It is never overdue.
+                WaitingFor::Other => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lsp_types::{Location, SymbolInformation, SymbolKind, Uri};
 
 use super::analysis::Analysis;
-use super::files::uri_of;
+use super::files::{key, uri_of};
 use super::matching::matched;
 use super::tree::Other;
 use super::unregistered::Unregistered;
@@ -17,7 +17,7 @@ const MAX_FOUND: usize = 1_000;
 /// Definitions that are meant by what was typed.
 pub struct Search<'q> {
     query: &'q str,
-    /// Files that were looked at, by URI.
+    /// Files that were looked at, by their keys.
     seen: HashSet<String>,
     found: Vec<(u8, SymbolInformation)>,
 }
@@ -52,7 +52,7 @@ impl<'q> Search<'q> {
         names: impl Iterator<Item = (&'n str, Span)>,
         range: impl Fn(Span) -> lsp_types::Range,
     ) {
-        if !self.seen.insert(uri.as_str().to_owned()) {
+        if !self.seen.insert(key(uri)) {
             return;
         }
         for (name, span) in names {

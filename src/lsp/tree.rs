@@ -2,11 +2,12 @@
 //! same ending in its project, each read once for each state.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::files::{OpenTexts, below_like};
+use super::files::{ENDINGS, OpenTexts, below};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
 use super::unregistered::{Unregistered, unregistered};
@@ -89,8 +90,31 @@ impl Tree {
         open: &OpenTexts,
         encoding: Encoding,
     ) -> Vec<Other> {
-        let mut files = below_like(root_of(path, folders, settings), path);
+        let endings: Vec<&OsStr> = path.extension().into_iter().collect();
+        let mut files = below(root_of(path, folders, settings), &endings);
         files.retain(|file| file != path);
+        self.read_all(files, settings, open, encoding)
+    }
+
+    /// All files of definitions below a folder that the editor has open.
+    pub fn all_of(
+        &mut self,
+        folder: &Path,
+        settings: &Settings,
+        open: &OpenTexts,
+        encoding: Encoding,
+    ) -> Vec<Other> {
+        let files = below(folder, &ENDINGS.map(OsStr::new));
+        self.read_all(files, settings, open, encoding)
+    }
+
+    fn read_all(
+        &mut self,
+        files: Vec<PathBuf>,
+        settings: &Settings,
+        open: &OpenTexts,
+        encoding: Encoding,
+    ) -> Vec<Other> {
         let read = |file: PathBuf| {
             let is_over_fleet = settings.is_over_fleet(&file);
             let mut language = settings.language;
