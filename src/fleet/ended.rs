@@ -2,6 +2,7 @@
 //! done about them is not known here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashSet;
@@ -11,6 +12,10 @@ use super::labels::Labels;
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
+
+/// Receivers keep one sample of a series for each millisecond, so a mark comes at
+/// least that much later than the sample before it, and a sample than the mark.
+pub const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
 /// Series that have ended: of definitions that are gone, that mean something else, or
 /// that a sink does not get any more; and instances without values.
@@ -50,18 +55,21 @@ impl Ended {
         }
     }
 
-    /// The events for sinks, each with those that it is for.
+    /// The events for sinks, each with those that it is for, between a frame and the next one
+    /// with the times of both.
     pub fn events(
         self,
         (target, host_labels): (&Arc<Target>, &Labels),
         slot: Slot,
-        at: Nanos,
+        (last, next): (Nanos, Nanos),
     ) -> impl Iterator<Item = (Event, SinkSet)> {
+        let behind = last.after(BEHIND_SAMPLE);
         let parts = [
-            (self.changed, StaleReason::DefinitionChanged),
-            (self.vanished, StaleReason::Vanished),
+            // The series may go on under its name at once, with another meaning.
+            (self.changed, StaleReason::DefinitionChanged, behind),
+            (self.vanished, StaleReason::Vanished, next.max(behind)),
         ];
-        let event = |(part, reason): (Part, StaleReason)| {
+        let event = |(part, reason, at): (Part, StaleReason, Nanos)| {
             let schema = Schema { metrics: part.metrics };
             let sinks = schema.sinks();
             let stale = Stale {
@@ -134,7 +142,7 @@ mod tests {
         ended.compare(before, now);
         let host = target("web1:44321", Labels::default());
         let labels = Labels::default();
-        let events = ended.events((&host, &labels), Slot(7), Nanos(70));
+        let events = ended.events((&host, &labels), Slot(7), (Nanos(60), Nanos(70)));
         let told = events.map(|(event, sinks)| match event {
             Event::Stale(stale) => {
                 assert_eq!(stale.schema.metrics[ExportedId(0)].sinks, sinks);

@@ -115,13 +115,17 @@ impl Sheet {
             };
             if shapes.len() == before {
                 let mistake = mistake(name);
-                let status = if mistake.is_some() { PmStatus::BADDERIVE } else { PmStatus::AGAIN };
+                let (status, mistake) = match mistake {
+                    Some(mistake) => (PmStatus::BADDERIVE, mistake),
+                    None if hosts.is_empty() => (PmStatus::AGAIN, "no host has answered".into()),
+                    None => (PmStatus::AGAIN, "no host has this metric".into()),
+                };
                 shapes.push(Shape {
                     name: Arc::clone(name),
                     desc: Err(status),
                     values: MetricValues::default(),
                     names: Vec::new(),
-                    mistake,
+                    mistake: Some(mistake),
                 });
             }
         }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use pmderive_runtime::context::HostSpec;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use super::labels::Labels;
 use super::target::{GroupId, Target};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Largest file of targets that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -63,19 +64,28 @@ impl Targets {
     }
 
     /// Adds the targets of a text of the source map to a group whose hosts have
-    /// `labels`. Nothing is added beyond `limit` targets.
+    /// `labels`. Nothing is added beyond `limit` targets. Passwords in the text become
+    /// unreadable, as mistakes are shown with the lines around them.
     pub fn read(
         &mut self,
         source: SourceId,
         group: GroupId,
         labels: &Labels,
         limit: usize,
-        sources: &SourceMap,
+        sources: &mut SourceMap,
         diagnostics: &mut Diagnostics,
     ) {
-        let text = Arc::clone(&sources.get(source).text);
-        let mut file = File { source, text: &text, diagnostics, mistakes: 0 };
-        let entries: Vec<Entry<'_>> = match serde_json::from_str(&text) {
+        let SourceText { name, text, .. } = sources.get(source).clone();
+        let mut file = File { source, text: &text, diagnostics, mistakes: 0, secrets: Vec::new() };
+        self.read_file(&mut file, group, labels, limit);
+        if !file.secrets.is_empty() {
+            let shown = without(&text, &file.secrets);
+            sources.insert(source, SourceText::new(name, shown));
+        }
+    }
+
+    fn read_file(&mut self, file: &mut File<'_>, group: GroupId, labels: &Labels, limit: usize) {
+        let entries: Vec<Entry<'_>> = match serde_json::from_str(file.text) {
             Ok(entries) => entries,
             Err(error) => return file.no_targets(&error),
         };
@@ -111,7 +121,7 @@ impl Targets {
                     return;
                 }
                 if labels.get("instance").is_some_and(|instance| !instance.is_empty()) {
-                    self.check_labels(&labels, &name, place, &mut file);
+                    self.check_labels(&labels, &name, place, file);
                 }
                 self.all.push(Arc::new(Target::new(name, spec, labels.clone(), group)));
             }
@@ -144,6 +154,35 @@ struct File<'f> {
     diagnostics: &'f mut Diagnostics,
     /// How many were reported.
     mistakes: usize,
+    /// Where passwords stand, as far as that is known.
+    secrets: Vec<Range<usize>>,
+}
+
+/// What is said of a target with a user or a password.
+const NO_SECRETS: (&str, &str) = (
+    "a user or a password in a target",
+    "files of targets hold no secrets; the group has `user` and `password-file`",
+);
+
+/// What may be a password in what is no host: it stands before an `@`, where a port might.
+fn secret_of(text: &str) -> Option<Range<usize>> {
+    let start = text.find("//").map_or(0, |slashes| slashes + 2);
+    let end = start + text[start..].rfind('@')?;
+    let colon = start + text[start..end].find(':')?;
+    Some(colon + 1..end)
+}
+
+/// A text with asterisks in these places.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (at, one) in text.char_indices() {
+        let is_secret = one != '\n' && places.iter().any(|place| place.contains(&at));
+        match is_secret {
+            true => shown.extend(std::iter::repeat_n('*', one.len_utf8())),
+            false => shown.push(one),
+        }
+    }
+    shown
 }
 
 impl File<'_> {
@@ -189,6 +228,16 @@ impl File<'_> {
         }
     }
 
+    /// Takes note of a secret in a text of the file; all of the file is one where the place
+    /// of the text is not known.
+    fn hide(&mut self, text: &Text<'_>, secret: Range<usize>) {
+        let start = self.span(text).start as usize;
+        self.secrets.push(match text.0 {
+            Cow::Borrowed(_) => start + secret.start..start + secret.end,
+            Cow::Owned(_) => 0..self.text.len(),
+        });
+    }
+
     /// The name and the specification of a target.
     fn target(&mut self, text: &Text<'_>) -> Option<(Box<str>, HostSpec)> {
         let span = self.span(text);
@@ -199,6 +248,11 @@ impl File<'_> {
         }
         let spec: HostSpec = match text.0.parse() {
             Ok(spec) => spec,
+            Err(_) if let Some(secret) = secret_of(&text.0) => {
+                self.hide(text, secret);
+                self.error(span, NO_SECRETS.0, NO_SECRETS.1);
+                return None;
+            }
             Err(error) => {
                 let start = span.start as usize + error.offset;
                 let place = match text.0 {
@@ -212,8 +266,9 @@ impl File<'_> {
             }
         };
         if spec.user.is_some() {
-            let help = "files of targets hold no secrets; the group has `user` and `password-file`";
-            self.error(span, "a user or a password in a target", help);
+            let attributes = text.0.find('?').unwrap_or_default();
+            self.hide(text, attributes..text.0.len());
+            self.error(span, NO_SECRETS.0, NO_SECRETS.1);
             return None;
         }
         Some((canonical(&text.0).into(), spec))
@@ -266,7 +321,7 @@ pub fn fuzz_targets(data: &[u8]) {
     let source = sources.add("hosts.json", String::from_utf8_lossy(data));
     let mut diagnostics = Diagnostics::default();
     let mut targets = Targets::default();
-    targets.read(source, GroupId(0), &Labels::default(), 16, &sources, &mut diagnostics);
+    targets.read(source, GroupId(0), &Labels::default(), 16, &mut sources, &mut diagnostics);
     let all = targets.into_all();
     assert!(all.len() <= 16);
     for target in all {
@@ -295,7 +350,7 @@ mod tests {
         let source = sources.add("hosts.json", text);
         let (mut diagnostics, mut targets) = (Diagnostics::default(), Targets::default());
         let labels = Labels::from_iter([("job", "web"), ("dc", "x")]);
-        targets.read(source, GroupId(0), &labels, 3, &sources, &mut diagnostics);
+        targets.read(source, GroupId(0), &labels, 3, &mut sources, &mut diagnostics);
         let told = diagnostics
             .iter()
             .map(|one| format!("{}: {}", sources.slice(one.span), one.message))

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::fleet::plan::{Loaded, load};
-use crate::fleet::server::{Reload, Server, allow_files, tell_refused};
+use crate::fleet::server::{Losses, Reload, Server, allow_files, tell_refused};
 use crate::syntax::counted;
 
 use super::messages::Messages;
@@ -78,10 +78,11 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         }
     };
     tracing::info!(hosts, groups, "watching");
-    let mut service = Service::ready();
+    let (mut service, mut losses) = (Service::ready(), Losses::default());
     loop {
         service.alive(&server);
         signals.wait(LOOK);
+        losses.tell(&server.sinks(), false);
         if let Some(warning) = server.take_warning() {
             tracing::warn!("{warning}");
         }
@@ -96,7 +97,9 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     }
     tracing::info!("ending");
     service.stopping();
+    let sinks = server.sinks();
     server.stop(Instant::now() + arguments.drain);
+    losses.tell(&sinks, true);
     Ok(Outcome::Good)
 }
 

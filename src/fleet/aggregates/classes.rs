@@ -1,5 +1,6 @@
 //! Hosts with the same metrics: which of them an operand is, and how its values become
-//! those of the fleet. The first class that has an operand decides about its metadata.
+//! those of the fleet. The first class that has an operand decides about its metadata, until
+//! no host has it like that any more.
 
 use std::sync::Arc;
 
@@ -24,7 +25,13 @@ positions! {
 pub struct Classes {
     all: Per<ClassId, Class>,
     by_schema: FxHashMap<usize, ClassId>,
+    /// In how many slots in a row every host that had the operand was left out.
+    forsaken: Per<OperandId, u32>,
 }
+
+/// After so many slots in which every host that has an operand is left out, these decide
+/// about its metadata. Hosts that do not answer for a while come back as they were.
+const MAX_FORSAKEN: u32 = 3;
 
 /// Hosts with the same metrics.
 #[derive(Debug)]
@@ -60,6 +67,7 @@ impl Classes {
             class.actions = carry(std::mem::take(&mut class.actions), operands);
             class.is_decided = false;
         }
+        self.forsaken = Per::default();
     }
 
     /// The class of hosts with these metrics.
@@ -106,6 +114,7 @@ impl Classes {
         references: &mut References,
         warnings: &mut Vec<String>,
     ) {
+        self.give_up(slots, references);
         if self.all.iter().all(|class| class.is_decided) {
             return;
         }
@@ -140,6 +149,42 @@ impl Classes {
         for class in self.all.iter_mut() {
             let mut all = class.columns.iter().zip(&class.actions);
             class.is_decided = all.all(|(column, action)| column.is_none() || action.is_some());
+        }
+    }
+}
+
+impl Classes {
+    /// Forgets the metadata of operands that no host has had like that for a while.
+    fn give_up(&mut self, slots: &Per<HostId, HostSlot>, references: &mut References) {
+        let Classes { all, forsaken, .. } = self;
+        forsaken.resize_with(references.len(), u32::default);
+        for (operand, forsaken) in references.positions().zip(forsaken.iter_mut()) {
+            let leaves_out = |class: &Class| class.actions[operand] == Some(Action::LeaveOut);
+            let Some(reference) = references[operand].filter(|_| all.iter().any(leaves_out)) else {
+                *forsaken = 0;
+                continue;
+            };
+            let present = slots.iter().filter(|slot| slot.state == State::Present);
+            let metric = |slot: &HostSlot| {
+                let Class { schema, columns, .. } = &all[slot.class];
+                columns[operand].map(|column| &schema.metrics[column])
+            };
+            let mut had = present.filter_map(metric).peekable();
+            if had.peek().is_none() {
+                continue;
+            }
+            match had.all(|metric| reference.action(metric) == Action::LeaveOut) {
+                true => *forsaken += 1,
+                false => *forsaken = 0,
+            }
+            if *forsaken >= MAX_FORSAKEN {
+                *forsaken = 0;
+                references[operand] = None;
+                for class in all.iter_mut() {
+                    class.actions[operand] = None;
+                    class.is_decided = false;
+                }
+            }
         }
     }
 }

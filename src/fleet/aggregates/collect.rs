@@ -23,7 +23,7 @@ use super::shard::{Scratch, Shard, ShardPartials};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Frame, Schema};
 use crate::fleet::slot::Slot;
-use crate::fleet::target::{SHARDS, Target};
+use crate::fleet::target::{GroupId, SHARDS, Target};
 
 /// Most slots that are open at once. That of the grace time and the next one are
 /// enough while the clock goes on as it should.
@@ -56,6 +56,8 @@ pub struct Collector {
     /// The aggregates that take an operand.
     by_operand: Per<OperandId, Box<[AggregateId]>>,
     references: References,
+    /// What the hosts of each group have.
+    had: Per<GroupId, Per<OperandId, bool>>,
     /// By shard and name.
     hosts: Per<HostId, Host>,
     /// The hosts of each shard.
@@ -84,6 +86,7 @@ impl Collector {
         Collector {
             by_operand: by_operand(&definitions),
             references: Per::all(definitions.operands().len(), None),
+            had: Per::default(),
             hosts: Per::default(),
             shards: vec![HostId(0)..HostId(0); SHARDS],
             by_name: FxHashMap::default(),
@@ -114,7 +117,14 @@ impl Collector {
         }
         self.keys = definitions.groupings().iter().map(|_| Keys::default()).collect();
         self.definitions = definitions;
+        self.had = Per::default();
         self.set_targets(targets);
+    }
+
+    /// Says which operands the hosts of each group have, until other definitions are
+    /// followed.
+    pub fn set_operands(&mut self, had: Per<GroupId, Per<OperandId, bool>>) {
+        self.had = had;
     }
 
     /// Says which hosts are expected from now on. What is known of those that were
@@ -295,6 +305,7 @@ impl Collector {
                 definitions: &self.definitions,
                 by_operand: &self.by_operand,
                 references: &self.references,
+                had: &self.had,
                 classes: &self.classes,
                 keys: &self.keys,
                 hosts: self.hosts.range(range),

@@ -162,29 +162,41 @@ impl Evaluation {
         let carried = Carried::between(&self.definitions, &definitions);
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
-        self.source = source::fleet(&definitions, &self.identifiers);
         self.references = carry(std::mem::take(&mut self.references), &carried.operands);
-        for (operand, reference) in self.references.enumerate() {
-            if let Some(reference) = reference {
-                let of = (&*definitions, &self.identifiers);
-                source::know(&mut self.source, of, operand, reference);
-            }
-        }
         self.groups = carry(std::mem::take(&mut self.groups), &carried.groupings);
         self.of_hosts = carry(std::mem::take(&mut self.of_hosts), &carried.groupings);
-        // The source is told of all instances again.
-        self.named = Per::all(definitions.groupings().len(), (u64::MAX, u64::MAX));
         self.members = carry(std::mem::take(&mut self.members), &carried.aggregates);
         let aggregates = carried.aggregates.enumerate();
         let now: FxHashMap<AggregateId, AggregateId> =
             aggregates.filter_map(|(now, before)| Some(((*before)?, now))).collect();
         self.of_aggregates.rename(|(at, group)| Some((*now.get(at)?, group.clone())));
         self.definitions = definitions;
+        self.renew_source();
         self.bind();
+    }
+
+    /// Makes the source anew, with what is known of operands.
+    fn renew_source(&mut self) {
+        let of = (&*self.definitions, &self.identifiers);
+        self.source = source::fleet(of.0, of.1);
+        for (operand, reference) in self.references.enumerate() {
+            if let Some(reference) = reference {
+                source::know(&mut self.source, of, operand, reference);
+            }
+        }
+        // It is told of all instances again.
+        self.named = Per::all(self.definitions.groupings().len(), (u64::MAX, u64::MAX));
     }
 
     /// Takes the metadata of operands, and checks the definitions with them.
     pub fn know(&mut self, references: &References) {
+        let before = self.references.iter();
+        if references.iter().zip(before).any(|(now, before)| before.is_some() && now != before) {
+            // A source has each metric once.
+            self.references.clone_from(references);
+            self.renew_source();
+            return self.bind();
+        }
         let mut is_news = self.compiled.is_none();
         for (operand, reference) in references.enumerate() {
             if let (Some(reference), None) = (reference, self.references[operand]) {
@@ -402,6 +414,10 @@ impl Evaluation {
         let mut sorted: Vec<_> = merged.groups(at).collect();
         sorted.sort_by_key(|(key, _)| *key);
         for (key, partial) in sorted {
+            if partial.hosts.expected == 0 {
+                // All of its hosts lack the operand.
+                continue;
+            }
             let values: Vec<&str> =
                 key.into_iter().flat_map(|key| key.iter()).map(|v| &**v).collect();
             let of_key = || labels.iter().map(|label| &**label).zip(values.iter().copied());
@@ -612,6 +628,6 @@ fn ended(last: &Frame, next: &Frame) -> Vec<Event> {
         });
         ended.compare((metric, instances), now);
     }
-    let events = ended.events((&last.target, &last.host_labels), next.slot, next.at);
+    let events = ended.events((&last.target, &last.host_labels), next.slot, (last.at, next.at));
     events.map(|(event, _)| event).collect()
 }

@@ -20,7 +20,7 @@
 //!
 //! * Values have 64 bits, so that no sum is cut off; sums of integers are exact, and
 //!   there is none beyond 64 bits. The first class of hosts that has a metric decides
-//!   about its type, units and semantics ([`Reference`]).
+//!   about its type, units and semantics ([`Reference`]), until no host has it like that.
 //! * Sums, means and extremes are made shard by shard, each from its hosts by name and
 //!   their instances by name, and merged in the order of the shards: the bits depend
 //!   neither on the arrival of frames nor on how many processes there are.
@@ -54,6 +54,8 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmderive_runtime::position::Per;
+
 pub use aggregate::{Aggregate, AggregateDesc, AggregateId, Function, GroupingId, OperandId};
 pub use collect::{Collector, Dropped, Taken};
 pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
@@ -70,7 +72,7 @@ pub use shard::ShardPartials;
 use super::frame::{Event, Frame, Schema, StaleReason};
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
-use super::target::Target;
+use super::target::{GroupId, Target};
 use crate::diag::Diagnostics;
 use crate::engine::Engine;
 
@@ -137,6 +139,12 @@ impl Aggregates {
             definitions,
             schedule,
         }
+    }
+
+    /// Says which operands the hosts of each group have; those that others lack are not
+    /// expected of them. Groups of which nothing is said have all.
+    pub fn set_operands(&mut self, had: Per<GroupId, Per<OperandId, bool>>) {
+        self.collector.set_operands(had);
     }
 
     /// Says which hosts are expected from now on.

@@ -12,6 +12,7 @@ use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
 use super::operand::{Action, Kind, References, convert, kind_of};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
+use crate::fleet::target::GroupId;
 
 /// Partial aggregates of one virtual shard in one slot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +35,8 @@ pub struct Shard<'s> {
     pub by_operand: &'s Per<OperandId, Box<[AggregateId]>>,
     /// Metadata of operands.
     pub references: &'s References,
+    /// Which of them the hosts of each group have.
+    pub had: &'s Per<GroupId, Per<OperandId, bool>>,
     /// What is done with the values of hosts.
     pub classes: &'s Classes,
     /// Groups.
@@ -105,7 +108,11 @@ impl Shard<'_> {
                         .resize_with(groups, || Partial::new(aggregate.function, kind));
                 }
             }
-            for (at, slot) in slots.iter().enumerate() {
+            for (at, (host, slot)) in hosts.iter().zip(slots).enumerate() {
+                let had = self.had.get(host.target.group).and_then(|had| had.get(operand));
+                if had == Some(&false) {
+                    continue;
+                }
                 let found = values(slot, operand, classes, kind, &mut scratch.lanes);
                 for one in its_aggregates {
                     let aggregate = &aggregates[*one];

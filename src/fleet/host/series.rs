@@ -1,10 +1,9 @@
 //! The series of a host that sinks know: what ends is told once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::fleet::columns::Heads;
-use crate::fleet::ended::{Ended, gone};
+use crate::fleet::ended::{BEHIND_SAMPLE, Ended, gone};
 use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
 use crate::fleet::labels::Labels;
 use crate::fleet::outlets::Outlets;
@@ -29,10 +28,6 @@ struct LatestFrame {
     /// When the frame came.
     at: Nanos,
 }
-
-/// Receivers keep one sample of a series for each millisecond, so a mark comes at
-/// least that much later than the sample before it, and a sample than the mark.
-const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
 impl Series {
     /// What the metrics of the schema had in the latest frame, if that had them.
@@ -98,7 +93,7 @@ impl Series {
             ended.compare((before, instances), now);
         }
         let host = (&frame.target, &latest.host_labels);
-        for (event, sinks) in ended.events(host, frame.slot, latest.end_at(frame.at)) {
+        for (event, sinks) in ended.events(host, frame.slot, (latest.at, frame.at)) {
             outlets.offer(event, sinks);
         }
     }

@@ -1,5 +1,6 @@
 //! Reads the files that a configuration names, and makes a plan of them.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,9 @@ use super::{Export, Plan, PlannedGroup, StageTwo, Stamps};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
-use crate::fleet::aggregates::{Definitions, HostMetrics, Operand, Schedule, unknown_labels};
+use crate::fleet::aggregates::{
+    Definitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
+};
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
@@ -111,11 +114,11 @@ impl Loaded {
             for file in &group.targets {
                 let Some(source) = self.read(file, targets::MAX_FILE_BYTES) else { continue };
                 let limit = config.limits.targets;
-                targets.read(source, at, &labels, limit, &self.sources, &mut self.diagnostics);
+                targets.read(source, at, &labels, limit, &mut self.sources, &mut self.diagnostics);
             }
             defined.push(self.definitions(&group.definitions, &config));
         }
-        let fleet = config.fleet.as_ref().map(|fleet| {
+        let mut fleet = config.fleet.as_ref().map(|fleet| {
             let hosts = HostMetrics::of_groups(defined.iter().map(|(registry, _)| registry));
             self.fleet(fleet, &hosts, &config)
         });
@@ -126,6 +129,9 @@ impl Loaded {
             .zip(&defined)
             .map(|(group, defined)| Arc::new(self.group(group, defined, across, &config)))
             .collect();
+        if let Some(fleet) = &mut fleet {
+            fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
+        }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
@@ -178,6 +184,7 @@ impl Loaded {
         };
         StageTwo {
             definitions: Arc::new(definitions),
+            operands: Per::default(),
             schedule: Schedule { interval, grace },
             exported: exported.into(),
             wanted: config.sinks.iter().map(wanted).collect(),
@@ -233,6 +240,14 @@ impl Loaded {
             }
         }
     }
+}
+
+/// Which operands of definitions over the fleet the hosts of a group have.
+fn had(group: &PlannedGroup, across: &Definitions) -> Per<OperandId, bool> {
+    let all = group.selection.chosen().zip(&group.exports);
+    let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
+    let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();
+    across.operands().iter().map(|operand| names.contains(&*operand.name)).collect()
 }
 
 /// Reports exports that match nothing, and metrics that are one series to Prometheus.

@@ -7,19 +7,19 @@ mod exports;
 mod load;
 mod stamps;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::context::ConnectOptions;
 use pmderive_runtime::position::Per;
 
-use super::aggregates::{Definitions, Schedule};
+use super::aggregates::{Definitions, OperandId, Schedule};
 use super::config::{Config, Limits};
 use super::sink_set::{SinkPlace, SinkSet};
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
-use std::net::SocketAddr;
 
 pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
 pub use stamps::Stamps;
@@ -62,6 +62,8 @@ pub struct PlannedGroup {
 pub struct StageTwo {
     /// The definitions over the fleet.
     pub definitions: Arc<Definitions>,
+    /// What their aggregates take that the hosts of each group have.
+    pub operands: Per<GroupId, Per<OperandId, bool>>,
     /// When slots end.
     pub schedule: Schedule,
     /// Names of the metrics of the fleet that sinks get.
@@ -98,6 +100,7 @@ impl StageTwo {
             && self.exported == other.exported
             && self.wanted == other.wanted
             && self.places == other.places
+            && self.operands == other.operands
             && self.definitions.is_same(&other.definitions)
     }
 }

@@ -2,6 +2,7 @@
 //! way to the next plan.
 
 mod in_force;
+mod losses;
 mod open_files;
 mod own;
 mod pages;
@@ -15,9 +16,11 @@ use std::time::Instant;
 use super::plan::{Loaded, Origin, Plan, Stamps, load};
 use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::newest::Newest;
+use super::sinks::numbers::SinkNumbers;
 use super::sinks::tls::Identity;
 use super::world::Machine;
 pub use in_force::InForce;
+pub use losses::Losses;
 pub use open_files::allow_files;
 
 /// A fleet being watched and served.
@@ -156,6 +159,11 @@ impl Server {
     /// says so once.
     pub fn take_warning(&self) -> Option<String> {
         self.shared.lock().in_force.as_ref().and_then(InForce::take_warning)
+    }
+
+    /// What sinks have counted, each with its name.
+    pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
+        self.shared.lock().in_force.as_ref().map(InForce::of_sinks).unwrap_or_default()
     }
 
     /// True if a file that was read is another one than it was.

@@ -217,7 +217,7 @@ impl<W: World> Work<W> {
         numbers: Arc<Numbers>,
     ) -> Work<W> {
         let aggregates = aggregates(engine, &plan, targets);
-        let next = slot_of(&plan, W::now());
+        let next = first_slot(&plan, W::now());
         let world = PhantomData;
         Work { plan, aggregates, outlets, numbers, next, told: 0, world }
     }
@@ -302,8 +302,9 @@ impl<W: World> Work<W> {
             let definitions = Arc::clone(&plan.definitions);
             let sinks_of = |name: &str| plan.sinks_of(name);
             self.aggregates.follow(definitions, plan.schedule, &sinks_of, targets);
+            self.aggregates.set_operands(plan.operands.clone());
             if plan.schedule.interval != self.plan.schedule.interval {
-                self.next = slot_of(&plan, W::now());
+                self.next = first_slot(&plan, W::now());
             }
             self.told = 0;
             self.plan = plan;
@@ -328,8 +329,15 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     let definitions = Arc::clone(&plan.definitions);
     let sinks_of = |name: &str| plan.sinks_of(name);
     let mut aggregates = Aggregates::new(engine, definitions, plan.schedule, &sinks_of);
+    aggregates.set_operands(plan.operands.clone());
     aggregates.set_targets(targets);
     aggregates
+}
+
+/// The first slot that is computed of those from a time on. In the one that the time is in,
+/// some hosts were due before anybody asked them.
+fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
+    Slot(slot_of(plan, time).0 + 1)
 }
 
 /// The slot that a time is in.

@@ -240,7 +240,7 @@ impl<T: Transport> AsyncHostContext<T> {
         // Whoever gives up waiting drops this future: the attempt has failed then.
         let before = self.backoff.clone();
         self.backoff.failed(&self.options.reconnect_delays, T::now());
-        self.failure = format!("{}: nobody waited for the connection any longer", self.spec);
+        self.failure = format!("{}: the connection was not ready in time", self.spec);
         match connect_apart(&self.spec, &self.options).await {
             Ok(link) => {
                 self.backoff.succeeded();

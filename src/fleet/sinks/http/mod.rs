@@ -5,7 +5,7 @@
 //! ```text
 //! GET  /metrics               aggregates across hosts, and the program's own
 //! GET  /metrics?target=NAME   the newest frame of one host; &times=true with times
-//! GET  /healthz               200 or 503; needs no token
+//! GET  /healthz               200, with what is wrong; needs no token
 //! GET  /-/...                 Pages::page
 //! POST /-/reload              Pages::reload; from loopback, or with the token
 //! ```
