@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::dialect::{Dialect, Language};
 use crate::escape;
-use crate::format::format_definitions;
+use crate::format::{format_definitions, joined};
 use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::report::json::write_object;
@@ -178,7 +178,11 @@ fn format(
     report: &mut Report,
     messages: &Messages,
 ) -> Result<Outcome, Stop> {
-    let mut formatted = format_definitions(&text, language);
+    let lines = match language.dialect {
+        Dialect::Pcp6_0 => joined(&text, language),
+        Dialect::Pcp7_2 | Dialect::Fixed => (&*text).into(),
+    };
+    let mut formatted = format_definitions(&lines, language);
     // What stood before the text stays there.
     let text = mark.to_owned() + &text;
     formatted.text.insert_str(0, mark);

@@ -159,6 +159,8 @@ codes! {
     NeedlessOperation = 323;
     /// A lower bound above the upper one.
     BoundsReversed = 324;
+    /// `&&` and `||` side by side.
+    MixedLogic = 325;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
     /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.

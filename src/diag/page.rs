@@ -88,6 +88,7 @@ pages! {
     SwallowedLine = "0322",
     NeedlessOperation = "0323",
     BoundsReversed = "0324",
+    MixedLogic = "0325",
     BadTestFile = "0400",
     BadServeFile = "0401",
     BadConfigFile = "0402",

@@ -21,6 +21,8 @@ pub const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 /// that a sink does not get any more; and instances without values.
 #[derive(Debug, Default)]
 pub struct Ended {
+    /// Under the same name something else goes on at once.
+    renewed: Part,
     changed: Part,
     vanished: Part,
 }
@@ -43,9 +45,16 @@ impl Ended {
         let goes_on = |(now, _): &(&Exported, _)| {
             now.semantics == before.semantics && now.units == before.units
         };
-        let now = now.filter(goes_on);
+        let (now, renewed) = match now {
+            Some(now) if goes_on(&now) => (Some(now), SinkSet::NONE),
+            Some((now, _)) => (None, before.sinks.common(now.sinks)),
+            None => (None, SinkSet::NONE),
+        };
         let kept = before.sinks.common(now.map_or(SinkSet::NONE, |(now, _)| now.sinks));
-        let lost = before.sinks.without(kept);
+        let lost = before.sinks.without(kept).without(renewed);
+        if !renewed.is_empty() {
+            self.renewed.add(before, renewed, gone(instances, None));
+        }
         if !kept.is_empty() {
             let now = now.map(|(_, instances)| instances);
             self.vanished.add(before, kept, gone(instances, now));
@@ -64,10 +73,11 @@ impl Ended {
         (last, next): (Nanos, Nanos),
     ) -> impl Iterator<Item = (Event, SinkSet)> {
         let behind = last.after(BEHIND_SAMPLE);
+        let next = next.max(behind);
         let parts = [
-            // The series may go on under its name at once, with another meaning.
-            (self.changed, StaleReason::DefinitionChanged, behind),
-            (self.vanished, StaleReason::Vanished, next.max(behind)),
+            (self.renewed, StaleReason::DefinitionChanged, behind),
+            (self.changed, StaleReason::DefinitionChanged, next),
+            (self.vanished, StaleReason::Vanished, next),
         ];
         let event = |(part, reason, at): (Part, StaleReason, Nanos)| {
             let schema = Schema { metrics: part.metrics };
@@ -146,6 +156,7 @@ mod tests {
         let told = events.map(|(event, sinks)| match event {
             Event::Stale(stale) => {
                 assert_eq!(stale.schema.metrics[ExportedId(0)].sinks, sinks);
+                assert!(stale.at > Nanos(60));
                 (stale.reason, sinks, stale.series[0].1.ids.len())
             }
             Event::Frame(_) => panic!("a frame"),
@@ -173,8 +184,11 @@ mod tests {
         assert_eq!(now(&[2], &both), all);
         assert_eq!(ended((&before, &both), None), all);
         let units = Units { dim_space: 1, ..Units::NONE };
-        let other = Exported { units, ..of(&[0, 1]) };
-        assert_eq!(ended((&before, &both), Some((&other, &both))), all);
+        let other = Exported { units, ..of(&[1, 2]) };
+        assert_eq!(
+            ended((&before, &both), Some((&other, &both))),
+            [(DefinitionChanged, sinks(&[1]), 2), (DefinitionChanged, sinks(&[0]), 2)]
+        );
     }
 
     /// Groups of two groupings may have the same identifiers.

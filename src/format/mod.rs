@@ -19,6 +19,7 @@
 
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+mod joining;
 mod layout;
 
 use std::borrow::Cow;
@@ -31,6 +32,7 @@ use crate::syntax::{
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_format;
+pub use joining::joined;
 use layout::{LineBreaks, write_expression};
 
 /// A text in canonical form.

@@ -96,7 +96,7 @@ const MAX_GUARDS: usize = 32;
 
 /// Guards that are constant, and `defined()` of what is needed in any case.
 fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
-    for (_, node) in subject.nodes() {
+    for (id, node) in subject.nodes() {
         let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
         let Guard::Known(known) = constant[*guard] else { continue };
         let chosen = if known { *yes } else { *no };
@@ -110,7 +110,7 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
                 .label(at, "does not depend on any metric")
                 .label(subject.span(chosen), "always chosen")
                 .help("the branch alone is enough")
-                .fix(node.span, subject.text(chosen)),
+                .fix(node.span, subject.in_place_of(id, chosen)),
         );
     }
     alike(subject, constant, diagnostics);

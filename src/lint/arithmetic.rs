@@ -74,9 +74,17 @@ fn compared(
             .label(at, "grows since the system started")
             .label(subject.span(constant), "and passes this once");
         if matches!(subject.kind(counter), NodeKind::Metric(_)) {
-            diagnostic = diagnostic
-                .help(format!("compare its rate: `rate({text})`"))
-                .guess(at, format!("rate({text})"));
+            let is_whole = subject.integer(constant).is_some();
+            diagnostic = match is_whole {
+                true => diagnostic
+                    .help(format!("compare its rate: `rate({text})`"))
+                    .guess(at, format!("rate({text})")),
+                // Other numbers are checked for units.
+                false => diagnostic.help(format!(
+                    "compare its rate, `rate({text})`, with a whole number, or with a constant \
+                     of its units, which `mkconst()` makes"
+                )),
+            };
         }
         diagnostics.push(diagnostic);
     }

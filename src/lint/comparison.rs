@@ -18,12 +18,15 @@ struct Comparison {
     op_span: Span,
     left: ExprId,
     right: ExprId,
+    /// All of it, with the parentheses of operands.
+    span: Span,
 }
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     for (id, node) in subject.nodes() {
         let NodeKind::Binary { op, op_span, left, right } = &node.kind else { continue };
-        let comparison = Comparison { op: *op, op_span: *op_span, left: *left, right: *right };
+        let (op_span, left, right) = (*op_span, *left, *right);
+        let comparison = Comparison { op: *op, op_span, left, right, span: node.span };
         if !op.is_boolean() {
             negative_constant(subject, comparison, diagnostics);
         }
@@ -51,7 +54,7 @@ fn always(outcome: bool, op_span: Span) -> Diagnostic {
 
 /// `x == x`
 fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) -> bool {
-    let Comparison { op, op_span, left, right } = comparison;
+    let Comparison { op, op_span, left, right, .. } = comparison;
     if !subject.has_metric(left) || subject.text(left) != subject.text(right) {
         return false;
     }
@@ -70,7 +73,7 @@ fn of_numbers(
     comparison: Comparison,
     diagnostics: &mut Diagnostics,
 ) -> bool {
-    let Comparison { op, op_span, left, right } = comparison;
+    let Comparison { op, op_span, left, right, .. } = comparison;
     let (Some(l), Some(r)) = (subject.number(left), subject.number(right)) else { return false };
     let outcome = match op {
         BinaryOp::Eq => l == r,
@@ -91,7 +94,7 @@ fn of_numbers(
 
 /// A value against a constant that it cannot reach.
 fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { op, op_span, left, right } = comparison;
+    let Comparison { op, op_span, left, right, .. } = comparison;
     // The constant on the right.
     let (op, value, constant) = match (subject.constant(left), subject.constant(right)) {
         (_, Some(_)) => (op, left, right),
@@ -145,9 +148,7 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
             .help(format!("write `{signed}` to compare signed numbers"))
             .guess(subject.span(constant), signed);
     } else if let Some(range) = chained(subject, value, comparison) {
-        diagnostic = diagnostic
-            .help("a range is two comparisons")
-            .guess(subject.span(left).to(subject.span(right)), range);
+        diagnostic = diagnostic.help("a range is two comparisons").guess(comparison.span, range);
     } else if limit == 0.0 && subject.has_difference(value) {
         diagnostic = diagnostic.help(
             "an unsigned difference wraps instead of going below zero; \
@@ -190,7 +191,7 @@ fn chained(subject: &Subject<'_>, first: ExprId, whole: Comparison) -> Option<St
         && !op.is_arithmetic()
         && !op.is_boolean()
         && subject.sources.slice(between).trim().is_empty();
-    let text = |id: ExprId| subject.text(id);
+    let text = |id: ExprId| subject.operand(id);
     is_chain.then(|| {
         format!(
             "({} {} {} && {} {} {})",
@@ -266,7 +267,7 @@ fn constant_value(subject: &Subject<'_>, id: ExprId, value_type: ValueType) -> O
 
 /// `-1` beside an unsigned operand.
 fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { op, op_span, left, right } = comparison;
+    let Comparison { op, op_span, left, right, .. } = comparison;
     // A quotient is computed in double precision.
     if op == BinaryOp::Div {
         return;
@@ -280,9 +281,15 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
         if value >= 0 || !is_unsigned_together(desc.value_type, against.value_type) {
             continue;
         }
+        // A number has 32 bits before it gets the 64 of its neighbour.
+        let is_narrow = value < i64::from(i32::MIN);
         let wrapped = match against.value_type {
-            ValueType::U64 => (1i128 << 64) + i128::from(value),
+            ValueType::U64 if !is_narrow => (1i128 << 64) + i128::from(value),
             _ => (1i128 << 32) + i128::from(value),
+        };
+        let help = match is_narrow {
+            true => format!("numbers without a point have 32 bits; write `{value}.0`"),
+            false => "make the other operand a double: `1.0 * x`".to_owned(),
         };
         let symbol = op.symbol();
         let span = subject.span(constant);
@@ -292,7 +299,7 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
                 .label(span, "taken for an unsigned number")
                 .label(subject.span(other), format!("unsigned: {}", against.value_type))
                 .label(op_span, "so both are")
-                .help("make the other operand a double: `1.0 * x`"),
+                .help(help),
         );
     }
 }
@@ -300,7 +307,7 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
 /// Operands of different dimension that nothing has looked at, or of the same
 /// dimension and different scale.
 fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
-    let Comparison { op, op_span, left, right } = comparison;
+    let Comparison { op, op_span, left, right, .. } = comparison;
     let (Some(l), Some(r)) = (subject.desc(left), subject.desc(right)) else { return };
     let symbol = op.symbol();
     if !dimensions_agree(&l.units, &r.units) {

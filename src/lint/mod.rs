@@ -14,10 +14,13 @@ mod definitions;
 mod elsewhere;
 mod factors;
 mod instances;
+mod logic;
 mod needless;
 mod patterns;
 mod temporal;
 mod text;
+
+use std::borrow::Cow;
 
 use crate::check::Examined;
 use crate::check::typed::{Desc, TypedKind, TypedNode};
@@ -57,6 +60,7 @@ pub fn lint_expressions(
             arithmetic::lint,
             factors::lint,
             patterns::lint,
+            logic::lint,
             needless::lint,
         ] {
             lint(&subject, diagnostics);
@@ -128,6 +132,25 @@ impl<'s> Subject<'s> {
         self.sources.slice(self.span(id))
     }
 
+    /// The text of a node as an operand of any operator.
+    fn operand(&self, id: ExprId) -> Cow<'s, str> {
+        let text = self.text(id);
+        match self.kind(id) {
+            NodeKind::Unary { .. } | NodeKind::Binary { .. } | NodeKind::Ternary { .. } => {
+                format!("({text})").into()
+            }
+            _ => text.into(),
+        }
+    }
+
+    /// The text of a node as what stands in the place of another one.
+    fn in_place_of(&self, whole: ExprId, id: ExprId) -> Cow<'s, str> {
+        match whole == self.expr.root() {
+            true => self.text(id).into(),
+            false => self.operand(id),
+        }
+    }
+
     /// Metadata of a node, if it was examined and nothing is wrong with it.
     fn desc(&self, id: ExprId) -> Option<Desc> {
         self.typed_node(id).map(|node| node.desc)
@@ -191,6 +214,14 @@ impl<'s> Subject<'s> {
             NodeKind::Unary { op: UnaryOp::Neg, operand } => Some((positive(*operand)?, true)),
             _ => Some((positive(id)?, false)),
         }
+    }
+
+    /// True if something is divided by a constant that is zero.
+    fn divides_by_zero(&self) -> bool {
+        self.nodes().any(|(_, node)| match node.kind {
+            NodeKind::Binary { op: BinaryOp::Div, right, .. } => self.is_zero(right),
+            _ => false,
+        })
     }
 
     /// True for a constant that is zero.

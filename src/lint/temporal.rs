@@ -24,6 +24,10 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let at = subject.span(*operand);
         let name = function.name();
         if !subject.has_metric(*operand) {
+            if subject.divides_by_zero() {
+                // The difference of two infinite values is none.
+                continue;
+            }
             let message = format!("`{name}()` of something that never changes is always 0");
             diagnostics.push(
                 Diagnostic::warning(code, at, message).label(at, "no metric's value is in it"),

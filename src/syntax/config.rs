@@ -18,7 +18,7 @@ use crate::text::{SourceId, SourceMap, Span};
 pub use pmderive_runtime::model::TextKind;
 
 use super::ast::Spanned;
-use super::config_names::{check_name, colon_for_assign, ends_too_early, is_indented};
+use super::config_names::{check_name, colon_for_assign, ends_too_early, goes_on, is_indented};
 use super::control::{Setting, parse_options};
 use super::end_comments::move_comment;
 use super::line_habits;
@@ -403,7 +403,7 @@ impl DefinitionReader {
         if ends_early
             && !is_backslash_last
             && self.language.dialect.is_version_7()
-            && is_indented(&reading.lines.text()[reading.lines.position()..])
+            && goes_on(&reading.lines.text()[reading.lines.position()..])
         {
             advise_backslash(diagnostics.since_mut(first), line);
         }

@@ -74,6 +74,25 @@ pub(super) fn is_indented(text: &str) -> bool {
     line.starts_with([' ', '\t']) && !line.trim().is_empty()
 }
 
+/// True if a text begins with an indented line that may go on with an expression: it is no
+/// comment, definition or help text.
+pub(super) fn goes_on(text: &str) -> bool {
+    let line = text.split('\n').next().unwrap_or_default().trim();
+    is_indented(text) && !line.starts_with('#') && !is_assignment(line)
+}
+
+/// True for a line such as `name = expression` or `name(oneline) = text`.
+fn is_assignment(line: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let rest = line.trim_start_matches(is_of_name);
+    let after = rest.trim_start();
+    let after = match after.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
+        Some((_, after)) => after.trim_start(),
+        None => after,
+    };
+    rest.len() < line.len() && after.starts_with('=') && !after.starts_with("==")
+}
+
 /// Offset of the colon of `name: expression`.
 pub(super) fn colon_for_assign(content: &str) -> Option<usize> {
     let (name, expression) = content.split_once(':')?;

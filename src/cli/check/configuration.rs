@@ -12,7 +12,7 @@ use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
 use crate::cli::{Outcome, Stop};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::engine::{Backend, Engine, report_cycles};
+use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
 use crate::fleet::stages;
@@ -87,7 +87,10 @@ fn with_metadata(
     let engine = Arc::new(engine);
     for group in &plan.groups {
         let registry = group.selection.registry();
-        engine.examine(registry, &registry.all(), source, diagnostics)?;
+        // What is only computed for definitions over the fleet has no name.
+        let computed = group.selection.chosen().filter(|one| !one.is_named);
+        let all: Vec<&Registered> = registry.all().into_iter().chain(computed).collect();
+        engine.examine(registry, &all, source, diagnostics)?;
     }
     if let Some(fleet) = &plan.fleet {
         let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));

@@ -106,6 +106,40 @@ impl Classes {
         slots.into_iter().for_each(|slot| slot.class = moved[slot.class]);
     }
 
+    /// Forgets the metadata of operands that no host has had like that for a while.
+    pub fn give_up(&mut self, slots: &Per<HostId, HostSlot>, references: &mut References) {
+        let Classes { all, forsaken, .. } = self;
+        forsaken.resize_with(references.len(), u32::default);
+        for (operand, forsaken) in references.positions().zip(forsaken.iter_mut()) {
+            let leaves_out = |class: &Class| class.actions[operand] == Some(Action::LeaveOut);
+            let Some(reference) = references[operand].filter(|_| all.iter().any(leaves_out)) else {
+                *forsaken = 0;
+                continue;
+            };
+            let present = slots.iter().filter(|slot| slot.state == State::Present);
+            let metric = |slot: &HostSlot| {
+                let Class { schema, columns, .. } = &all[slot.class];
+                columns[operand].map(|column| &schema.metrics[column])
+            };
+            let mut had = present.filter_map(metric).peekable();
+            if had.peek().is_none() {
+                continue;
+            }
+            match had.all(|metric| reference.action(metric) == Action::LeaveOut) {
+                true => *forsaken += 1,
+                false => *forsaken = 0,
+            }
+            if *forsaken >= MAX_FORSAKEN {
+                *forsaken = 0;
+                references[operand] = None;
+                for class in all.iter_mut() {
+                    class.actions[operand] = None;
+                    class.is_decided = false;
+                }
+            }
+        }
+    }
+
     /// Decides, by the first host that has an operand, about its metadata, and for
     /// each class of hosts what is done with its values.
     pub fn decide(
@@ -114,7 +148,6 @@ impl Classes {
         references: &mut References,
         warnings: &mut Vec<String>,
     ) {
-        self.give_up(slots, references);
         if self.all.iter().all(|class| class.is_decided) {
             return;
         }
@@ -149,42 +182,6 @@ impl Classes {
         for class in self.all.iter_mut() {
             let mut all = class.columns.iter().zip(&class.actions);
             class.is_decided = all.all(|(column, action)| column.is_none() || action.is_some());
-        }
-    }
-}
-
-impl Classes {
-    /// Forgets the metadata of operands that no host has had like that for a while.
-    fn give_up(&mut self, slots: &Per<HostId, HostSlot>, references: &mut References) {
-        let Classes { all, forsaken, .. } = self;
-        forsaken.resize_with(references.len(), u32::default);
-        for (operand, forsaken) in references.positions().zip(forsaken.iter_mut()) {
-            let leaves_out = |class: &Class| class.actions[operand] == Some(Action::LeaveOut);
-            let Some(reference) = references[operand].filter(|_| all.iter().any(leaves_out)) else {
-                *forsaken = 0;
-                continue;
-            };
-            let present = slots.iter().filter(|slot| slot.state == State::Present);
-            let metric = |slot: &HostSlot| {
-                let Class { schema, columns, .. } = &all[slot.class];
-                columns[operand].map(|column| &schema.metrics[column])
-            };
-            let mut had = present.filter_map(metric).peekable();
-            if had.peek().is_none() {
-                continue;
-            }
-            match had.all(|metric| reference.action(metric) == Action::LeaveOut) {
-                true => *forsaken += 1,
-                false => *forsaken = 0,
-            }
-            if *forsaken >= MAX_FORSAKEN {
-                *forsaken = 0;
-                references[operand] = None;
-                for class in all.iter_mut() {
-                    class.actions[operand] = None;
-                    class.is_decided = false;
-                }
-            }
         }
     }
 }

@@ -72,6 +72,8 @@ pub struct Collector {
     dropped: Dropped,
     warnings: Vec<String>,
     scratch: Scratch,
+    /// No other process decides about the metadata of operands.
+    is_alone: bool,
 }
 
 #[derive(Debug)]
@@ -98,8 +100,15 @@ impl Collector {
             dropped: Dropped::default(),
             warnings: Vec::new(),
             scratch: Scratch::default(),
+            is_alone: false,
             definitions,
         }
+    }
+
+    /// One that sees all hosts, so that it can tell when none has an operand any more as it
+    /// was.
+    pub fn alone(definitions: Arc<Definitions>) -> Collector {
+        Collector { is_alone: true, ..Collector::new(definitions) }
     }
 
     /// Goes over to other definitions, and says which hosts are expected. What is known
@@ -292,6 +301,9 @@ impl Collector {
             ended = Some(open).filter(|open| open.slot == slot);
         }
         let mut ended = ended.unwrap_or_else(|| self.make_open(slot));
+        if self.is_alone {
+            self.classes.give_up(&ended.hosts, &mut self.references);
+        }
         let hosts = (&self.hosts, &ended.hosts);
         self.classes.decide(hosts, &mut self.references, &mut self.warnings);
         let mut out = ShardPartials::default();

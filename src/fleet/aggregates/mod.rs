@@ -134,7 +134,7 @@ impl Aggregates {
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Aggregates {
         Aggregates {
-            collector: Collector::new(Arc::clone(&definitions)),
+            collector: Collector::alone(Arc::clone(&definitions)),
             evaluation: Evaluation::new(engine, Arc::clone(&definitions), sinks),
             definitions,
             schedule,

@@ -227,7 +227,7 @@ pub(in crate::syntax) fn operator(
         repair.report(match enclosed.len() == text.len() {
             true => error.help("write `!`").fix(with_blank, "!"),
             false => error
-                .help("write `!`, which takes a comparison only in parentheses")
+                .help("write `!`, with parentheses around what it takes")
                 .fix(repair.span(index, whole), format!("!{enclosed}")),
         });
         repair.push(Token::Bang, index, index);

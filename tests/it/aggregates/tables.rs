@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pmderive::internal::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
 use pmderive::internal::fleet::frame::{Event, StaleReason};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
@@ -277,6 +277,83 @@ fn hosts_are_counted_by_what_became_of_them() {
     assert!(warnings[0].starts_with("x of other and hosts like it is DOUBLE"), "{warnings:?}");
     let frame = frame_of(&events);
     assert_eq!((frame.at, frame.stamp.to_string()), (Nanos(40_000_000_000), "40.000000000".into()));
+}
+
+/// A metric gets another type on every host, one after the other.
+#[test]
+fn what_no_host_has_any_more_decides_no_longer() {
+    for text in ["f.x = 1.0 * sum(x)\n", "f.x = rate(sum(x))\n"] {
+        let definitions = definitions(text, &["x"]);
+        let mut fleet = aggregates(&definitions);
+        let hosts = [target("a", ""), target("b", "")];
+        fleet.set_targets(&hosts);
+        let semantics = match text.contains("rate") {
+            true => Semantics::Counter,
+            false => Semantics::Instant,
+        };
+        let of_type = |value_type| schema([exported("x", value_type, semantics, "")]);
+        let (whole, float) = (of_type(ValueType::I32), of_type(ValueType::F64));
+        let one = instances(&[""]);
+        let bits = |slot: u64, schema| match Arc::ptr_eq(schema, &whole) {
+            true => slot,
+            false => (slot as f64 / 2.0).to_bits(),
+        };
+        let mut told = Vec::new();
+        // The hosts with whole numbers, and those with others.
+        for (slot, wholes, floats) in [
+            (1, "ab", ""),
+            (2, "ab", ""),
+            // Nobody knows whether `b` comes back as it was.
+            (3, "b", "a"),
+            (4, "", "ab"),
+            (5, "", "a"),
+            // In slots without anybody nothing is found out.
+            (6, "", ""),
+            (7, "", "ab"),
+            (8, "", "ab"),
+        ] {
+            for host in &hosts {
+                for (names, schema) in [(wholes, &whole), (floats, &float)] {
+                    if names.contains(&*host.name) {
+                        let columns = [column(&one, &[bits(slot, schema)])];
+                        fleet.frame(&frame(host, "", slot, schema, &columns));
+                    }
+                }
+            }
+            told.push(values(&fleet.finish(Slot(slot))));
+        }
+        let is_rate = text.contains("rate");
+        assert_eq!(told[1], if is_rate { "=0.2" } else { "=4" });
+        assert_eq!(told[3..6], ["", "", ""], "{told:?}");
+        // What decides now is told of the third slot in which all were left out.
+        assert_eq!(told[6], if is_rate { "" } else { "=7" });
+        assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
+    }
+}
+
+/// Other groups of hosts do not have the metric.
+#[test]
+fn hosts_without_an_operand_are_not_expected() {
+    let definitions = definitions("f.x = sum(x) by (rack)\nf.y = count(y)\n", &["x", "y"]);
+    let mut fleet = aggregates(&definitions);
+    let of_group = |name: &str, labels: &str, group| {
+        Arc::new(Target { group: GroupId(group), ..(*target(name, labels)).clone() })
+    };
+    fleet.set_targets(&[
+        of_group("a", "rack=a", 0),
+        of_group("b", "rack=a", 1),
+        of_group("c", "rack=c", 1),
+        of_group("d", "rack=a", 2),
+    ]);
+    // In the order in which they are taken: x, y.
+    let had = [[true, true], [false, true]].map(|had| had.into());
+    fleet.set_operands(had.into());
+    let shown = shown(&fleet.finish(Slot(3)));
+    let expected = &shown["fleet.hosts.expected"];
+    let expected: Vec<String> =
+        expected.iter().map(|(name, number)| format!("{name}={number}")).collect();
+    let of_x = r#"{aggregate="sum(x) by (rack)",rack="a"}=2"#;
+    assert_eq!(expected, [r#"{aggregate="count(y)"}=4"#, of_x]);
 }
 
 #[test]

@@ -1,0 +1,34 @@
+//! Lints about truth values that are combined.
+
+use super::Subject;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::syntax::ast::{BinaryOp, NodeKind};
+use crate::text::Span;
+
+/// `a || b && c`, which is `(a || b) && c`.
+pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Binary { op: BinaryOp::And, op_span, left, right } = &node.kind else {
+            continue;
+        };
+        let NodeKind::Binary { op: BinaryOp::Or, left: first, right: second, .. } =
+            subject.kind(*left)
+        else {
+            continue;
+        };
+        let either = subject.span(*left);
+        let between = Span { start: either.end, end: op_span.start, ..*op_span };
+        if !subject.sources.slice(between).trim().is_empty() {
+            continue;
+        }
+        let [first, second, right] = [*first, *second, *right].map(|id| subject.operand(id));
+        let message = "`&&` comes after the `||` before it, as both have the same rank";
+        diagnostics.push(
+            Diagnostic::warning(Code::MixedLogic, *op_span, message)
+                .label(either, "this is one of its operands")
+                .label(*op_span, "goes from left to right")
+                .help("put parentheses where they are meant")
+                .guess(node.span, format!("{first} || ({second} && {right})")),
+        );
+    }
+}
