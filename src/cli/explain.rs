@@ -15,7 +15,7 @@ use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
 use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
-use crate::explain::{Explained, ExplainedKernel, Explanation, explain};
+use crate::explain::{Explained, ExplainedKernel, Explanation, Fate, explain};
 use crate::report::json::write_object;
 use crate::syntax::parse_expr;
 use crate::text::{SourceId, Span};
@@ -176,12 +176,16 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         };
     let engine = Engine::of_this_machine(language, Backend::Interp);
     let mut selection = [definitions.selection(), broken.iter().collect()].concat();
-    let chosen = selection.len();
+    let (whole, chosen) = (selection.len() - broken.len(), selection.len());
     let registry = &definitions.registry;
     let over_fleet = fleet.explain(&mut selection, registry, &mut *source, &mut diagnostics)?;
     let mut explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
-    for one in explanation.definitions.iter_mut().skip(chosen) {
-        one.is_operand = true;
+    for (at, one) in explanation.definitions.iter_mut().enumerate() {
+        one.is_operand = at >= chosen;
+        // It is explained as it might be meant; nothing evaluates it.
+        if (whole..chosen).contains(&at) && matches!(one.fate, Fate::Output(_)) {
+            one.fate = Fate::Refused;
+        }
     }
     messages.warnings_of(&engine);
     let has_errors = diagnostics.errors() > 0;

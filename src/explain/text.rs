@@ -60,7 +60,13 @@ fn definition(out: &mut String, explained: &Explained) {
             return;
         }
         Fate::Refused => {
-            paragraph(out, "  ", "  ", "This is refused; the tree shows where.");
+            let is_shown =
+                explained.nodes.iter().any(|node| matches!(node.outcome, Outcome::Refused(_)));
+            let words = match is_shown {
+                true => "This is refused; the tree shows where.",
+                false => "This is refused; the tree shows what may be meant.",
+            };
+            paragraph(out, "  ", "  ", words);
         }
         Fate::Output(_) => {}
     }

@@ -282,7 +282,11 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
             continue;
         }
         // A number has 32 bits before it gets the 64 of its neighbour.
-        let is_narrow = value < i64::from(i32::MIN);
+        let is_plain = match subject.kind(constant) {
+            NodeKind::Unary { operand, .. } => subject.number(*operand).is_some(),
+            _ => false,
+        };
+        let is_narrow = is_plain && value < i64::from(i32::MIN);
         let wrapped = match against.value_type {
             ValueType::U64 if !is_narrow => (1i128 << 64) + i128::from(value),
             _ => (1i128 << 32) + i128::from(value),

@@ -21,7 +21,10 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         if !subject.sources.slice(between).trim().is_empty() {
             continue;
         }
-        let [first, second, right] = [*first, *second, *right].map(|id| subject.operand(id));
+        let [first, second, right] = [*first, *second, *right].map(|id| match subject.kind(id) {
+            NodeKind::Binary { op, .. } if !op.is_boolean() => subject.text(id).into(),
+            _ => subject.operand(id),
+        });
         let message = "`&&` comes after the `||` before it, as both have the same rank";
         diagnostics.push(
             Diagnostic::warning(Code::MixedLogic, *op_span, message)

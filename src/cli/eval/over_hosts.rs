@@ -74,6 +74,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     // Differences need samples before the first one.
     let mut primes: Option<u64> = None;
     let begun = Instant::now();
+    let mut is_late_told = false;
     for number in 0.. {
         let (slot, at) = (Slot(number), Machine::now());
         let frames = run.sample(slot, &mut hosts, &mut aggregates)?;
@@ -92,7 +93,14 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
             break;
         }
         let next = interval.saturating_mul(u32::try_from(number + 1).unwrap_or(u32::MAX));
-        std::thread::sleep((begun + next).saturating_duration_since(Instant::now()));
+        let next = begun + next;
+        if next < Instant::now() && !std::mem::replace(&mut is_late_told, true) {
+            run.messages.warning(
+                &"hosts answer more slowly than samples are due, so samples come late; --deadline \
+                  bounds how long one waits for a host",
+            );
+        }
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
     Ok(if run.answered { outcome } else { outcome.max(Outcome::SourceFailed) })
 }
