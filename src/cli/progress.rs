@@ -5,11 +5,12 @@
 //! vanishes when it ends. This module knows neither what is scanned nor where the rows
 //! go.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmderive_runtime::context::Context;
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::source::SourceError;
 
@@ -114,7 +115,7 @@ impl Progress {
 impl Line {
     fn show(&mut self, step: u64) {
         self.is_drawn = true;
-        let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut drawn = lock(&DRAWN);
         self.bar.set_position(step.min(STEPS.into()));
         drawn.get_or_insert_with(|| self.bar.clone());
     }
@@ -124,7 +125,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         // What is drawn may be another one.
         if self.is_drawn {
-            let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut drawn = lock(&DRAWN);
             *drawn = None;
             self.bar.finish_and_clear();
         }
@@ -133,7 +134,7 @@ impl Drop for Line {
 
 /// Writes to standard error beside what is shown there.
 pub fn beside<T>(write: impl FnOnce() -> T) -> T {
-    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let drawn = lock(&DRAWN);
     match &*drawn {
         Some(bar) => bar.suspend(write),
         None => write(),

@@ -1,11 +1,12 @@
 //! The condition of a host: what pages and metrics about the fleet say of it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::numbers::Reason;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
+use pmderive_runtime::locks::lock;
 
 /// The condition of a host. The host's task writes it once in a slot, and anybody may
 /// read it.
@@ -75,6 +76,6 @@ impl Condition {
     }
 
     fn lock(&self) -> MutexGuard<'_, Latest> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.latest)
     }
 }

@@ -1,9 +1,10 @@
 //! Limits the lines of the log: trouble of thousands of hosts at once does not take
 //! thousands of lines.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use pmderive_runtime::locks::lock;
 use tokio::time::Instant;
 
 /// Lines that may come at once.
@@ -26,7 +27,7 @@ struct State {
 impl Limiter {
     /// Whether a line may come now; if so, how many were left out before it.
     pub fn pass(&self) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0);
         let now = Instant::now();
         let since = *state.at.get_or_insert(now);
         let forgotten = (now - since).as_nanos() / EACH.as_nanos();

@@ -55,6 +55,8 @@ pub struct Targets {
     instances: HashMap<Labels, Span>,
     /// It was told that two hosts have the same labels.
     are_alike_told: bool,
+    /// It was told that there are too many.
+    is_limit_told: bool,
 }
 
 impl Targets {
@@ -114,6 +116,9 @@ impl Targets {
                     continue;
                 }
                 if self.all.len() >= limit {
+                    if std::mem::replace(&mut self.is_limit_told, true) {
+                        return;
+                    }
                     let message = format!("there are more than {limit} targets");
                     let help =
                         "raise `targets` of `[limits]`, or divide the fleet between processes";
@@ -356,6 +361,30 @@ mod tests {
             .map(|one| format!("{}: {}", sources.slice(one.span), one.message))
             .collect();
         (targets.into_all(), told)
+    }
+
+    /// Diagnostics are shown with the lines around them, in logs as well.
+    #[test]
+    fn passwords_are_not_shown() {
+        for (target, shown) in [
+            ("pcp://me:s3cret@web1", "pcp://me:******@web1"),
+            ("me:s3/c\u{e9}:t@x@web1:44321", "me:***********@web1:44321"),
+            ("web1?user=me&pass=s3cret", "web1*********************"),
+            // A proxy is no secret.
+            ("web1:44321@proxy:44322", "web1:44321@proxy:44322"),
+            ("web1:x", "web1:x"),
+        ] {
+            let text = format!("[{{\"targets\": [\n\"{target}\"\n]}}]");
+            let mut sources = SourceMap::default();
+            let source = sources.add("hosts.json", text.as_str());
+            let mut diagnostics = Diagnostics::default();
+            let (mut targets, labels) = (Targets::default(), Labels::default());
+            targets.read(source, GroupId(0), &labels, 3, &mut sources, &mut diagnostics);
+            assert_eq!(*sources.get(source).text, *text.replace(target, shown), "{target}");
+            let is_secret = shown.contains('*');
+            let told = diagnostics.iter().any(|one| one.message == NO_SECRETS.0);
+            assert_eq!(told, is_secret, "{target}");
+        }
     }
 
     #[test]

@@ -9,10 +9,11 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::escape;
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::transport::{AsyncSocket, Transport};
 use tokio::task::LocalSet;
@@ -109,7 +110,7 @@ impl World for Machine {
         static BEGAN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
         static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
         // All threads have one clock.
-        let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = lock(&CLOCK);
         clock.read(machine, BEGAN.elapsed())
     }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
 use pmderive_runtime::context::Context;
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::analysis::Analysis;
@@ -18,7 +19,6 @@ use super::hover::{hover, instances_of};
 use super::kept::{Edition, Kept};
 use super::outcome::{Answer, Outcome};
 use super::settings::Settings;
-use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Session, SharedRegistry, report_cycles};
@@ -56,7 +56,7 @@ pub struct Turn(Arc<Mutex<()>>);
 impl Turn {
     /// Lets checking wait until the guard is dropped.
     pub fn take(&self) -> MutexGuard<'_, ()> {
-        self.0.lock().unwrap_or_else(|one| one.into_inner())
+        lock(&self.0)
     }
 
     fn give_way(&self) {
@@ -111,9 +111,9 @@ impl Opened {
 impl Asked {
     /// Without a source if there is no `opener`.
     fn new(language: Language, opener: Option<SharedOpener>) -> Asked {
-        let engine = Engine::new(language, Backend::Interp).without_threads();
+        let engine = Engine::of_this_machine(language, Backend::Interp).without_threads();
         Asked {
-            engine: Arc::new(engine.with_equivalent_domains(EquivalentDomains::of_this_machine())),
+            engine: Arc::new(engine),
             shared: Arc::new(SharedRegistry::new(language)),
             opener,
             open: None,
@@ -133,8 +133,7 @@ impl Asked {
     pub fn source(&mut self) -> Option<&mut Opened> {
         if self.open.is_none() && self.failed.is_none_or(|failed| failed.elapsed() > PAUSE) {
             let opened = {
-                let mut opener =
-                    self.opener.as_ref()?.lock().unwrap_or_else(|one| one.into_inner());
+                let mut opener = lock(self.opener.as_ref()?);
                 opener()
             };
             match opened {

@@ -111,6 +111,39 @@ fn edits_are_written_where_nothing_else_can_be_meant() {
     assert_eq!(out, "");
 }
 
+/// What is below is no part of what is unfinished, and stays.
+#[test]
+fn edits_leave_the_next_definition_alone() {
+    for below in
+        [" c.d = hinv.ncpu * 2\n", " # a comment\nc.d = hinv.ncpu\n", "\tc.d(oneline) = text\n"]
+    {
+        for unfinished in ["a.b = hinv.ncpu +\n", "a.b = (hinv.ncpu + 1\n"] {
+            let text = unfinished.to_owned() + below;
+            let folder = Folder::with(&[("x.conf", &text)]);
+            folder.run(&["check", "--fix", "-a", FLEET, "x.conf"]);
+            let after = folder.read("x.conf");
+            assert!(after.ends_with(below), "{after}");
+            assert!(!after.contains('\\'), "{after}");
+        }
+    }
+}
+
+/// A mark of the byte order is no part of the text, and stays before it.
+#[test]
+fn a_byte_order_mark_stays() {
+    let text = "\u{feff}a.b = hinv.ncpu > 1 and hinv.ndisk > 1\n";
+    let folder = Folder::with(&[("x.conf", text)]);
+    let (status, out, _) = folder.run(&["check", "--diff", "-a", FLEET, "x.conf"]);
+    assert!(status == 1 && out.contains("\n-\u{feff}a.b"), "{status} {out:?}");
+    folder.run(&["check", "--fix", "-a", FLEET, "x.conf"]);
+    assert_eq!(folder.read("x.conf"), text.replace("and", "&&"));
+    let (status, _, err) = folder.run(&["fmt", "--check", "x.conf"]);
+    assert_eq!(status, 0, "{err}");
+    fs::write(folder.path().join("y.conf"), "\u{feff}a.b  =  hinv.ncpu\n").expect("a file");
+    folder.run(&["fmt", "y.conf"]);
+    assert_eq!(folder.read("y.conf"), "\u{feff}a.b = hinv.ncpu\n");
+}
+
 /// All mistakes of the tests at once: whatever is mended, nothing that can be
 /// mended is left.
 #[test]
@@ -270,6 +303,24 @@ fn settings_and_hidden_files_are_no_definitions() {
         assert_eq!(status, 0, "{err}");
         assert!(err.ends_with("1 definition, 0 errors\n"), "{err}");
     }
+}
+
+/// Files over the fleet are read as those of hosts are.
+#[test]
+#[cfg(feature = "fleet")]
+fn files_over_the_fleet_take_part() {
+    let fleet = "racks.a = sum(shop.a) by (rack) > 1 and count(shop.a) by (rack) > 2\n";
+    let hosts = "shop.a = rate(disk.all.read)\n";
+    let folder = Folder::with(&[("fleet.conf", fleet), ("hosts.conf", hosts)]);
+    let (status, _, err) = folder.run(&["check", "--fleet", "fleet.conf", "--fix", "hosts.conf"]);
+    assert!(status == 0 && err.contains("1 edit in 1 file\n"), "{status} {err}");
+    assert_eq!(folder.read("fleet.conf"), fleet.replace("and", "&&"));
+    let text = "# pmderive: allow PMD9999\nracks.a = sum(shop.a) by (rack)\n";
+    fs::write(folder.path().join("fleet.conf"), text).expect("a file");
+    let (_, _, err) = folder.run(&["check", "--fleet", "fleet.conf", "--lint", "hosts.conf"]);
+    assert!(err.contains("PMD9999"), "{err}");
+    let (_, _, err) = folder.run(&["check", "--fleet", "fleet.conf", "-v", "hosts.conf"]);
+    assert!(err.contains("read 1 definition from fleet.conf"), "{err}");
 }
 
 #[cfg(feature = "fleet")]

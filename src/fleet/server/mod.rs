@@ -10,7 +10,7 @@ mod running;
 mod stage_two;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 use super::plan::{Loaded, Origin, Plan, Stamps, load};
@@ -22,6 +22,7 @@ use super::world::Machine;
 pub use in_force::InForce;
 pub use losses::Losses;
 pub use open_files::allow_files;
+use pmderive_runtime::locks::lock;
 
 /// A fleet being watched and served.
 #[derive(Debug)]
@@ -205,11 +206,11 @@ impl Server {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn reload(&self) -> Reload {
-        let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.reloading);
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
         // Whatever it is, the files are known now, and looked at again when they change.

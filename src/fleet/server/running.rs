@@ -1,6 +1,7 @@
 //! The sinks that run, and how they become those of another configuration. A sink that
 //! is configured as before goes on, with all that waits for it.
 
+use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::remote_write::{self, SenderOptions};
 use crate::fleet::sinks::ring::Ring;
 use crate::fleet::world::World;
+use crate::project::directory_of;
 
 /// How long a sink that is configured no longer may deliver what waits for it.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -269,13 +271,19 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
         let problem = match &sink.kind {
             SinkKind::Prometheus | SinkKind::JsonLines(None) => None,
             SinkKind::JsonLines(Some(path)) => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let is_missing = folder.is_some_and(|folder| !folder.is_dir());
-                let problem = |what| format!("{} {what}", crate::escape::path(path));
-                match (path.is_dir(), is_missing) {
-                    (true, _) => Some(problem("is a folder")),
-                    (false, true) => Some(problem("is in a folder that does not exist")),
-                    (false, false) => None,
+                let problem = |what: &str| format!("{} {what}", crate::escape::path(path));
+                let opened = || OpenOptions::new().append(true).open(path);
+                match () {
+                    () if path.is_dir() => Some(problem("is a folder")),
+                    () if !directory_of(path).is_dir() => {
+                        Some(problem("is in a folder that does not exist"))
+                    }
+                    // Opening a FIFO may take long.
+                    () if path.is_file() => {
+                        let error = opened().err();
+                        error.map(|error| problem(&format!("cannot be written: {error}")))
+                    }
+                    () => None,
                 }
             }
             SinkKind::RemoteWrite(remote) => {

@@ -3,9 +3,10 @@
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use pmderive_runtime::locks::lock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
@@ -175,7 +176,7 @@ impl Waiting {
 
     fn lock(&self) -> MutexGuard<'_, Held> {
         // Whoever panicked has left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -2,8 +2,9 @@
 //! bytes. How it is shown is not known here.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::InstId;
 
 use super::numbers::SinkNumbers;
@@ -96,7 +97,7 @@ impl Newest {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -3,9 +3,10 @@
 //! counted. What the sink does with it is not known here.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use pmderive_runtime::locks::lock;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -176,7 +177,7 @@ impl Ring {
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         // Whoever panicked has left nothing half done.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use pmderive_runtime::new_file::NewFile;
 
+use crate::project::directory_of;
+
 /// Size in bytes of the write buffer.
 const BUFFER: usize = 256 * 1024;
 
@@ -50,8 +52,7 @@ impl Destination {
         let Some(name) = path.file_name() else {
             return Err(io::ErrorKind::InvalidFilename.into());
         };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = directory_of(&path);
         fs::metadata(folder)?;
         let mut beginning = OsString::from(".");
         beginning.push(name);

@@ -1,8 +1,9 @@
 //! The hosts of `eval --targets`. All are fetched at once, up to a limit.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use pmderive_runtime::locks::lock;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet};
@@ -46,7 +47,7 @@ struct Caught(Mutex<Vec<Arc<Event>>>);
 
 impl Outlet for Caught {
     fn push(&self, event: Arc<Event>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        lock(&self.0).push(event);
     }
 }
 
@@ -106,7 +107,7 @@ impl Hosts {
         failed.sort_by_key(|(at, _)| *at);
         let failed = failed.into_iter().map(|(at, words)| (Arc::clone(&all[at].0), words));
         let failed = failed.collect();
-        let events = std::mem::take(&mut *caught.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let events = std::mem::take(&mut *lock(&caught.0));
         let frame = |event: Arc<Event>| match Arc::unwrap_or_clone(event) {
             Event::Frame(frame) if frame.slot == slot => Some(frame),
             _ => None,

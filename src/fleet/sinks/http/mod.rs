@@ -19,10 +19,11 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pmderive_runtime::locks::write;
 use tokio::sync::watch;
 
 use super::names;
@@ -226,7 +227,7 @@ impl Changing {
 
     /// Connections and requests that come from now on get these files.
     pub fn renew(&self, files: Files) {
-        *self.files.write().unwrap_or_else(PoisonError::into_inner) = files;
+        *write(&self.files) = files;
     }
 
     /// Shows what the sink at a place gets from now on.

@@ -6,10 +6,11 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use pmderive_runtime::locks::lock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -69,7 +70,7 @@ impl Places {
             asked: Notify::new(),
         });
         shared.moves();
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.taken);
         taken.retain(|one| one.strong_count() > 0);
         taken.push(Arc::downgrade(&shared));
         Place { shared, _permit: permit }
@@ -78,7 +79,7 @@ impl Places {
     /// Asks the connection that has been still for the longest time to give way, unless
     /// one that was asked is still there.
     fn ask_one(&self) {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = lock(&self.taken);
         let all: Vec<Arc<Shared>> = taken.iter().filter_map(Weak::upgrade).collect();
         if all.iter().any(|one| one.is_asked.load(Ordering::Relaxed)) {
             return;

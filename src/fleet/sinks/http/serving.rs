@@ -3,8 +3,8 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_body_util::Full;
@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pmderive_runtime::locks::read;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -121,7 +122,7 @@ impl Serving {
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, place: &Place) {
         let _ = stream.set_nodelay(true);
         let stream = place.watched(stream);
-        let tls = self.changing.files.read().unwrap_or_else(PoisonError::into_inner).tls.clone();
+        let tls = read(&self.changing.files).tls.clone();
         let Some(tls) = tls else { return self.requests(stream, peer, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits.head_time, handshake).await {
@@ -165,7 +166,7 @@ impl Serving {
         let answers = Arc::clone(&self.answers);
         let files = Arc::clone(&self.changing.files);
         let answer = tokio::task::spawn_blocking(move || {
-            let token = files.read().unwrap_or_else(PoisonError::into_inner).token.clone();
+            let token = read(&files).token.clone();
             answers.answer(&parts, peer, token.as_ref())
         });
         let answer =
