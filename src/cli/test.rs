@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,9 +18,7 @@ use crate::escape;
 use crate::project::{FILE_NAME, Folders};
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::{add_why, write_object};
-use crate::syntax::{
-    STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_bounded,
-};
+use crate::syntax::{STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text};
 use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 
@@ -360,7 +358,7 @@ struct Input {
 /// input. Files are read when it is their turn.
 fn inputs(path: &Path) -> Box<dyn Iterator<Item = Result<Input, Unreadable>>> {
     if path == Path::new("-") {
-        return Box::new(iter::once(match read_text(io::stdin().lock()) {
+        return Box::new(iter::once(match read_text(io::stdin().lock(), MAX_TEST_FILE_BYTES) {
             Ok(text) => Ok(Input { path: "./-".into(), name: STANDARD_INPUT.to_owned(), text }),
             Err(reason) => Err(Unreadable { path: STANDARD_INPUT.into(), reason }),
         }));
@@ -399,15 +397,10 @@ fn has_tests(text: &str) -> bool {
 
 fn read_file(path: PathBuf) -> Result<Input, Unreadable> {
     let file = File::open(&path).map_err(|error| error.to_string());
-    match file.and_then(read_text) {
+    match file.and_then(|file| read_text(file, MAX_TEST_FILE_BYTES)) {
         Ok(text) => Ok(Input { name: escape::path(&path).into_owned(), path, text }),
         Err(reason) => Err(Unreadable { path, reason }),
     }
-}
-
-fn read_text(input: impl Read) -> Result<String, String> {
-    let bytes = read_bounded(input, MAX_TEST_FILE_BYTES)?;
-    String::from_utf8(bytes).map_err(|_| "stream did not contain valid UTF-8".to_owned())
 }
 
 /// What is the same for failures that belong together.

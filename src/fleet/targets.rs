@@ -18,7 +18,7 @@ use crate::text::{SourceId, SourceMap, SourceText, Span};
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Longest specification of a host, and longest value of a label, in bytes.
-const MAX_TEXT_BYTES: usize = 1024;
+pub const MAX_TEXT_BYTES: usize = 1024;
 
 /// Most labels of one entry.
 const MAX_LABELS: usize = 64;
@@ -271,7 +271,7 @@ impl File<'_> {
             }
         };
         if spec.user.is_some() {
-            let attributes = text.0.find('?').unwrap_or_default();
+            let attributes = text.0.find('?').map_or(0, |mark| mark + 1);
             self.hide(text, attributes..text.0.len());
             self.error(span, NO_SECRETS.0, NO_SECRETS.1);
             return None;
@@ -279,10 +279,9 @@ impl File<'_> {
         Some((canonical(&text.0).into(), spec))
     }
 
-    /// The labels of an entry, those that begin with two underscores left out: they
-    /// are for Prometheus alone.
+    /// The labels of an entry, without those of Prometheus.
     fn labels(&mut self, labels: &BTreeMap<Text<'_>, Text<'_>>) -> Option<Vec<(String, String)>> {
-        let own: Vec<_> = labels.iter().filter(|(name, _)| !name.0.starts_with("__")).collect();
+        let own: Vec<_> = labels.iter().filter(|(name, _)| !is_of_prometheus(&name.0)).collect();
         if let Some((name, _)) = own.get(MAX_LABELS) {
             let span = self.span(name);
             let message = format!("{} labels on one entry", own.len());
@@ -317,6 +316,11 @@ pub fn is_label_name(name: &str) -> bool {
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && characters.all(|one| one.is_ascii_alphanumeric() || one == '_')
         && name.len() <= MAX_TEXT_BYTES
+}
+
+/// True for a label that is for Prometheus alone.
+pub fn is_of_prometheus(name: &str) -> bool {
+    name.starts_with("__")
 }
 
 /// For fuzzing: whatever is in a file, it is read or refused.
@@ -368,8 +372,8 @@ mod tests {
     fn passwords_are_not_shown() {
         for (target, shown) in [
             ("pcp://me:s3cret@web1", "pcp://me:******@web1"),
-            ("me:s3/c\u{e9}:t@x@web1:44321", "me:***********@web1:44321"),
-            ("web1?user=me&pass=s3cret", "web1*********************"),
+            ("me:s3/c\u{e9}:t@x@web1:44321", "me:**********@web1:44321"),
+            ("web1?user=me&pass=s3cret", "web1?*******************"),
             // A proxy is no secret.
             ("web1:44321@proxy:44322", "web1:44321@proxy:44322"),
             ("web1:x", "web1:x"),
@@ -446,7 +450,7 @@ mod tests {
             (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port"),
             (
                 r#"[{"targets": ["web1?user=a&pass=b"]}]"#,
-                "web1?user=a&pass=b: a user or a password in a target",
+                "web1?*************: a user or a password in a target",
             ),
             (r#"[{"targets": ["a", "b", "c", "d", "e"]}]"#, "d: there are more than 3 targets"),
             (

@@ -42,7 +42,8 @@ mod tests {
         for (text, expected) in [
             ("a = b \\\n  + c\n", "a = b   + c\n"),
             ("# x\n\na = b\n", "# x\n\na = b\n"),
-            ("# x \\\na = b \\\n + c\nd = e\n", "# x \\\na = b  + c\nd = e\n"),
+            // A comment may go on as well, and takes a definition along.
+            ("# x \\\na = b \\\n + c\n", "# x \\\na = b \\\n + c\n"),
             // What version 6 does not understand stays, as do other lines.
             ("a = delta(b \\\n + c)\n", "a = delta(b \\\n + c)\n"),
             ("a(oneline) = b \\\nc\n", "a(oneline) = b \\\nc\n"),

@@ -333,6 +333,12 @@ pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     }
 }
 
+/// The text of an input that has at most `limit` bytes, or why there is none.
+pub fn read_text(input: impl Read, limit: u64) -> Result<String, String> {
+    let bytes = read_bounded(input, limit)?;
+    String::from_utf8(bytes).map_err(|error| format!("not a text in UTF-8: {}", error.utf8_error()))
+}
+
 fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory)? {

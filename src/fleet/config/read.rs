@@ -16,7 +16,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value, number_of};
 use crate::fleet::labels::Labels;
-use crate::fleet::targets::{LABEL_NAME_RULE, is_label_name};
+use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
@@ -392,7 +392,15 @@ impl Reader<'_> {
                 let span = self.document.span(key.span());
                 let message = "this cannot be the name of a label";
                 self.document.error_with_help(span, message, LABEL_NAME_RULE);
-            } else if let Some((value, _)) = self.document.string(value) {
+            } else if is_of_prometheus(name) {
+                let span = self.document.span(key.span());
+                let message = "labels that begin with two underscores are Prometheus' own";
+                self.document.error(span, message);
+            } else if let Some((value, span)) = self.document.string(value) {
+                if value.len() > MAX_TEXT_BYTES {
+                    let message = format!("a label of more than {MAX_TEXT_BYTES} bytes");
+                    self.document.error(span, message);
+                }
                 labels.push((name.to_string(), value.to_owned()));
             }
         }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
-use crate::syntax::load_file;
+use crate::syntax::{load_file, read_text};
 use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
@@ -319,11 +318,6 @@ fn with_user(target: Arc<Target>, config: &Config) -> Arc<Target> {
 /// # Errors
 /// Why there is none, in words.
 pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > limit {
-        return Err(format!("it is larger than {limit} bytes"));
-    }
-    String::from_utf8(bytes).map_err(|error| format!("it is no UTF-8: {}", error.utf8_error()))
+    read_text(file, limit)
 }

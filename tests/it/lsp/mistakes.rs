@@ -140,8 +140,8 @@ fn no_more_mistakes_are_shown_than_wanted() {
     let last = mistakes[1]["message"].as_str().expect("words");
     assert!(last.ends_with("\n3 more not shown; `--max-diagnostics N` shows more"), "{last}");
     // Errors come first, wherever they stand.
-    let noted = "a.w = disk.dev.read[5m]\n".repeat(3) + "a.b = 1 +\n";
-    client.open("file:///n.conf", &noted);
+    let noted = "a.b = a.a[5m]\na.c = a.a[5m]\na.d = a.a[5m]\na.e = 1 +\n";
+    client.open("file:///n.conf", noted);
     let mistakes = client.mistakes("file:///n.conf", 1);
     assert_eq!(mistakes.len(), 2, "{mistakes:?}");
     assert!(mistakes.iter().any(|one| one["range"]["start"]["line"] == 3), "{mistakes:?}");
