@@ -334,6 +334,7 @@ pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
 }
 
 /// The text of an input that has at most `limit` bytes, or why there is none.
+#[cfg(feature = "cli")]
 pub fn read_text(input: impl Read, limit: u64) -> Result<String, String> {
     let bytes = read_bounded(input, limit)?;
     String::from_utf8(bytes).map_err(|error| format!("not a text in UTF-8: {}", error.utf8_error()))

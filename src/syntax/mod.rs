@@ -83,8 +83,9 @@ pub(crate) use lines::{Line, Lines};
 #[cfg(feature = "cli")]
 pub(crate) use load::{BYTE_ORDER_MARK, Unreadable, definition_files, is_hidden, own_files_below};
 pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
-pub(crate) use load::{load_files, read_bounded, read_text};
-pub(crate) use load::{read_definition_file, text_of};
+pub(crate) use load::{load_files, read_bounded};
+#[cfg(feature = "cli")]
+pub(crate) use load::{read_definition_file, read_text, text_of};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};
