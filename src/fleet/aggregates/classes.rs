@@ -107,7 +107,12 @@ impl Classes {
     }
 
     /// Forgets the metadata of operands that no host has had like that for a while.
-    pub fn give_up(&mut self, slots: &Per<HostId, HostSlot>, references: &mut References) {
+    pub fn give_up(
+        &mut self,
+        slots: &Per<HostId, HostSlot>,
+        references: &mut References,
+        warnings: &mut Vec<String>,
+    ) {
         let Classes { all, forsaken, .. } = self;
         forsaken.resize_with(references.len(), u32::default);
         for (operand, forsaken) in references.positions().zip(forsaken.iter_mut()) {
@@ -122,15 +127,17 @@ impl Classes {
                 columns[operand].map(|column| &schema.metrics[column])
             };
             let mut had = present.filter_map(metric).peekable();
-            if had.peek().is_none() {
-                continue;
-            }
+            let Some(name) = had.peek().map(|metric| Arc::clone(&metric.name)) else { continue };
             match had.all(|metric| reference.action(metric) == Action::LeaveOut) {
                 true => *forsaken += 1,
                 false => *forsaken = 0,
             }
             if *forsaken >= MAX_FORSAKEN {
                 *forsaken = 0;
+                let words = in_words(&reference);
+                warnings.push(format!(
+                    "{name} is {words} on no host any more: hosts that have it decide anew"
+                ));
                 references[operand] = None;
                 for class in all.iter_mut() {
                     class.actions[operand] = None;

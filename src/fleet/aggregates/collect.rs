@@ -302,7 +302,7 @@ impl Collector {
         }
         let mut ended = ended.unwrap_or_else(|| self.make_open(slot));
         if self.is_alone {
-            self.classes.give_up(&ended.hosts, &mut self.references);
+            self.classes.give_up(&ended.hosts, &mut self.references, &mut self.warnings);
         }
         let hosts = (&self.hosts, &ended.hosts);
         self.classes.decide(hosts, &mut self.references, &mut self.warnings);

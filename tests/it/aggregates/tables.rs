@@ -328,6 +328,9 @@ fn what_no_host_has_any_more_decides_no_longer() {
         // What decides now is told of the third slot in which all were left out.
         assert_eq!(told[6], if is_rate { "" } else { "=7" });
         assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
+        let warnings = fleet.take_warnings();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[1].ends_with("on no host any more: hosts that have it decide anew"));
     }
 }
 
