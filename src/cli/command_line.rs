@@ -88,6 +88,9 @@ fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, c
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
 }
 
+/// Commands that a program may be built without, and the features that build them.
+const OPTIONAL: [(&str, &str); 2] = [("serve", "fleet"), ("lsp", "lsp")];
+
 /// Whoever ends with `-h` wants help, and finds a host there. Of commands with
 /// a name like that of none, the nearest is meant.
 fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
@@ -97,6 +100,14 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
     {
         let near = ContextValue::Strings(vec![near.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, near);
+    }
+    if let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some((name, feature)) = OPTIONAL.iter().find(|(name, _)| name == wrong)
+    {
+        let tip =
+            format!("this program was built without `{name}`: that is the feature `{feature}`");
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     if error.kind() == ErrorKind::InvalidValue && given.last().is_some_and(|last| last == "-h") {
         let name = given.get(1).and_then(|name| name.to_str()).unwrap_or_default();

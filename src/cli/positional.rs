@@ -101,13 +101,19 @@ pub fn is_expression(argument: &str, language: Language) -> bool {
     });
     let outside: String = outside.collect();
     let looks_so = |character: char| character.is_whitespace() || "*+<>!&|".contains(character);
-    outside.contains('(')
-        || outside.trim().contains(looks_so) && {
-            let mut sources = SourceMap::default();
-            let source = sources.add(EXPRESSION, argument);
-            let mut mistakes = Diagnostics::default();
-            parse_expr(source, argument, 0, language, &mut mistakes).error.is_none()
-        }
+    outside.contains('(') || outside.trim().contains(looks_so) && is_correct(argument, language)
+}
+
+/// True for an instance of a metric, as in `disk.dev.read[sda]`.
+pub fn is_selection(argument: &str, language: Language) -> bool {
+    argument.trim_end().ends_with(']') && is_correct(argument, language)
+}
+
+fn is_correct(argument: &str, language: Language) -> bool {
+    let mut sources = SourceMap::default();
+    let source = sources.add(EXPRESSION, argument);
+    let mut mistakes = Diagnostics::default();
+    parse_expr(source, argument, 0, language, &mut mistakes).error.is_none()
 }
 
 /// The name and the expression of an argument `NAME = EXPRESSION`.

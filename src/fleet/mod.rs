@@ -37,6 +37,7 @@ pub mod sinks;
 pub mod slot;
 pub mod socket;
 pub mod stages;
+pub mod stamps;
 pub mod target;
 pub mod targets;
 pub mod world;

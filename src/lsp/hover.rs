@@ -18,6 +18,7 @@ use crate::check::describe;
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};
+use crate::escape;
 use crate::explain::{Outcome, explain};
 use crate::functions::signature;
 use crate::report::plain;
@@ -28,6 +29,8 @@ use crate::text::Span;
 const MAX_VALUES: usize = 8;
 /// Longest help text that is shown, in characters.
 const MAX_HELP: usize = 1_000;
+/// Longest name of an instance and longest text that is shown, in characters.
+const MAX_NAME: usize = 100;
 /// Nanoseconds between the two samples of an archive.
 const STEP: i64 = 1_000_000_000;
 /// Time between the two samples of a live source that a rate needs.
@@ -202,6 +205,29 @@ fn add_explanation(
     Ok(())
 }
 
+/// Text of others in Markdown, at most so many characters of it: it shows what it says, and
+/// is neither a link nor an image, nor anything that a terminal would obey.
+fn foreign(text: &str, most: usize) -> String {
+    let cut: String = text.chars().take(most).collect();
+    let mut shown = String::with_capacity(cut.len());
+    for (number, line) in cut.lines().enumerate() {
+        if number > 0 {
+            shown.push('\n');
+        }
+        for one in escape::line(line.as_bytes()).chars() {
+            if matches!(one, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '!' | '#' | '|' | '~')
+            {
+                shown.push('\\');
+            }
+            shown.push(one);
+        }
+    }
+    if cut.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Adds the help text of a metric of the source.
 fn add_help(
     words: &mut String,
@@ -211,7 +237,7 @@ fn add_help(
     let Some(Ok(pmid)) = source.lookup_names(&[name])?.pop() else { return Ok(()) };
     for kind in [TextKind::OneLine, TextKind::Help] {
         let Ok(text) = source.text(TextSubject::Metric(pmid), kind)? else { continue };
-        let shown: String = text.trim().chars().take(MAX_HELP).collect();
+        let shown = foreign(text.trim(), MAX_HELP);
         if !shown.is_empty() {
             let _ = writeln!(words, "{shown}\n");
         }
@@ -260,8 +286,11 @@ fn add_values(
     for (at, text) in texts.iter().enumerate() {
         let name = domain.as_ref().and_then(|domain| domain.name(ids[at]));
         let _ = match name {
-            Some(name) => write!(words, "{name} **{text}**, "),
-            None => write!(words, "**{text}**, "),
+            Some(name) => {
+                let (name, text) = (foreign(name, MAX_NAME), foreign(text, MAX_NAME));
+                write!(words, "{name} **{text}**, ")
+            }
+            None => write!(words, "**{}**, ", foreign(text, MAX_NAME)),
         };
     }
     words.truncate(words.trim_end_matches(", ").len());
@@ -327,6 +356,25 @@ pub fn instances_of(analysis: &Analysis, metric: &str, asked: &mut Asked) -> Vec
         Err(error) => {
             asked.fails(&error);
             Vec::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_is_text_in_markdown() {
+        for (text, shown) in [
+            ("CPU time, in \u{b5}s", "CPU time, in \u{b5}s"),
+            ("![x](http://evil/x.png)", "\\!\\[x\\](http://evil/x.png)"),
+            ("a_b *c* <b>", "a\\_b \\*c\\* \\<b\\>"),
+            ("```\nb", "\\`\\`\\`\nb"),
+            ("\u{1b}[31m\u{202e}", "\\\\x1b\\[31m\\\\u{202e}"),
+            ("abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrst…"),
+        ] {
+            assert_eq!(foreign(text, 20 + 4 * usize::from(text.len() < 26)), shown, "{text:?}");
         }
     }
 }

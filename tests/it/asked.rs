@@ -16,6 +16,9 @@ fn good(arguments: &[&str]) -> String {
 fn info_val_and_probe_take_expressions() {
     let doubled = good(&["info", "-a", FLEET, "-f", "2 * hinv.ncpu", "hinv.ncpu"]);
     assert_eq!(doubled, "\n2 * hinv.ncpu\n    value 4\n\nhinv.ncpu\n    value 2\n");
+    let selected = good(&["info", "-a", FLEET, "-f", "disk.dev.total[vdb]"]);
+    assert!(selected.starts_with("\ndisk.dev.total[vdb]\n    inst [1 or \"vdb\"]"), "{selected}");
+    assert_eq!(selected.lines().count(), 3, "{selected}");
     let described = good(&["info", "-a", FLEET, "-m", "-d", "rate(disk.dev.total)"]);
     assert!(described.contains("Semantics: instant  Units: count / sec"), "{described}");
     let probed = good(&["probe", "-a", FLEET, "-I", "disk.dev.total * 1", "hinv.ncpu+1"]);

@@ -14,7 +14,7 @@ use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 use super::mistakes::Mistakes;
 use super::options::ARCHIVES_ONLY;
 use crate::cli::messages::Messages;
-use crate::cli::positional::is_expression;
+use crate::cli::positional::{is_expression, is_selection};
 use crate::cli::samples::window::WindowOptions;
 use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::tell_warnings;
@@ -86,7 +86,8 @@ impl ToolSource {
         let mut names: Vec<String> = Vec::with_capacity(asked.len());
         for text in asked {
             let language = self.mistakes.language();
-            if self.dialect != Dialect::Fixed || !is_expression(text, language) {
+            let is_name = || !is_expression(text, language) && !is_selection(text, language);
+            if self.dialect != Dialect::Fixed || is_name() {
                 names.push(text.clone());
                 continue;
             }

@@ -12,6 +12,7 @@ use std::time::Duration;
 pub use read::read;
 
 use super::labels::Labels;
+use super::stamps::Stamps;
 use crate::dialect::Language;
 use crate::syntax::ast::Spanned;
 use crate::text::Span;
@@ -149,6 +150,8 @@ pub struct RemoteWrite {
     pub url: Spanned<Box<str>>,
     /// Who is trusted in TLS, PEM; whom the system trusts without it.
     pub authorities: Option<PathBuf>,
+    /// Their file as it was when the plan was made: with another one it is another sink.
+    pub authorities_then: Stamps,
     /// Who logs in, and the file with the password.
     pub login: Option<(Box<str>, PathBuf)>,
     /// A file whose first line is a bearer token.

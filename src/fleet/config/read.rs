@@ -16,6 +16,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value, number_of};
 use crate::fleet::labels::Labels;
+use crate::fleet::stamps::Stamps;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
@@ -268,6 +269,7 @@ impl Reader<'_> {
         Some(RemoteWrite {
             url: Spanned { value: text.into(), span },
             authorities: table.get("authorities").and_then(|value| self.path(value)),
+            authorities_then: Stamps::default(),
             login: user.zip(password),
             token_file: table.get("token-file").and_then(|value| self.path(value)),
             timeout: time(self, "timeout", Duration::from_secs(30)),

@@ -9,7 +9,7 @@ use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
 
 use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
-use super::{Export, Plan, PlannedGroup, StageTwo, Stamps};
+use super::{Export, Plan, PlannedGroup, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection, report_cycles};
 use crate::escape;
@@ -19,6 +19,7 @@ use crate::fleet::aggregates::{
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::stamps::Stamps;
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
@@ -99,7 +100,13 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
 }
 
 impl Loaded {
-    fn plan(&mut self, config: Config) -> Plan {
+    fn plan(&mut self, mut config: Config) -> Plan {
+        for sink in &mut config.sinks {
+            if let config::SinkKind::RemoteWrite(remote) = &mut sink.kind {
+                remote.authorities_then = remote.authorities.iter().cloned().collect();
+                self.files.extend(&remote.authorities_then);
+            }
+        }
         let web = &config.web;
         let certificate = web.certificate.iter().flat_map(|(one, key)| [one, key]);
         // The listener reads them, at the same time as the plan takes effect.
@@ -216,7 +223,10 @@ impl Loaded {
                 ConnectOptions::default()
             }
         };
+        let certificates: Stamps = options.tls.files().into_iter().collect();
+        self.files.extend(&certificates);
         PlannedGroup {
+            certificates,
             name: group.name.clone(),
             interval: group.interval,
             deadline: group.deadline,

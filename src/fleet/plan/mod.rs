@@ -5,7 +5,6 @@
 
 mod exports;
 mod load;
-mod stamps;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ use pmderive_runtime::position::Per;
 use super::aggregates::{Definitions, OperandId, Schedule};
 use super::config::{Config, Limits};
 use super::sink_set::{SinkPlace, SinkSet};
+use super::stamps::Stamps;
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
 
 pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
-pub use stamps::Stamps;
 
 /// Everything to do.
 #[derive(Debug)]
@@ -48,6 +47,8 @@ pub struct PlannedGroup {
     pub deadline: Duration,
     /// How connections are made.
     pub options: Arc<ConnectOptions>,
+    /// The files of certificates and keys that they are made with.
+    pub certificates: Stamps,
     /// How many definitions its files have.
     pub defined: usize,
     /// What is evaluated: exported definitions, and after them expressions that aggregates
@@ -159,6 +160,7 @@ impl PlannedGroup {
         self.interval == other.interval
             && self.deadline == other.deadline
             && self.options == other.options
+            && self.certificates == other.certificates
             && self.exports == other.exports
             && self.selection == other.selection
     }

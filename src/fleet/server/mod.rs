@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
-use super::plan::{Loaded, Origin, Plan, Stamps, load};
+use super::plan::{Loaded, Origin, Plan, load};
 use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::newest::Newest;
 use super::sinks::numbers::SinkNumbers;
 use super::sinks::tls::Identity;
+use super::stamps::Stamps;
 use super::world::Machine;
 pub use in_force::InForce;
 pub use losses::Losses;

@@ -401,6 +401,7 @@ mod tests {
         let away = config::RemoteWrite {
             url: Spanned { value: "nowhere".into(), span },
             authorities: None,
+            authorities_then: Default::default(),
             login: None,
             token_file: None,
             timeout: Duration::from_secs(1),

@@ -203,9 +203,13 @@ fn the_token_is_asked_for() {
     for (path, headers, status) in cases {
         assert_eq!(get(listener.address(), path, headers).0, status, "{path} {headers}");
     }
-    // From loopback it may be left out.
-    let request = "POST /-/reload HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    assert_eq!(ask(listener.address(), request).0, 200);
+    // A proxy on this machine lets anybody come from loopback.
+    let reload = |headers: &str| {
+        let head = "POST /-/reload HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+        ask(listener.address(), &format!("{head}{headers}\r\n")).0
+    };
+    assert_eq!(reload(""), 401);
+    assert_eq!(reload("authorization: Bearer s3cret\r\n"), 200);
     std::fs::write(&file, "another\n").expect("a file");
     let changing = listener.changing();
     changing.renew(changing.read().expect("a token"));
@@ -215,7 +219,7 @@ fn the_token_is_asked_for() {
     assert!(changing.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
-    assert_eq!(numbers.requests(RequestOutcome::Refused), 8);
+    assert_eq!(numbers.requests(RequestOutcome::Refused), 9);
 }
 
 /// Head and body of the answer to a GET.

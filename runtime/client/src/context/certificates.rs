@@ -94,7 +94,9 @@ impl Trust {
         if is_wrong_name(&error) {
             return if self.leniency.wrong_name { Ok(()) } else { Err(error) };
         }
-        let is_trusted = self.certificates.iter().any(|trusted| trusted == certificate);
+        // Whoever is trusted need not be signed, but has a time and a purpose all the same.
+        let is_trusted = !is_of_time_or_purpose(&error)
+            && self.certificates.iter().any(|trusted| trusted == certificate);
         // The libraries have several errors for a certificate that no authority has
         // signed.
         let is_unknown = is_unknown_issuer(&error);
@@ -110,6 +112,24 @@ impl Trust {
             outcome => outcome,
         }
     }
+}
+
+fn is_of_time_or_purpose(error: &Error) -> bool {
+    use CertificateError::{
+        Expired, ExpiredContext, InvalidPurpose, InvalidPurposeContext, NotValidYet,
+        NotValidYetContext,
+    };
+    matches!(
+        error,
+        Error::InvalidCertificate(
+            Expired
+                | ExpiredContext { .. }
+                | NotValidYet
+                | NotValidYetContext { .. }
+                | InvalidPurpose
+                | InvalidPurposeContext { .. }
+        )
+    )
 }
 
 fn is_wrong_name(error: &Error) -> bool {
@@ -235,6 +255,12 @@ mod tests {
         assert_eq!(problem, CertificateProblem::NotAnAuthority);
         // Whoever trusts pmcd's own certificate has looked at it.
         assert_eq!(judged(&by_plain, &[&by_plain, &plain]), Ok(()));
+
+        let mut old = params("old", IsCa::NoCa);
+        old.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        let old = CertifiedIssuer::self_signed(old, key()).expect("a certificate");
+        let problem = judged(&old, &[&old]).expect_err("it has expired").to_string();
+        assert!(problem.contains("expired"), "{problem}");
 
         let mut client = params("client", IsCa::NoCa);
         client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

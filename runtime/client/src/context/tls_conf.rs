@@ -106,6 +106,25 @@ impl TlsSettings {
         self
     }
 
+    /// The files and folders that they are made of: `tls.conf` and what it names now. They
+    /// are read once; when one of them changes, other settings have to be made.
+    pub fn files(&self) -> Vec<PathBuf> {
+        const NAMES: [&str; 6] = [
+            "tls-ca-cert-file",
+            "tls-ca-cert-dir",
+            "tls-client-cert-file",
+            "tls-client-key-file",
+            "tls-cert-file",
+            "tls-key-file",
+        ];
+        let TlsConf::File(path) = &self.conf else { return Vec::new() };
+        let text = read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let keys = Keys::parse(&text);
+        let named = NAMES.iter().filter_map(|name| keys.get(name).map(PathBuf::from));
+        std::iter::once(path.clone()).chain(named).collect()
+    }
+
     /// Path of the file, for messages.
     pub(super) fn file(&self) -> &Path {
         match &self.conf {

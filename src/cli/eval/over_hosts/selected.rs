@@ -132,6 +132,7 @@ impl HostsSelection {
             options.reconnect_delays.clear();
         }
         Ok(Arc::new(PlannedGroup {
+            certificates: Default::default(),
             name: "fleet".into(),
             interval,
             deadline,

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -84,27 +83,21 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Answers a request. May take its time.
-    pub(super) fn answer(
-        &self,
-        request: &Parts,
-        peer: SocketAddr,
-        token: Option<&Secret>,
-    ) -> Answer {
-        self.plain_answer(request, peer, token).compressed(&request.headers)
+    pub(super) fn answer(&self, request: &Parts, token: Option<&Secret>) -> Answer {
+        self.plain_answer(request, token).compressed(&request.headers)
     }
 
-    fn plain_answer(&self, request: &Parts, peer: SocketAddr, token: Option<&Secret>) -> Answer {
+    fn plain_answer(&self, request: &Parts, token: Option<&Secret>) -> Answer {
         let path = request.uri.path();
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         let is_known = bears(&request.headers, token);
-        let is_loopback = peer.ip().to_canonical().is_loopback();
         match path {
             // Whoever restarts what is not healthy would only make trouble worse.
             "/healthz" if is_read => match self.pages.trouble() {
                 None => Answer::text(200, "ok\n"),
                 Some(trouble) => Answer::text(200, format!("ok, but {trouble}\n")),
             },
-            "/-/reload" if !is_known && !is_loopback => unknown(),
+            "/-/reload" if !is_known => unknown(),
             "/-/reload" if request.method != Method::POST => {
                 Answer::text(405, "only POST\n").with("allow", "POST")
             }

@@ -7,7 +7,7 @@
 //! GET  /metrics?target=NAME   the newest frame of one host; &times=true with times
 //! GET  /healthz               200, with what is wrong; needs no token
 //! GET  /-/...                 Pages::page
-//! POST /-/reload              Pages::reload; from loopback, or with the token
+//! POST /-/reload              Pages::reload
 //! ```
 
 mod answer;

@@ -105,7 +105,7 @@ impl Place {
         self.shared.moves();
     }
 
-    /// A stream whose bytes count as movement of this connection.
+    /// A stream whose written bytes count as movement of this connection.
     pub fn watched<S>(&self, stream: S) -> Watched<S> {
         Watched { stream, shared: Arc::clone(&self.shared) }
     }
@@ -124,7 +124,7 @@ impl Shared {
     }
 }
 
-/// A stream that tells when bytes move.
+/// A stream that tells when bytes are written.
 pub struct Watched<S> {
     stream: S,
     shared: Arc<Shared>,
@@ -136,9 +136,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
-        self.shared.moves();
-        Poll::Ready(read)
+        // What comes in moves nothing before a request is whole: somebody who sends a byte
+        // now and then would keep others out.
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 

@@ -123,24 +123,19 @@ impl Serving {
         let _ = stream.set_nodelay(true);
         let stream = place.watched(stream);
         let tls = read(&self.changing.files).tls.clone();
-        let Some(tls) = tls else { return self.requests(stream, peer, place).await };
+        let Some(tls) = tls else { return self.requests(stream, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits.head_time, handshake).await {
-            Ok(Ok(stream)) => self.requests(stream, peer, place).await,
+            Ok(Ok(stream)) => self.requests(stream, place).await,
             Ok(Err(error)) => tracing::debug!("no TLS with {peer}: {error}"),
             Err(_) => tracing::debug!("no TLS with {peer} in time"),
         }
     }
 
-    async fn requests(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
-        peer: SocketAddr,
-        place: &Place,
-    ) {
+    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
         let service = service_fn(async |request: Request<Incoming>| {
             place.answers(true);
-            let response = self.request(request, peer).await;
+            let response = self.request(request).await;
             place.answers(false);
             Ok::<_, Infallible>(response)
         });
@@ -160,14 +155,14 @@ impl Serving {
         let _ = tokio::time::timeout(self.limits.head_time, connection).await;
     }
 
-    async fn request(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+    async fn request(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
         let files = Arc::clone(&self.changing.files);
         let answer = tokio::task::spawn_blocking(move || {
             let token = read(&files).token.clone();
-            answers.answer(&parts, peer, token.as_ref())
+            answers.answer(&parts, token.as_ref())
         });
         let answer =
             answer.await.unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n"));

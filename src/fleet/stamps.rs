@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files as they were before they were read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
 
 /// What tells a file from one that was there before.
@@ -16,11 +16,24 @@ struct Stamp {
     changed: (i64, i64),
 }
 
+impl FromIterator<PathBuf> for Stamps {
+    fn from_iter<I: IntoIterator<Item = PathBuf>>(paths: I) -> Stamps {
+        let mut stamps = Stamps::default();
+        paths.into_iter().for_each(|path| stamps.add(path));
+        stamps
+    }
+}
+
 impl Stamps {
     /// Looks at a file, which is read after that.
     pub fn add(&mut self, path: PathBuf) {
         let stamp = stamp(&path);
         self.0.push((path, stamp));
+    }
+
+    /// Takes what others are.
+    pub fn extend(&mut self, others: &Stamps) {
+        self.0.extend(others.0.iter().cloned());
     }
 
     /// True if one of them is not as it was, or is gone.
