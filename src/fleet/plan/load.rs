@@ -331,3 +331,48 @@ pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     read_text(file, limit)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connections are made with files that are read once.
+    #[test]
+    fn a_group_whose_certificates_change_is_another_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        let authority = folder.path().join("ca.pem");
+        write("tls.conf", &format!("tls-ca-cert-file = {}\n", authority.display()));
+        write("hosts.json", "[{\"targets\": [\"web1\"]}]");
+        write("a.conf", "a.b = hinv.ncpu\n");
+        write(
+            "serve.toml",
+            "listen = '127.0.0.1:0'\n\
+             [[group]]\nname = 'g'\ntargets = ['hosts.json']\ndefinitions = ['a.conf']\n\
+             export = ['a.*']\ntls = 'tls.conf'\nsecure = 'required'\n\
+             [[sink]]\nkind = 'remote-write'\nurl = 'https://web1/w'\nauthorities = 'ca.pem'\n",
+        );
+        let loaded = || {
+            let mut loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            assert!(loaded.plan.is_some(), "{}", loaded.report());
+            loaded
+        };
+        let same = |one: &Loaded, other: &Loaded| {
+            let plans = [one, other].map(|loaded| loaded.plan.as_ref().expect("a plan"));
+            let [one, other] = plans.map(|plan| &plan.groups[GroupId(0)]);
+            let [first, second] = plans.map(|plan| match &plan.config.sinks[0].kind {
+                config::SinkKind::RemoteWrite(remote) => remote.authorities_then.clone(),
+                _ => panic!("another sink"),
+            });
+            (one.is_same(other), first == second)
+        };
+        let before = loaded();
+        assert!(!before.files.have_changed());
+        assert_eq!(same(&before, &loaded()), (true, true));
+        write("ca.pem", "-----");
+        assert!(before.files.have_changed());
+        assert_eq!(same(&before, &loaded()), (false, false));
+    }
+}

@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn files_are_those_that_the_file_names() {
+        assert_eq!(TlsSettings::default().files(), [] as [PathBuf; 0]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tls.conf");
+        let settings = TlsSettings::from_file(path.clone());
+        assert_eq!(settings.files(), [path.clone()], "it is not there yet");
+        std::fs::write(&path, "tls-client-key-file = /k\ntls-ca-cert-file = /ca # x\n")
+            .expect("a file");
+        assert_eq!(settings.files(), [path, "/ca".into(), "/k".into()]);
+    }
+
+    #[test]
     fn lists_of_ciphers_leave_out_what_they_do_not_name() {
         let suites = |text: &str| {
             let provider = provider(&Keys::parse(text));
