@@ -335,7 +335,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tls.conf");
         let settings = TlsSettings::from_file(path.clone());
-        assert_eq!(settings.files(), [path.clone()], "it is not there yet");
+        assert_eq!(settings.files(), std::slice::from_ref(&path), "it is not there yet");
         std::fs::write(&path, "tls-client-key-file = /k\ntls-ca-cert-file = /ca # x\n")
             .expect("a file");
         assert_eq!(settings.files(), [path, "/ca".into(), "/k".into()]);
