@@ -15,7 +15,7 @@ use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::report::json::write_object;
 use crate::syntax::{
-    BYTE_ORDER_MARK, MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, read_bounded,
+    MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, mark_of, read_bounded,
     read_definition_file, text_of,
 };
 use crate::text::stray;
@@ -159,10 +159,7 @@ impl Input {
             Input::StandardInput => read_bounded(io::stdin().lock(), MAX_FILE_BYTES),
         };
         let text = bytes.and_then(|bytes| match dialect {
-            Dialect::Fixed => {
-                let mark = if bytes.starts_with(BYTE_ORDER_MARK) { "\u{feff}" } else { "" };
-                Ok((text_of(&bytes)?.into_owned(), mark))
-            }
+            Dialect::Fixed => Ok((text_of(&bytes)?.into_owned(), mark_of(&bytes))),
             // To libpcp all of it is text.
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok((stray::decoded(&bytes).into_owned(), "")),
         });

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use pmderive_runtime::locks::lock;
+
 use super::numbers::Reason;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
-use pmderive_runtime::locks::lock;
 
 /// The condition of a host. The host's task writes it once in a slot, and anybody may
 /// read it.

@@ -41,16 +41,12 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 
 /// `x / 0`
 fn zero_divisors(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
-    for (_, node) in subject.nodes() {
-        let NodeKind::Binary { op: BinaryOp::Div, left, right, .. } = &node.kind else { continue };
-        if !subject.is_zero(*right) {
-            continue;
-        }
-        let at = subject.span(*right);
+    for (left, right) in subject.zero_quotients() {
+        let at = subject.span(right);
         diagnostics.push(
             Diagnostic::warning(Code::ZeroDivisor, at, "division by zero")
                 .label(at, "always 0")
-                .label(subject.span(*left), "so this becomes infinite, or stays 0"),
+                .label(subject.span(left), "so this becomes infinite, or stays 0"),
         );
     }
 }

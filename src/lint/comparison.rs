@@ -185,12 +185,10 @@ fn never_equal(
 /// What `1 < x < 5` means, whose first comparison is `first`.
 fn chained(subject: &Subject<'_>, first: ExprId, whole: Comparison) -> Option<String> {
     let NodeKind::Binary { op, left, right, .. } = subject.kind(first) else { return None };
-    let between =
-        Span { start: subject.span(first).end, end: whole.op_span.start, ..whole.op_span };
     let is_chain = first == whole.left
         && !op.is_arithmetic()
         && !op.is_boolean()
-        && subject.sources.slice(between).trim().is_empty();
+        && subject.is_bare_before(first, whole.op_span);
     let text = |id: ExprId| subject.operand(id);
     is_chain.then(|| {
         format!(

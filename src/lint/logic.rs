@@ -3,7 +3,6 @@
 use super::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::{BinaryOp, NodeKind};
-use crate::text::Span;
 
 /// `a || b && c`, which is `(a || b) && c`.
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
@@ -16,9 +15,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         else {
             continue;
         };
-        let either = subject.span(*left);
-        let between = Span { start: either.end, end: op_span.start, ..*op_span };
-        if !subject.sources.slice(between).trim().is_empty() {
+        if !subject.is_bare_before(*left, *op_span) {
             continue;
         }
         let [first, second, right] = [*first, *second, *right].map(|id| match subject.kind(id) {
@@ -28,7 +25,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let message = "`&&` comes after the `||` before it, as both have the same rank";
         diagnostics.push(
             Diagnostic::warning(Code::MixedLogic, *op_span, message)
-                .label(either, "this is one of its operands")
+                .label(subject.span(*left), "this is one of its operands")
                 .label(*op_span, "goes from left to right")
                 .help("put parentheses where they are meant")
                 .guess(node.span, format!("{first} || ({second} && {right})")),

@@ -216,12 +216,21 @@ impl<'s> Subject<'s> {
         }
     }
 
-    /// True if something is divided by a constant that is zero.
-    fn divides_by_zero(&self) -> bool {
-        self.nodes().any(|(_, node)| match node.kind {
-            NodeKind::Binary { op: BinaryOp::Div, right, .. } => self.is_zero(right),
-            _ => false,
+    /// Dividends and divisors of quotients by a constant that is zero.
+    fn zero_quotients(&self) -> impl Iterator<Item = (ExprId, ExprId)> {
+        self.nodes().filter_map(|(_, node)| match node.kind {
+            NodeKind::Binary { op: BinaryOp::Div, left, right, .. } => {
+                self.is_zero(right).then_some((left, right))
+            }
+            _ => None,
         })
+    }
+
+    /// True if only blanks stand between an operand and the operator at `op`: the operand
+    /// is not in parentheses.
+    fn is_bare_before(&self, operand: ExprId, op: Span) -> bool {
+        let between = Span { start: self.span(operand).end, end: op.start, ..op };
+        self.sources.slice(between).trim().is_empty()
     }
 
     /// True for a constant that is zero.

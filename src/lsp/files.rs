@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lsp_types::Uri;
 
-use crate::syntax::read_definition_file;
+use crate::syntax::{is_hidden, read_definition_file};
 
 /// Most files of a folder that are read because one of them is open.
 const MAX_FILES: usize = 1_000;
@@ -125,10 +125,10 @@ pub fn below(folder: &Path, endings: &[&OsStr]) -> Vec<PathBuf> {
         left -= entries.len();
         entries.sort_by_key(DirEntry::file_name);
         for entry in entries {
-            let (path, is_hidden) = (entry.path(), entry.file_name().as_bytes().starts_with(b"."));
+            let path = entry.path();
             // A link may lead in a circle.
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && depth > 1 && !is_hidden {
+            if kind.is_dir() && depth > 1 && !is_hidden(&path) {
                 folders.push((path, depth - 1));
             } else if kind.is_file() && path.extension().is_some_and(|end| endings.contains(&end)) {
                 found.push(path);

@@ -204,7 +204,7 @@ impl<'l> Loader<'l> {
 }
 
 /// What says of a text that it is UTF-8, before its first character.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Why something in a directory is not read.
 const NO_FILE: &str = "neither a file nor a directory";
@@ -312,7 +312,12 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     if bytes.contains(&0) {
         return Err("not a text in UTF-8: it has bytes that are 0");
     }
-    Ok(stray::decoded(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)))
+    Ok(stray::decoded(&bytes[mark_of(bytes).len()..]))
+}
+
+/// The mark of the byte order with which bytes begin; nothing if they do not.
+pub fn mark_of(bytes: &[u8]) -> &'static str {
+    if bytes.starts_with(BYTE_ORDER_MARK.as_bytes()) { BYTE_ORDER_MARK } else { "" }
 }
 
 /// The bytes of a definition file, or why it cannot be read.

@@ -81,11 +81,11 @@ pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_
 #[cfg(feature = "lsp")]
 pub(crate) use lines::{Line, Lines};
 #[cfg(feature = "cli")]
-pub(crate) use load::{BYTE_ORDER_MARK, Unreadable, definition_files, is_hidden, own_files_below};
+pub(crate) use load::{BYTE_ORDER_MARK, Unreadable, definition_files, is_hidden, mark_of};
 pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
 pub(crate) use load::{load_files, read_bounded};
 #[cfg(feature = "cli")]
-pub(crate) use load::{read_definition_file, read_text, text_of};
+pub(crate) use load::{own_files_below, read_definition_file, read_text, text_of};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};

@@ -137,6 +137,11 @@ fn a_byte_order_mark_stays() {
     assert!(status == 2 && out.contains("\n-\u{feff}a.b"), "{status} {out:?}");
     folder.run(&["check", "--fix", "-a", FLEET, "x.conf"]);
     assert_eq!(folder.read("x.conf"), text.replace("and", "&&"));
+    // To libpcp it is part of the first name.
+    let old = "\u{feff}a.b = 1\na.c = hinv.ncpu > 1 and 1\n";
+    fs::write(folder.path().join("z.conf"), old).expect("a file");
+    folder.run(&["check", "--fix", "--compat", "7.2", "-a", FLEET, "z.conf"]);
+    assert_eq!(folder.read("z.conf"), old.replace("and", "&&"));
     let (status, _, err) = folder.run(&["fmt", "--check", "x.conf"]);
     assert_eq!(status, 0, "{err}");
     fs::write(folder.path().join("y.conf"), "\u{feff}a.b  =  hinv.ncpu\n").expect("a file");

@@ -15,7 +15,7 @@ use crate::cli::{Outcome, Stop};
 use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
-use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted};
+use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of};
 use crate::text::{SourceId, SourceMap, stray};
 
 /// How often edits are looked for again once others are applied.
@@ -92,7 +92,7 @@ impl Fixing {
             .filter(|(_, before, after)| before != after)
             .map(|(name, before, after)| {
                 // It is no part of what was checked, and stays.
-                let mark = mark_of(Path::new(&**name));
+                let mark = mark_before(before, Path::new(&**name));
                 (name, mark.to_owned() + before, mark.to_owned() + after)
             })
             .collect();
@@ -141,9 +141,12 @@ impl Fixing {
     }
 }
 
-/// The mark of the byte order with which a file begins, if it does.
-fn mark_of(path: &Path) -> &'static str {
+/// The mark of the byte order before the text of a file, unless it is part of that text.
+fn mark_before(text: &str, path: &Path) -> &'static str {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        return "";
+    }
     let mut bytes = [0; BYTE_ORDER_MARK.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
-    if read.is_ok() && bytes == BYTE_ORDER_MARK { "\u{feff}" } else { "" }
+    read.map_or("", |()| mark_of(&bytes))
 }

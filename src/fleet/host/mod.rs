@@ -191,9 +191,7 @@ impl<W: World> Host<W> {
 
     /// Goes over to other orders. What did not change goes on.
     fn follow(&mut self, old: &Orders, new: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
-        let connects_alike = new.group.options == old.group.options
-            && new.group.certificates == old.group.certificates;
-        if new.target.spec != old.target.spec || !connects_alike {
+        if new.target.spec != old.target.spec || !new.group.connects_as(&old.group) {
             self.context = unconnected::<W>(new);
             self.has_failed = false;
             // Whoever answers there has other metadata, and other previous samples.

@@ -154,13 +154,17 @@ impl Plan {
 }
 
 impl PlannedGroup {
+    /// True if connections to hosts are made in the same way.
+    pub fn connects_as(&self, other: &PlannedGroup) -> bool {
+        self.options == other.options && self.certificates == other.certificates
+    }
+
     /// True if hosts go on as before with this one: the same definitions, exports,
     /// times and connections.
     pub fn is_same(&self, other: &PlannedGroup) -> bool {
         self.interval == other.interval
             && self.deadline == other.deadline
-            && self.options == other.options
-            && self.certificates == other.certificates
+            && self.connects_as(other)
             && self.exports == other.exports
             && self.selection == other.selection
     }

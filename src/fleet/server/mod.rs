@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
+use pmderive_runtime::locks::lock;
+
 use super::plan::{Loaded, Origin, Plan, load};
 use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::newest::Newest;
@@ -23,7 +25,6 @@ use super::world::Machine;
 pub use in_force::InForce;
 pub use losses::Losses;
 pub use open_files::allow_files;
-use pmderive_runtime::locks::lock;
 
 /// A fleet being watched and served.
 #[derive(Debug)]
