@@ -1,6 +1,6 @@
 //! Binding: from the names in expressions to the source's facts about them.
 //!
-//! `questions` decides what to ask, and asks. [`Names`] gives the meaning of
+//! `references` finds the names. `questions` decides what to ask, and asks. [`Names`] gives the meaning of
 //! the answers. `fingerprint` has what the answers of similar sources have in
 //! common. The checker decides what a missing name means for an expression.
 
@@ -8,46 +8,10 @@ pub(crate) mod equivalent_domains;
 mod fingerprint;
 mod names;
 mod questions;
-
-use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
-use crate::text::Span;
+mod references;
 
 pub(crate) use fingerprint::{Fingerprint, Identities, Literals};
 pub use names::{Name, Names};
 pub use questions::Found;
 pub(crate) use questions::{Mentions, ask, ask_host, mentions};
-
-/// A name in an expression.
-pub(crate) struct Reference<'e> {
-    /// The name.
-    pub name: &'e str,
-    /// Place of the name.
-    pub span: Span,
-    /// The node that mentions the name.
-    pub node: ExprId,
-    /// False if only the metric's existence matters.
-    pub wants_value: bool,
-}
-
-/// The names in an expression, in the order of its nodes.
-pub(crate) fn references(expr: &Expr) -> impl Iterator<Item = Reference<'_>> {
-    expr.nodes().filter_map(|(id, node)| {
-        let (name, span) = name_in(node)?;
-        let wants_value = !matches!(node.kind, NodeKind::Defined(_));
-        Some(Reference { name, span, node: id, wants_value })
-    })
-}
-
-/// The metric's name that a node itself mentions, and its place.
-pub(crate) fn name_in(node: &Node) -> Option<(&str, Span)> {
-    match &node.kind {
-        NodeKind::Metric(name) => Some((name, node.span)),
-        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
-            Some((&metric.value, metric.span))
-        }
-        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-            attributes.meta.as_ref().map(|meta| (&*meta.value, meta.span))
-        }
-        _ => None,
-    }
-}
+pub(crate) use references::{Reference, name_in, references};

@@ -11,7 +11,7 @@ use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceErr
 use pmderive_runtime::transport::Transport;
 use rustc_hash::FxHashSet;
 
-use super::references;
+use super::references::references;
 use crate::syntax::ast::Expr;
 
 /// A source's answer about a name.
@@ -51,67 +51,27 @@ pub(crate) fn mentions<'e>(
     Mentions { names, own }
 }
 
-/// Looks names up. It asks nobody itself: the owner of a source asks the
-/// [questions](Inquiry::questions) and passes the answers on, until there are
-/// no more questions.
-#[derive(Debug)]
-pub(crate) struct Inquiry<'n> {
-    mentions: &'n Mentions<'n>,
-    stage: Stage,
+impl<'e> Mentions<'e> {
+    /// What to ask first: the identifiers of the names, in order.
+    fn identifiers(&self) -> Vec<Question<'e>> {
+        let (own, others) = self.names.split_at(self.own);
+        let own = own.iter().map(|name| Question::PmidIfAny(name));
+        own.chain(others.iter().map(|name| Question::Pmid(name))).collect()
+    }
 }
 
-#[derive(Debug)]
-enum Stage {
-    /// The identifiers of the names must be asked for.
-    Identifiers,
-    /// The identifiers are known; the descriptors must be asked for.
-    Descriptors(Vec<Result<Pmid, PmStatus>>),
-    Over(Vec<Found>),
+/// The identifiers in the answers.
+fn pmids(answers: Vec<Answer>) -> Vec<Result<Pmid, PmStatus>> {
+    let pmid = |answer: Answer| match answer? {
+        Fact::Pmid(pmid) => Ok(pmid),
+        _ => Err(PmStatus::IPC),
+    };
+    answers.into_iter().map(pmid).collect()
 }
 
-impl<'n> Inquiry<'n> {
-    pub(crate) fn new(mentions: &'n Mentions<'n>) -> Inquiry<'n> {
-        Inquiry { mentions, stage: Stage::Identifiers }
-    }
-
-    /// The questions to ask now, all together. `None` at the end.
-    pub(crate) fn questions(&self) -> Option<Vec<Question<'n>>> {
-        match &self.stage {
-            Stage::Identifiers => {
-                let (own, others) = self.mentions.names.split_at(self.mentions.own);
-                let own = own.iter().map(|name| Question::PmidIfAny(name));
-                Some(own.chain(others.iter().map(|name| Question::Pmid(name))).collect())
-            }
-            Stage::Descriptors(pmids) => {
-                Some(pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect())
-            }
-            Stage::Over(_) => None,
-        }
-    }
-
-    /// Takes the answers.
-    pub(crate) fn learn(&mut self, answers: Vec<Answer>) {
-        let next = match std::mem::replace(&mut self.stage, Stage::Identifiers) {
-            Stage::Identifiers => {
-                let pmid = |answer: Answer| match answer? {
-                    Fact::Pmid(pmid) => Ok(pmid),
-                    _ => Err(PmStatus::IPC),
-                };
-                Stage::Descriptors(answers.into_iter().map(pmid).collect())
-            }
-            Stage::Descriptors(pmids) => Stage::Over(found(pmids, answers)),
-            over => over,
-        };
-        self.stage = next;
-    }
-
-    /// The results, parallel to the names. Empty before the end.
-    pub(crate) fn found(self) -> Vec<Found> {
-        match self.stage {
-            Stage::Over(found) => found,
-            Stage::Identifiers | Stage::Descriptors(_) => Vec::new(),
-        }
-    }
+/// What to ask then: the descriptors of the metrics among the names.
+fn descriptors(pmids: &[Result<Pmid, PmStatus>]) -> Vec<Question<'static>> {
+    pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect()
 }
 
 /// Joins the names' identifiers with the descriptors, which belong to the known
@@ -137,13 +97,11 @@ pub(crate) fn ask(
     mentions: &Mentions<'_>,
     source: &mut dyn MetadataSource,
 ) -> Result<Vec<Found>, SourceError> {
-    let mut inquiry = Inquiry::new(mentions);
-    while let Some(questions) = inquiry.questions() {
-        let mut answers = Vec::with_capacity(questions.len());
-        source.ask(&questions, &mut answers)?;
-        inquiry.learn(answers);
-    }
-    Ok(inquiry.found())
+    let mut answers = Vec::with_capacity(mentions.names.len());
+    source.ask(&mentions.identifiers(), &mut answers)?;
+    let pmids = pmids(std::mem::take(&mut answers));
+    source.ask(&descriptors(&pmids), &mut answers)?;
+    Ok(found(pmids, answers))
 }
 
 /// [`ask`] for a host, without blocking.
@@ -154,11 +112,9 @@ pub(crate) async fn ask_host<T: Transport>(
     mentions: &Mentions<'_>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
-    let mut inquiry = Inquiry::new(mentions);
-    while let Some(questions) = inquiry.questions() {
-        let mut answers = Vec::with_capacity(questions.len());
-        host.ask(&questions, &mut answers).await?;
-        inquiry.learn(answers);
-    }
-    Ok(inquiry.found())
+    let mut answers = Vec::with_capacity(mentions.names.len());
+    host.ask(&mentions.identifiers(), &mut answers).await?;
+    let pmids = pmids(std::mem::take(&mut answers));
+    host.ask(&descriptors(&pmids), &mut answers).await?;
+    Ok(found(pmids, answers))
 }

@@ -30,6 +30,7 @@ use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
+use pcp::Wording;
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Names to suggest in place of unknown ones.
@@ -96,6 +97,7 @@ pub fn examine(
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
     };
+    let wording = Wording::new(expr, dialect);
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id];
@@ -107,12 +109,12 @@ pub fn examine(
         match checked {
             Ok(typed) => checker.done[id] = typed,
             Err(Reported) => {
-                pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
+                wording.complete(id, checker.diagnostics.since_mut(first));
                 is_whole = false;
             }
         }
     }
-    pcp::keep_first(expr, dialect, checker.diagnostics.since_mut(before));
+    wording.keep_first(checker.diagnostics.since_mut(before));
     let Checker { guards, typed, done: nodes, .. } = checker;
     Examined { typed, is_whole, nodes, live, guards }
 }
@@ -530,7 +532,7 @@ fn rate_of(desc: &Desc) -> Option<Units> {
 }
 
 /// Metadata of a constant without keywords.
-pub(crate) fn constant_desc(value_type: ValueType) -> Desc {
+pub(crate) const fn constant_desc(value_type: ValueType) -> Desc {
     Desc { value_type, indom: None, semantics: Semantics::Discrete, units: Units::NONE }
 }
 

@@ -5,127 +5,144 @@
 //! text into the diagnostic. Everything else follows from code and node.
 
 use super::units_name;
+use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{Aggregate, Expr, ExprId, NodeKind, Temporal, UnaryOp};
+use crate::text::Span;
 
-/// Completes what libpcp says in the diagnostics of one node.
-pub(super) fn complete(expr: &Expr, id: ExprId, dialect: Dialect, found: &mut [Diagnostic]) {
-    for diagnostic in found {
-        let text = diagnostic.pcp.take();
-        diagnostic.pcp = said(expr, id, dialect, diagnostic, text.as_deref()).map(Into::into);
-    }
-}
-
-/// libpcp stops at its first mistake: at a name that cannot be looked up, or
-/// else at the first node that is refused. Only that one's words stay. Since
-/// version 7 names in a ternary are looked at later, with their node.
-pub(super) fn keep_first(expr: &Expr, dialect: Dialect, found: &mut [Diagnostic]) {
-    let of_names = |diagnostic: &Diagnostic| match diagnostic.code {
-        Code::UnknownMetric => !dialect.is_version_7() || !is_in_ternary(expr, diagnostic),
-        code => matches!(code, Code::NoDescriptor | Code::NestedDerived),
-    };
-    let name = found.iter().position(of_names);
-    let first = name.or_else(|| found.iter().position(|diagnostic| diagnostic.pcp.is_some()));
-    for (index, diagnostic) in found.iter_mut().enumerate() {
-        if first.is_some_and(|first| first != index) {
-            diagnostic.pcp = None;
-        }
-    }
-}
-
-fn said(
-    expr: &Expr,
-    id: ExprId,
+/// An expression as libpcp's words for its mistakes need it.
+pub(super) struct Wording<'e> {
+    expr: &'e Expr,
     dialect: Dialect,
-    diagnostic: &Diagnostic,
-    text: Option<&str>,
-) -> Option<String> {
-    let node = &expr.node(id).kind;
-    let text = match (diagnostic.code, node) {
-        (Code::UnknownMetric | Code::NoDescriptor | Code::NestedDerived, _) => {
-            // Version 6 says nothing about names.
-            let name = name_of(node).filter(|_| dialect.is_version_7())?;
-            let text = match diagnostic.code {
-                Code::NoDescriptor => "Metadata for operand metric not available",
-                Code::NestedDerived => "Illegal nested derived metric",
-                _ if is_in_ternary(expr, diagnostic) => "Unknown metric for ternary expression",
-                _ => "Unknown operand metric",
-            };
-            return Some(format!("operand {name}: {text}"));
-        }
-        (_, NodeKind::Ternary { guard, yes, no }) => {
-            let branches = format!("{} : {}", spelled(expr, *yes), spelled(expr, *no));
-            let text = match diagnostic.code {
-                Code::NotNumeric | Code::GuardShape => {
-                    let text = match diagnostic.code {
-                        Code::NotNumeric => "Non-arithmetic operand for ternary guard",
-                        _ => "Non-scalar ternary guard with scalar expressions",
-                    };
-                    return Some(format!("{} ? {branches}: {text}", spelled(expr, *guard)));
-                }
-                Code::BranchTypes => "Different types for ternary operands",
-                Code::IndomMismatch => "Different instance domains for ternary operands",
-                Code::BranchSemantics => "Different semantics for ternary operands",
-                _ => text?,
-            };
-            return Some(format!("{branches}: {text}"));
-        }
-        (Code::NotNumeric, NodeKind::Binary { left, .. }) => {
-            match diagnostic.span == expr.node(*left).span {
-                true => "Non-arithmetic type for left operand",
-                false => "Non-arithmetic type for right operand",
+    /// Ternaries that are in no other one, the last one first.
+    ternaries: Vec<Span>,
+}
+
+impl<'e> Wording<'e> {
+    pub(super) fn new(expr: &'e Expr, dialect: Dialect) -> Wording<'e> {
+        let mut ternaries: Vec<Span> = Vec::new();
+        // What is in a node stands before it.
+        for (_, node) in expr.nodes().rev() {
+            let is_inner = ternaries.last().is_some_and(|outer| outer.start <= node.span.start);
+            if matches!(node.kind, NodeKind::Ternary { .. }) && !is_inner {
+                ternaries.push(node.span);
             }
         }
-        (Code::NotNumeric, NodeKind::Unary { op: UnaryOp::Neg, .. }) => {
-            "Non-arithmetic operand for unary negation"
-        }
-        (Code::NotNumeric, _) => "Non-arithmetic operand for function",
-        (Code::RateDimension, _) => "Incorrect time dimension for operand",
-        (Code::IncompatibleUnits, _) => "Incompatible dimensions",
-        (Code::IndomMismatch, _) => "Operands should have the same instance domain",
-        _ => text?,
-    };
-    let spelling = match node {
-        NodeKind::Binary { op, left, right, .. } => {
-            format!("{} {} {}", spelled(expr, *left), op.symbol(), spelled(expr, *right))
-        }
-        NodeKind::Unary { op: UnaryOp::Neg, operand } => format!("- {}", spelled(expr, *operand)),
-        NodeKind::Rescale { operand, units } => {
-            format!("{} RESCALE {}", spelled(expr, *operand), units_name(&units.value))
-        }
-        NodeKind::Temporal { function, operand } => {
-            let name = match function {
-                Temporal::Delta => "DELTA",
-                Temporal::Rate => "RATE",
-                Temporal::Instant => "INSTANT",
-            };
-            format!("{name}({})", leaf(expr, *operand).unwrap_or("(null)"))
-        }
-        NodeKind::Aggregate { function, metric } => {
-            let name = match function {
-                Aggregate::Avg => "AVG",
-                Aggregate::Count => "COUNT",
-                Aggregate::Max => "MAX",
-                Aggregate::Min => "MIN",
-                Aggregate::Sum => "SUM",
-            };
-            format!("{name}({})", metric.value)
-        }
-        _ => return None,
-    };
-    Some(format!("{spelling}: {text}"))
-}
+        Wording { expr, dialect, ternaries }
+    }
 
-/// The name that a node looks up.
-fn name_of(node: &NodeKind) -> Option<&str> {
-    match node {
-        NodeKind::Metric(name) => Some(name),
-        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&metric.value),
-        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-            attributes.meta.as_ref().map(|meta| &*meta.value)
+    /// Completes what libpcp says in the diagnostics of one node.
+    pub(super) fn complete(&self, id: ExprId, found: &mut [Diagnostic]) {
+        for diagnostic in found {
+            let text = diagnostic.pcp.take();
+            diagnostic.pcp = self.said(id, diagnostic, text.as_deref()).map(Into::into);
         }
-        _ => None,
+    }
+
+    /// libpcp stops at its first mistake: at a name that cannot be looked up, or
+    /// else at the first node that is refused. Only that one's words stay. Since
+    /// version 7 names in a ternary are looked at later, with their node.
+    pub(super) fn keep_first(&self, found: &mut [Diagnostic]) {
+        let of_names = |diagnostic: &Diagnostic| match diagnostic.code {
+            Code::UnknownMetric => !self.dialect.is_version_7() || !self.is_in_ternary(diagnostic),
+            code => matches!(code, Code::NoDescriptor | Code::NestedDerived),
+        };
+        let name = found.iter().position(of_names);
+        let first = name.or_else(|| found.iter().position(|diagnostic| diagnostic.pcp.is_some()));
+        for (index, diagnostic) in found.iter_mut().enumerate() {
+            if first.is_some_and(|first| first != index) {
+                diagnostic.pcp = None;
+            }
+        }
+    }
+
+    fn said(&self, id: ExprId, diagnostic: &Diagnostic, text: Option<&str>) -> Option<String> {
+        let expr = self.expr;
+        let node = &expr.node(id).kind;
+        let text = match (diagnostic.code, node) {
+            (Code::UnknownMetric | Code::NoDescriptor | Code::NestedDerived, _) => {
+                // Version 6 says nothing about names.
+                let (name, _) = name_in(expr.node(id)).filter(|_| self.dialect.is_version_7())?;
+                let text = match diagnostic.code {
+                    Code::NoDescriptor => "Metadata for operand metric not available",
+                    Code::NestedDerived => "Illegal nested derived metric",
+                    _ if self.is_in_ternary(diagnostic) => "Unknown metric for ternary expression",
+                    _ => "Unknown operand metric",
+                };
+                return Some(format!("operand {name}: {text}"));
+            }
+            (_, NodeKind::Ternary { guard, yes, no }) => {
+                let branches = format!("{} : {}", spelled(expr, *yes), spelled(expr, *no));
+                let text = match diagnostic.code {
+                    Code::NotNumeric | Code::GuardShape => {
+                        let text = match diagnostic.code {
+                            Code::NotNumeric => "Non-arithmetic operand for ternary guard",
+                            _ => "Non-scalar ternary guard with scalar expressions",
+                        };
+                        return Some(format!("{} ? {branches}: {text}", spelled(expr, *guard)));
+                    }
+                    Code::BranchTypes => "Different types for ternary operands",
+                    Code::IndomMismatch => "Different instance domains for ternary operands",
+                    Code::BranchSemantics => "Different semantics for ternary operands",
+                    _ => text?,
+                };
+                return Some(format!("{branches}: {text}"));
+            }
+            (Code::NotNumeric, NodeKind::Binary { left, .. }) => {
+                match diagnostic.span == expr.node(*left).span {
+                    true => "Non-arithmetic type for left operand",
+                    false => "Non-arithmetic type for right operand",
+                }
+            }
+            (Code::NotNumeric, NodeKind::Unary { op: UnaryOp::Neg, .. }) => {
+                "Non-arithmetic operand for unary negation"
+            }
+            (Code::NotNumeric, _) => "Non-arithmetic operand for function",
+            (Code::RateDimension, _) => "Incorrect time dimension for operand",
+            (Code::IncompatibleUnits, _) => "Incompatible dimensions",
+            (Code::IndomMismatch, _) => "Operands should have the same instance domain",
+            _ => text?,
+        };
+        let spelling = match node {
+            NodeKind::Binary { op, left, right, .. } => {
+                format!("{} {} {}", spelled(expr, *left), op.symbol(), spelled(expr, *right))
+            }
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => {
+                format!("- {}", spelled(expr, *operand))
+            }
+            NodeKind::Rescale { operand, units } => {
+                format!("{} RESCALE {}", spelled(expr, *operand), units_name(&units.value))
+            }
+            NodeKind::Temporal { function, operand } => {
+                let name = match function {
+                    Temporal::Delta => "DELTA",
+                    Temporal::Rate => "RATE",
+                    Temporal::Instant => "INSTANT",
+                };
+                format!("{name}({})", leaf(expr, *operand).unwrap_or("(null)"))
+            }
+            NodeKind::Aggregate { function, metric } => {
+                let name = match function {
+                    Aggregate::Avg => "AVG",
+                    Aggregate::Count => "COUNT",
+                    Aggregate::Max => "MAX",
+                    Aggregate::Min => "MIN",
+                    Aggregate::Sum => "SUM",
+                };
+                format!("{name}({})", metric.value)
+            }
+            _ => return None,
+        };
+        Some(format!("{spelling}: {text}"))
+    }
+
+    /// True if the place is within a ternary, where a missing name is found late.
+    fn is_in_ternary(&self, diagnostic: &Diagnostic) -> bool {
+        let place = diagnostic.span;
+        let next = self.ternaries.partition_point(|span| span.start > place.start);
+        let before = self.ternaries.get(next);
+        before.is_some_and(|span| span.source == place.source && place.start <= span.end)
     }
 }
 
@@ -142,15 +159,4 @@ fn leaf(expr: &Expr, id: ExprId) -> Option<&str> {
         NodeKind::MkConst { number, .. } => Some(&number.value.text),
         _ => None,
     }
-}
-
-/// True if the place is within a ternary, where a missing name is found late.
-fn is_in_ternary(expr: &Expr, diagnostic: &Diagnostic) -> bool {
-    let place = diagnostic.span;
-    expr.nodes().any(|(_, node)| {
-        let span = node.span;
-        matches!(node.kind, NodeKind::Ternary { .. })
-            && span.source == place.source
-            && (span.start..=span.end).contains(&place.start)
-    })
 }

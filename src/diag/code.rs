@@ -1,13 +1,20 @@
 //! The registry of diagnostic codes. A number never gets another meaning.
 //!
+//! Each code has a page: what it means, why the rule exists, an example that is
+//! wrong and one that is right, and what libpcp says. The pages are the Markdown
+//! files in `pages`. Their examples stand in fenced blocks called `wrong` and
+//! `right`, which tests compile: the former has exactly the diagnostic of its
+//! page, the latter has none.
+//!
 //! Below 100 are mistakes in the text, from 100 on those of names, from 200 on
 //! those of metadata, from 300 on what is allowed but hardly meant (lints).
 
 use std::fmt;
 use std::str::FromStr;
 
+// The numbers have four digits as the names of the pages have, which the macro spells with them.
 macro_rules! codes {
-    ($($(#[doc = $doc:literal])* $name:ident = $number:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $number:tt;)*) => {
         /// Stable code of a diagnostic, printed as `PMDnnnn`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
@@ -19,154 +26,162 @@ macro_rules! codes {
             /// All codes, ascending.
             pub const ALL: &[Code] = &[$(Code::$name,)*];
         }
+
+        /// The page of a code: Markdown, its prose in lines of 80
+        /// characters at most.
+        pub fn page(code: Code) -> &'static str {
+            match code {
+                $(Code::$name => include_str!(concat!("pages/PMD", stringify!($number), ".md")),)*
+            }
+        }
     };
 }
 
 codes! {
     /// A character that cannot stand where it stands.
-    IllegalCharacter = 1;
+    IllegalCharacter = 0001;
     /// An integer above 4294967295.
-    ConstantTooLarge = 2;
+    ConstantTooLarge = 0002;
     /// A string, instance name or pattern without its end.
-    Unterminated = 3;
+    Unterminated = 0003;
     /// A token that cannot stand where it stands.
-    UnexpectedToken = 10;
+    UnexpectedToken = 0010;
     /// The expression ends too early.
-    UnexpectedEnd = 11;
+    UnexpectedEnd = 0011;
     /// A delimiter without its partner.
-    UnbalancedDelimiter = 12;
+    UnbalancedDelimiter = 0012;
     /// A call of something that is no function.
-    UnknownFunction = 13;
+    UnknownFunction = 0013;
     /// Arguments that a function does not take.
-    WrongArguments = 14;
+    WrongArguments = 0014;
     /// A keyword value that is not understood.
-    BadKeywordValue = 15;
+    BadKeywordValue = 0015;
     /// Units text that is not understood.
-    BadUnits = 16;
+    BadUnits = 0016;
     /// A pattern that is no regular expression.
-    BadPattern = 17;
+    BadPattern = 0017;
     /// `novalue()` elsewhere than as one branch of a ternary.
-    MisplacedNoValue = 18;
+    MisplacedNoValue = 0018;
     /// Nesting or size beyond the limits.
-    TooComplex = 19;
+    TooComplex = 0019;
     /// `by` where it cannot stand, or without the labels that it needs.
-    MisplacedBy = 20;
+    MisplacedBy = 0020;
     /// A line of a definition file that is no definition.
-    BadDefinitionLine = 30;
+    BadDefinitionLine = 0030;
     /// A name that cannot be a metric's.
-    BadMetricName = 31;
+    BadMetricName = 0031;
     /// A name defined before.
-    DuplicateName = 32;
+    DuplicateName = 0032;
     /// Something wrong with a help text line.
-    BadAttribute = 33;
+    BadAttribute = 0033;
     /// Something wrong with a control line.
-    BadControl = 34;
+    BadControl = 0034;
     /// A definition file that cannot be read.
-    UnreadableFile = 35;
+    UnreadableFile = 0035;
     /// A definition beyond the number that is allowed.
-    LimitReached = 36;
+    LimitReached = 0036;
     /// A metric that the source does not have.
-    UnknownMetric = 100;
+    UnknownMetric = 0100;
     /// A metric without a descriptor.
-    NoDescriptor = 101;
+    NoDescriptor = 0101;
     /// A derived metric as operand of another.
-    NestedDerived = 102;
+    NestedDerived = 0102;
     /// A name of the source hides the definition.
-    HiddenByMetric = 103;
+    HiddenByMetric = 0103;
     /// Definitions that need each other.
-    DefinitionCycle = 104;
+    DefinitionCycle = 0104;
     /// A derived metric as operand whose definition has mistakes.
-    UnusableOperand = 105;
+    UnusableOperand = 0105;
     /// `by` in a definition that is evaluated on each host.
-    ByWithoutFleet = 106;
+    ByWithoutFleet = 0106;
     /// A use of the fleet's metrics that no aggregate makes values of.
-    FleetOperand = 107;
+    FleetOperand = 0107;
     /// A label of a `by` that no target has.
-    UnknownLabel = 108;
+    UnknownLabel = 0108;
     /// An instance that its domain does not have at present.
-    NoSuchInstance = 110;
+    NoSuchInstance = 0110;
     /// An operand whose type the operator or function does not take.
-    NotNumeric = 200;
+    NotNumeric = 0200;
     /// Branches of different types.
-    BranchTypes = 201;
+    BranchTypes = 0201;
     /// Counters where the operator does not take them.
-    CounterMisuse = 202;
+    CounterMisuse = 0202;
     /// Operands of different dimensions.
-    DimensionMismatch = 203;
+    DimensionMismatch = 0203;
     /// Operands of different instance domains.
-    IndomMismatch = 204;
+    IndomMismatch = 0204;
     /// Branches of different semantics.
-    BranchSemantics = 205;
+    BranchSemantics = 0205;
     /// Branches of different units or scale.
-    BranchUnits = 206;
+    BranchUnits = 0206;
     /// A guard over instances that the branches do not have.
-    GuardShape = 207;
+    GuardShape = 0207;
     /// Units that a conversion cannot reach.
-    IncompatibleUnits = 208;
+    IncompatibleUnits = 0208;
     /// A time dimension that `rate()` cannot take.
-    RateDimension = 209;
+    RateDimension = 0209;
     /// Extra units that cannot be combined.
-    ExtraUnits = 210;
+    ExtraUnits = 0210;
     /// A result whose dimension cannot be expressed.
-    DimensionOverflow = 211;
+    DimensionOverflow = 0211;
     /// `rate()` of something that is no counter.
-    NonCounterRate = 300;
+    NonCounterRate = 0300;
     /// `delta()` of something that is no counter.
-    GaugeDelta = 301;
+    GaugeDelta = 0301;
     /// A part that never has a value.
-    AlwaysNoValue = 302;
+    AlwaysNoValue = 0302;
     /// A guard that is known before there is a value.
-    NeedlessGuard = 303;
+    NeedlessGuard = 0303;
     /// A definition that nothing uses.
-    UnusedDefinition = 304;
+    UnusedDefinition = 0304;
     /// The expression of another definition.
-    SameExpression = 305;
+    SameExpression = 0305;
     /// Division by a counter as it is.
-    GrowingDivisor = 306;
+    GrowingDivisor = 0306;
     /// A comparison whose outcome does not depend on values.
-    ConstantComparison = 307;
+    ConstantComparison = 0307;
     /// `.` as a number.
-    LonePoint = 308;
+    LonePoint = 0308;
     /// A comparison of different dimensions that a U32 operand lets through.
-    UncheckedDimensions = 309;
+    UncheckedDimensions = 0309;
     /// A comparison of different scales, which are not converted.
-    UnequalScales = 310;
+    UnequalScales = 0310;
     /// A branch that may have no value and takes the other's with it.
-    EmptyingBranch = 311;
+    EmptyingBranch = 0311;
     /// A pattern that only text behind a blank could match.
-    PatternBeyondBlank = 312;
+    PatternBeyondBlank = 0312;
     /// Units of `count()` in a product or quotient.
-    CountDimension = 313;
+    CountDimension = 0313;
     /// Unsigned arithmetic with numbers that can be negative.
-    UnsignedWrap = 314;
+    UnsignedWrap = 0314;
     /// Division by the constant zero.
-    ZeroDivisor = 315;
+    ZeroDivisor = 0315;
     /// The value of a counter beside a constant in a comparison.
-    CounterCompared = 316;
+    CounterCompared = 0316;
     /// A factor that changes the scale of values and not their units.
-    HiddenFactor = 317;
+    HiddenFactor = 0317;
     /// A name that is a group of others as well, or a word of the language.
-    ShadowingName = 318;
+    ShadowingName = 0318;
     /// A pattern that costs more than it has to.
-    ExpensivePattern = 319;
+    ExpensivePattern = 0319;
     /// A comment that allows nothing.
-    UnusedAllow = 320;
+    UnusedAllow = 0320;
     /// A pattern that looks like the shell's.
-    ShellPattern = 321;
+    ShellPattern = 0321;
     /// A comment that takes the definition in the next line along.
-    SwallowedLine = 322;
+    SwallowedLine = 0322;
     /// An operation whose result is its operand.
-    NeedlessOperation = 323;
+    NeedlessOperation = 0323;
     /// A lower bound above the upper one.
-    BoundsReversed = 324;
+    BoundsReversed = 0324;
     /// `&&` and `||` side by side.
-    MixedLogic = 325;
+    MixedLogic = 0325;
     /// Something wrong with a file of unit tests.
-    BadTestFile = 400;
+    BadTestFile = 0400;
     /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.
-    BadServeFile = 401;
+    BadServeFile = 0401;
     /// Something wrong with `pmderive.toml`.
-    BadConfigFile = 402;
+    BadConfigFile = 0402;
 }
 
 impl Code {
@@ -223,5 +238,24 @@ mod tests {
         for bad in ["", "PMD", "PMD0004", "+203", "PMDx", "99999", "\u{e9}203"] {
             assert_eq!(bad.parse::<Code>(), Err(UnknownCode { text: bad.to_owned() }));
         }
+    }
+
+    #[test]
+    fn each_page_is_of_its_code() {
+        for code in Code::ALL {
+            let text = page(*code);
+            assert!(text.starts_with(&format!("# {code}: ")), "{code}");
+            // What stands between fences may be longer.
+            let prose = text.split("```").step_by(2).flat_map(str::lines);
+            let longest = prose.map(|line| line.chars().count()).max();
+            assert!(longest.is_some_and(|longest| longest <= 80), "{code}: {longest:?}");
+        }
+    }
+
+    #[test]
+    fn no_page_is_of_no_code() {
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/src/diag/pages");
+        let count = std::fs::read_dir(pages).expect("the folder of the pages").count();
+        assert_eq!(count, Code::ALL.len());
     }
 }

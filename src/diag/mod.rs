@@ -6,13 +6,11 @@
 mod code;
 pub mod fixes;
 pub mod json;
-mod page;
 pub mod pcp;
 #[cfg(feature = "render")]
 pub mod render;
 
-pub use code::{Code, UnknownCode};
-pub use page::page;
+pub use code::{Code, UnknownCode, page};
 
 use crate::escape;
 use crate::text::Span;

@@ -4,17 +4,13 @@
 //! They are in every name space and never have values. The registry decides
 //! when they get their identifiers.
 
-use pmderive_runtime::model::{Semantics, Units, ValueType};
+use pmderive_runtime::model::ValueType;
 
+use crate::check::constant_desc;
 use crate::check::typed::Desc;
 
 /// Metadata of each anonymous metric.
-pub const DESC: Desc = Desc {
-    value_type: ValueType::U32,
-    indom: None,
-    semantics: Semantics::Discrete,
-    units: Units::NONE,
-};
+pub const DESC: Desc = constant_desc(ValueType::U32);
 
 /// An anonymous metric.
 #[derive(Clone, Copy, Debug)]

@@ -66,7 +66,7 @@ struct EndOnDrop(Arc<Class>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.compilation().end();
+        self.0.compilation.end();
     }
 }
 
@@ -128,17 +128,19 @@ impl Engine {
         spec: &HostSpec,
     ) -> Result<Arc<Compiled>, SourceError> {
         let (class, identities) = self.class_of(selection, found, || spec.to_string())?;
-        if !class.is_built() {
+        if class.build.get().is_none() {
             let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {
-                class.compilation().poll(context, || {
+                class.compilation.poll(context, || {
                     let Some((found, identities)) = work.take() else { return };
                     // The job holds it, so a job that is dropped unrun has ended too.
                     let guard = EndOnDrop(Arc::clone(&class));
                     let engine = Arc::clone(self);
                     self.threads.run(Box::new(move || {
                         let EndOnDrop(class) = &guard;
-                        class.build(|| engine.build(class.selection(), &found, identities));
+                        class
+                            .build
+                            .get_or_init(|| engine.build(&class.selection, &found, identities));
                     }));
                 })
             })
@@ -146,6 +148,6 @@ impl Engine {
         }
         // Runs only if the job failed or was dropped. A cause shows up here.
         let make = || self.build(selection, found, identities.clone());
-        Ok(class.compiled(class.build(make), identities))
+        Ok(class.compiled(class.build.get_or_init(make), identities))
     }
 }

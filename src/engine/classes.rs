@@ -32,15 +32,17 @@ pub(super) struct Classes {
 #[derive(Debug)]
 pub(super) struct Class {
     /// No other class has it, nor ever had.
-    number: u64,
-    selection: Arc<Selection>,
-    fingerprint: Fingerprint,
+    pub number: u64,
+    /// The definitions to compile.
+    pub selection: Arc<Selection>,
+    /// The answers of its sources.
+    pub fingerprint: Fingerprint,
     /// Made once, by the first who needs it; others wait.
-    build: OnceLock<Build>,
+    pub build: OnceLock<Build>,
     /// Layouts that the evaluators of its sources share.
     layouts: SharedLayouts,
     /// The tasks that wait for the compiler without blocking.
-    compilation: Compilation,
+    pub compilation: Compilation,
     /// The bindings for single sources, by a hash of their identifiers.
     compiled: Mutex<WeakTable<Compiled>>,
 }
@@ -167,16 +169,6 @@ impl Classes {
 }
 
 impl Class {
-    /// The answers of its sources.
-    pub fn fingerprint(&self) -> &Fingerprint {
-        &self.fingerprint
-    }
-
-    /// Its number.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Bytes of its program, and of what its sources share of layouts, but for what was
     /// counted already.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> (usize, usize) {
@@ -189,26 +181,6 @@ impl Class {
         let compiled = lock(&self.compiled).all();
         // This list holds one reference itself.
         compiled.iter().map(|one| Arc::strong_count(one) - 1).sum()
-    }
-
-    /// The definitions that are compiled.
-    pub fn selection(&self) -> &Arc<Selection> {
-        &self.selection
-    }
-
-    /// Progress of compiling on the engine's threads.
-    pub fn compilation(&self) -> &Compilation {
-        &self.compilation
-    }
-
-    /// The compiled definitions; `make` compiles them if nobody has.
-    pub fn build(&self, make: impl FnOnce() -> Build) -> &Build {
-        self.build.get_or_init(make)
-    }
-
-    /// True if they are compiled.
-    pub fn is_built(&self) -> bool {
-        self.build.get().is_some()
     }
 
     /// The compiled definitions for a source with these identifiers.

@@ -95,11 +95,11 @@ impl Engine {
     pub fn kinds(&self) -> Vec<Kind> {
         let classes = self.classes_by_use();
         let kind = |(at, (holders, class)): (usize, &(usize, Arc<Class>))| {
-            let usual = usual(&classes[..at], class.selection());
+            let usual = usual(&classes[..at], &class.selection);
             let differs = usual.and_then(|usual| {
-                difference(class.selection(), usual.fingerprint(), class.fingerprint())
+                difference(&class.selection, &usual.fingerprint, &class.fingerprint)
             });
-            Kind { number: class.number(), holders: *holders, differs }
+            Kind { number: class.number, holders: *holders, differs }
         };
         classes.iter().enumerate().map(kind).collect()
     }
@@ -142,7 +142,7 @@ impl Engine {
             return Ok((class, identities));
         }
         let usual = usual(&self.classes_by_use(), selection);
-        let differs = usual.and_then(|one| difference(selection, one.fingerprint(), &fingerprint));
+        let differs = usual.and_then(|one| difference(selection, &one.fingerprint, &fingerprint));
         let differs = differs.map(|differs| format!("; unlike most: {}", differs.words));
         Err(SourceError::TooManyKinds {
             target: name(),
@@ -163,7 +163,7 @@ impl Engine {
 /// The class with most users for a selection.
 fn usual(by_use: &[(usize, Arc<Class>)], selection: &Selection) -> Option<Arc<Class>> {
     let mut classes = by_use.iter().map(|(_, class)| class);
-    classes.find(|class| **class.selection() == *selection).cloned()
+    classes.find(|class| *class.selection == *selection).cloned()
 }
 
 /// How the answers of two kinds of sources differ.

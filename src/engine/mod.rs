@@ -257,7 +257,7 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let (class, identities) = self.class_of(selection, found, || source.name())?;
         let make = || self.build(selection, found, identities.clone());
-        Ok(class.compiled(class.build(make), identities))
+        Ok(class.compiled(class.build.get_or_init(make), identities))
     }
 
     /// Diagnostics about the definitions in terms of one source. `names` has
@@ -284,11 +284,7 @@ impl Engine {
         let examination = self.examine_found(selection, found, &vocabulary, &mut diagnostics);
         let chosen = selection.definitions().into_iter().take(selection.len());
         let CheckedSelection { metrics, typed } = examination.into_checked(chosen);
-        let planned: Vec<Planned<'_>> = typed
-            .iter()
-            .map(|(definition, expr)| Planned { definition: *definition, expr })
-            .collect();
-        let (program, operands) = self.plan(&planned);
+        let (program, operands) = self.plan(&Planned::all(&typed));
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }

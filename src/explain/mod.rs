@@ -207,8 +207,7 @@ pub fn explain(
 ) -> Result<Explanation, SourceError> {
     let examination = engine.examine(registry, selection, source, diagnostics)?;
     let Arranged { typed, outputs } = examination.arranged();
-    let planned: Vec<Planned<'_>> =
-        typed.iter().map(|(definition, expr)| Planned { definition: *definition, expr }).collect();
+    let planned = Planned::all(&typed);
     let (program, operands) = engine.plan(&planned);
     let binding = operands.binding();
     let lowered = engine.nodes_of(&planned);

@@ -6,7 +6,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 use pmderive_runtime::kernel::{BinaryOp, Body, Inst, KernelIr, UnaryOp, math};
 
-use super::JitError;
+use super::error::JitError;
 
 /// The functions as imports of a module.
 pub struct Library {

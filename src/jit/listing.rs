@@ -6,8 +6,10 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_module::Module;
 use pmderive_runtime::kernel::KernelIr;
 
+use super::emit;
+use super::error::JitError;
 use super::library::Library;
-use super::{JitError, emit, new_module, target};
+use super::module::{new_module, target};
 
 /// A kernel as the code generator has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

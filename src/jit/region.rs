@@ -9,7 +9,7 @@ use cranelift_module::FuncId;
 use pmderive_runtime::kernel::native::EntryPoint;
 use pmderive_runtime::kernel::{Kernel, NativeCode};
 
-use super::JitError;
+use super::error::JitError;
 
 /// The code of kernels that were compiled together; freed on drop.
 pub struct CodeRegion {

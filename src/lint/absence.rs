@@ -1,7 +1,8 @@
 //! Lints about parts without values, guards that decide nothing, and branches
 //! that take each other's values away.
 
-use super::Subject;
+use super::subject::Subject;
+use crate::bind::name_in;
 use crate::check::ternary::{Guard, guards};
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -201,15 +202,8 @@ fn needed(subject: &Subject<'_>, guards: &PerNode<Guard>, name: &str) -> Option<
         if !certain[id] {
             continue;
         }
-        let used = match &node.kind {
-            NodeKind::Metric(metric) => Some(&**metric),
-            NodeKind::Aggregate { metric, .. } => Some(&*metric.value),
-            NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-                attributes.meta.as_ref().map(|meta| &*meta.value)
-            }
-            _ => None,
-        };
-        if used == Some(name) {
+        let needs_value = !matches!(node.kind, NodeKind::Defined(_));
+        if needs_value && name_in(node).is_some_and(|(needed, _)| needed == name) {
             found = Some(node.span);
         }
         if let NodeKind::Ternary { guard, yes, no } = &node.kind {

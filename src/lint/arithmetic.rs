@@ -3,7 +3,7 @@
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::typed::TypedKind;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};

@@ -3,7 +3,7 @@
 
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::typed::Desc;
 use crate::check::units::dimensions_agree;
 use crate::check::units_name;

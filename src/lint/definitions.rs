@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
+use crate::bind::references;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{Expr, NodeKind};
@@ -155,12 +156,5 @@ fn unused<'d>(
 
 /// The names of metrics in an expression, those of `defined()` included.
 fn names_in(expr: &Expr) -> impl Iterator<Item = &str> {
-    expr.nodes().filter_map(|(_, node)| match &node.kind {
-        NodeKind::Metric(name) => Some(&**name),
-        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&*metric.value),
-        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-            attributes.meta.as_ref().map(|meta| &*meta.value)
-        }
-        _ => None,
-    })
+    references(expr).map(|reference| reference.name)
 }

@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::names::value_elsewhere;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::Registered;

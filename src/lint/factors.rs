@@ -2,13 +2,13 @@
 
 use pmderive_runtime::model::{Conversion, Units, ValueType};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::{BinaryOp, NodeKind};
 
-/// Scales of space and of time, which values in everyday units have.
-const SPACE: std::ops::RangeInclusive<u8> = 0..=5;
+/// Scales of space, from bytes to exabytes, and of time, from nanoseconds to hours.
+const SPACE: std::ops::RangeInclusive<u8> = 0..=6;
 const TIME: std::ops::RangeInclusive<u8> = 0..=5;
 
 /// `mem.util.free / 1024`: the values change their scale, and the units do not.
@@ -76,6 +76,7 @@ mod tests {
             ("Kbyte", 1024.0, true, Some("Mbyte")),
             ("Kbyte", 1024.0, false, Some("byte")),
             ("Kbyte", 1_048_576.0, true, Some("Gbyte")),
+            ("Pbyte", 1024.0, true, Some("Ebyte")),
             ("millisec", 1000.0, true, Some("sec")),
             ("sec", 60.0, true, Some("min")),
             ("byte / sec", 60.0, false, Some("byte / min")),

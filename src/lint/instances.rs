@@ -7,8 +7,8 @@ use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::FxHashMap;
 
-use super::Subject;
 use super::elsewhere::Selector;
+use super::subject::Subject;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};

@@ -1,6 +1,6 @@
 //! Lints about truth values that are combined.
 
-use super::Subject;
+use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::{BinaryOp, NodeKind};
 

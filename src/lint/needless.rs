@@ -1,7 +1,7 @@
 //! Lints about operations that change nothing, and about bounds that let nothing
 //! through.
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::typed::TypedKind;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};

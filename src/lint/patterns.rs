@@ -1,6 +1,6 @@
 //! Lints about patterns that cost more than they have to, or mean something else.
 
-use super::Subject;
+use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::{Literal, NodeKind};
 use crate::text::Span;

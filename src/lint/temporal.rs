@@ -3,7 +3,7 @@
 use pmderive_runtime::model::Semantics;
 use rustc_hash::FxHashSet;
 
-use super::Subject;
+use super::subject::Subject;
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::functions;

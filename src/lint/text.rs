@@ -1,6 +1,6 @@
 //! Slips that the text alone shows.
 
-use super::Subject;
+use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::NodeKind;
 

@@ -4,9 +4,9 @@ use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, PatternId, WindowFunction};
 
-use super::Planned;
 use super::forms::{Form, Forms};
 use super::lane::{LaneBuilder, lane_scalar};
+use super::planned::Planned;
 use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
@@ -27,16 +27,10 @@ impl<'l> Lowering<'l> {
         Lowering { dialect, graph, kernels, forms: Forms::default() }
     }
 
-    /// Adds a definition and returns its root. `earlier` has the roots of the
+    /// Adds a definition, and returns the graph's node for each node of its
+    /// expression, of which the last is the root. `earlier` has the roots of the
     /// definitions planned before, which may be operands.
-    pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> NodeId {
-        let nodes = self.lower_nodes(one, earlier);
-        *nodes.last().expect("a checked expression has a root")
-    }
-
-    /// Like [`Lowering::lower`]; returns the graph's node for each node of the
-    /// expression.
-    pub fn lower_nodes(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> Vec<NodeId> {
+    pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> Vec<NodeId> {
         let Planned { definition, expr } = *one;
         for mentioned in &expr.mentioned {
             self.graph.slot(mentioned);

@@ -8,29 +8,22 @@ mod forms;
 mod fuse;
 pub(crate) mod lane;
 mod lower;
+mod planned;
 
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op,
-    Output, Pool, Program,
+    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op, Output, Pool,
+    Program,
 };
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 use lower::Lowering;
-
-/// A definition to plan.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned<'p> {
-    /// Identity under which previous samples are kept.
-    pub definition: DefinitionKey,
-    /// The expression that it computes.
-    pub expr: &'p TypedExpr,
-}
+pub use planned::Planned;
 
 /// The metrics and domains that a program's positions stand for, in the source
 /// that its definitions were checked against.
@@ -66,7 +59,7 @@ pub fn plan(
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     for one in definitions {
-        roots.push(lowering.lower(one, &roots));
+        roots.extend(lowering.lower(one, &roots).last());
     }
     let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable(*root)).collect();
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);
@@ -146,7 +139,7 @@ pub fn nodes_of(
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     let nodes = definitions.iter().map(|one| {
-        let nodes = lowering.lower_nodes(one, &roots);
+        let nodes = lowering.lower(one, &roots);
         roots.extend(nodes.last().copied());
         nodes
     });

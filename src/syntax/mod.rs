@@ -65,6 +65,7 @@ use delimiters::Delimiters;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
+use repair::MAX_REPORTS;
 
 pub use crate::functions::{
     Example, FUNCTIONS, Function, LaneRule, NumberKind, ResultRule, Shape, manual,
@@ -290,7 +291,11 @@ fn needs_extensions(
         return false;
     }
     let first = diagnostics.len();
+    let delimiters = Delimiters::new(&tokens);
     for (index, at) in tokens.iter().enumerate() {
+        if diagnostics.len() == first + MAX_REPORTS {
+            break;
+        }
         if let Token::Function(_, Callee::Function(function)) = at.token {
             let name = function.name;
             let message = format!("there is no function `{name}`");
@@ -301,7 +306,6 @@ fn needs_extensions(
             );
         }
         if at.token == Token::By {
-            let delimiters = Delimiters::new(&tokens);
             // The grammar of the extensions takes it: both have their parentheses.
             let call = index.checked_sub(1).and_then(|last| Some((delimiters.pair(last)?, last)));
             let labels = delimiters.pair(index + 1).and_then(|pair| pair.close);

@@ -19,7 +19,7 @@ use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt};
 
 /// Most mistakes of one expression that are reported.
-const MAX_REPORTS: usize = 20;
+pub const MAX_REPORTS: usize = 20;
 
 /// What there is in place of windows of time.
 pub(crate) const WINDOWS: &str = "leave it out: `rate()` and `delta()` look back to the sample \

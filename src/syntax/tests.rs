@@ -299,7 +299,10 @@ fn large_expressions_take_little_time() {
             check_large(&text, Language { extensions, ..Language::default() }, accepted);
         }
     }
+    let groups = format!("{}a", "sum(a) by (b) + ".repeat(1 << 16));
+    check_large(&groups, Language::default(), false);
     for (text, accepted) in [
+        (groups, true),
         (format!("{}a{}", "abs(".repeat(9_000), ")".repeat(9_000)), true),
         (format!("{}a{}", "abs(".repeat(10_001), ")".repeat(10_001)), false),
         (vec!["abs(a) + pow(b, 2)"; 1 << 15].join(" == "), true),

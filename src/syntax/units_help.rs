@@ -117,7 +117,7 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     if let Some((before, exponent)) = word.split_once('^')
         && keywords::units(before, dialect).is_ok()
     {
-        let help = format!("`{exponent}` is no exponent; exponents are numbers from -8 to 15");
+        let help = format!("`{exponent}` is no exponent; exponents are numbers from -8 to 7");
         return Advice { help, fix: None };
     }
     if lower == "per" && !text.contains('/') {

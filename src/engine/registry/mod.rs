@@ -78,7 +78,7 @@ pub struct Registry {
     /// Definitions by name; `None` for a name that was unregistered.
     by_name: Layers<Arc<str>, Option<Arc<Registered>>>,
     by_pmid: Layers<Pmid, Option<Arc<Registered>>>,
-    texts: Layers<Pmid, Texts>,
+    texts: Layers<(Pmid, TextKind), Arc<str>>,
     /// Names of definitions in files whose texts have mistakes.
     refused: Layers<Arc<str>, ()>,
     controls: Controls,
@@ -90,13 +90,6 @@ pub struct Registry {
     count: usize,
     /// Lists that are made on demand. Clones share them.
     lists: Arc<Lists>,
-}
-
-/// Help texts of a metric.
-#[derive(Clone, Debug, Default)]
-struct Texts {
-    one_line: Option<Arc<str>>,
-    help: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -231,26 +224,16 @@ impl Registry {
         kind: TextKind,
         text: &str,
     ) -> Result<(), PmStatus> {
-        let mut texts = self.texts.get(&pmid).cloned().unwrap_or_default();
-        let place = match kind {
-            TextKind::OneLine => &mut texts.one_line,
-            TextKind::Help => &mut texts.help,
-        };
-        if place.is_some() {
+        if self.texts.get(&(pmid, kind)).is_some() {
             return Err(PmStatus::TEXT);
         }
-        *place = Some(text.into());
-        self.texts.insert(pmid, texts);
+        self.texts.insert((pmid, kind), text.into());
         Ok(())
     }
 
     /// A help text of a metric, exactly as it was set (`pmLookupText(3)`).
     pub fn text(&self, pmid: Pmid, kind: TextKind) -> Option<&str> {
-        let texts = self.texts.get(&pmid)?;
-        match kind {
-            TextKind::OneLine => texts.one_line.as_deref(),
-            TextKind::Help => texts.help.as_deref(),
-        }
+        self.texts.get(&(pmid, kind)).map(|text| &**text)
     }
 
     /// Value of an option (`pmGetDerivedControl(3)`).

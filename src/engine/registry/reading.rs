@@ -50,11 +50,7 @@ impl Registry {
         self.define_anonymous();
         let mut unreadable = Diagnostics::default();
         let files = load_paths(paths, self.language.dialect, sources, &mut unreadable);
-        let add = |file| {
-            let extensions = extensions(&sources.get(file).name);
-            extensions.map(|extensions| self.add_text_with(file, extensions, sources, diagnostics))
-        };
-        let count = files.into_iter().filter_map(add).sum();
+        let count = self.add_files(files, sources, diagnostics, extensions);
         diagnostics.extend(unreadable);
         count
     }
@@ -68,21 +64,24 @@ impl Registry {
         let Some(paths) = system::definitions() else { return 0 };
         let mut unreadable = Diagnostics::default();
         let files = load_readable_paths(&paths, sources, &mut unreadable);
-        self.add_files(files, unreadable, sources, diagnostics)
+        let extensions = self.language.extensions;
+        let count = self.add_files(files, sources, diagnostics, |_| Some(extensions));
+        diagnostics.extend(unreadable);
+        count
     }
 
-    /// Registers the definitions in files. The diagnostics in `unreadable` come
-    /// last.
     fn add_files(
         &mut self,
         files: Vec<SourceId>,
-        unreadable: Diagnostics,
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
+        extensions: impl Fn(&str) -> Option<bool>,
     ) -> usize {
-        let count = files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum();
-        diagnostics.extend(unreadable);
-        count
+        let add = |file| {
+            let extensions = extensions(&sources.get(file).name);
+            extensions.map(|extensions| self.add_text_with(file, extensions, sources, diagnostics))
+        };
+        files.into_iter().filter_map(add).sum()
     }
 
     /// Sets the options in `PCP_DERIVED_CONTROL` (PCPIntro(1)). Nobody can

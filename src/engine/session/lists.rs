@@ -178,8 +178,7 @@ impl<'e> Gathered<'e> {
     }
 
     pub fn planned(&self) -> Vec<Planned<'_>> {
-        let expressions = self.expressions.iter();
-        expressions.map(|(definition, expr)| Planned { definition: *definition, expr }).collect()
+        Planned::all(&self.expressions)
     }
 }
 

@@ -4,8 +4,10 @@
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
 
+use super::Schema;
 use super::columns::{Columns, refused};
-use super::{Destination, ExportError, Exporter, Schema};
+use super::destination::Destination;
+use super::exporter::{ExportError, Exporter};
 use crate::engine::Shown;
 
 /// Writes Arrow IPC, with a record batch for each batch of rows.

@@ -17,7 +17,8 @@ use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::Timestamp;
 use rustc_hash::FxHashMap;
 
-use super::{Content, ExportError, Row, Sampling, Schema};
+use super::exporter::ExportError;
+use super::{Content, Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
 use crate::report::plain::text;

@@ -72,12 +72,13 @@ mod arrow;
 mod columns;
 mod csv;
 mod destination;
+mod exporter;
 mod json;
 #[cfg(feature = "columnar")]
 mod parquet;
 mod schema;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use super::samples::Renderer;
@@ -85,6 +86,7 @@ use crate::engine::Shown;
 
 pub use super::rows::{Content, Row, Without};
 pub use destination::Destination;
+pub use exporter::{ExportError, Exporter};
 pub use schema::{MetricFacts, Sampling, Schema};
 
 /// Forms of a table.
@@ -121,21 +123,6 @@ impl Format {
     }
 }
 
-/// A table that is being written.
-pub trait Exporter {
-    /// Adds the rows of a sample.
-    ///
-    /// # Errors
-    /// The rows cannot be written. The table is unusable then.
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
-
-    /// Writes the rest and the end of the table.
-    ///
-    /// # Errors
-    /// As [`Exporter::sample`].
-    fn finish(self: Box<Self>) -> Result<Destination, ExportError>;
-}
-
 /// A table of text.
 struct Lines<R> {
     renderer: R,
@@ -162,26 +149,6 @@ impl<R: Renderer> Exporter for Lines<R> {
     fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
         Ok(self.destination)
     }
-}
-
-/// The reason why a table cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The system refused the operation.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The form has no room for this time.
-    #[error("the time {0} does not fit into 64 bits of nanoseconds")]
-    Time(pmderive_runtime::model::Timestamp),
-    /// This build lacks the form.
-    #[error(
-        "this pmderive was built without Arrow and Parquet; build it with `--features columnar`"
-    )]
-    NotBuiltIn,
-    /// The library for the form failed.
-    #[error("{0}")]
-    Form(String),
 }
 
 /// Begins a table.

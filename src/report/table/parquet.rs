@@ -7,8 +7,10 @@ use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use super::Schema;
 use super::columns::{Columns, metadata, refused};
-use super::{Destination, ExportError, Exporter, Schema};
+use super::destination::Destination;
+use super::exporter::{ExportError, Exporter};
 use crate::engine::Shown;
 
 /// Number of rows in a row group. Readers skip row groups or share them among

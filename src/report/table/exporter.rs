@@ -1,0 +1,41 @@
+//! What every form of a table does, and why one cannot be written.
+
+use std::io;
+
+use super::destination::Destination;
+use crate::engine::Shown;
+
+/// A table that is being written.
+pub trait Exporter {
+    /// Adds the rows of a sample.
+    ///
+    /// # Errors
+    /// The rows cannot be written. The table is unusable then.
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
+
+    /// Writes the rest and the end of the table.
+    ///
+    /// # Errors
+    /// As [`Exporter::sample`].
+    fn finish(self: Box<Self>) -> Result<Destination, ExportError>;
+}
+
+/// The reason why a table cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The system refused the operation.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The form has no room for this time.
+    #[error("the time {0} does not fit into 64 bits of nanoseconds")]
+    Time(pmderive_runtime::model::Timestamp),
+    /// This build lacks the form.
+    #[error(
+        "this pmderive was built without Arrow and Parquet; build it with `--features columnar`"
+    )]
+    NotBuiltIn,
+    /// The library for the form failed.
+    #[error("{0}")]
+    Form(String),
+}
