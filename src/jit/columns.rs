@@ -11,9 +11,10 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
 
-use super::emit::{Emitter, Map, Segment};
-use super::group::{Group, GroupEmitter, is_wide, splats};
+use super::emit::{Emitter, Segment};
+use super::group::{Group, GroupEmitter, splats};
 use super::kept::Kept;
+use super::map::{Map, Often, is_wide};
 use super::quick::{Form, Quick};
 
 /// About as many vectors as a round of the first loop computes; what is more
@@ -21,16 +22,6 @@ use super::quick::{Form, Quick};
 const VECTORS_PER_ROUND: usize = 24;
 /// Most groups in a round.
 const MOST_GROUPS: usize = 4;
-
-/// How often a form runs. One that runs seldom has one loop less, which takes a
-/// quarter of the time of the compilation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Often {
-    /// Mostly.
-    Mostly,
-    /// Only where a quick form does not hold.
-    Seldom,
-}
 
 /// Lanes that flags are collected of: all of a group, or those there are.
 type There = Option<Value>;
@@ -64,7 +55,7 @@ impl Emitter<'_, '_> {
         let (quickly, _) = self.block(&[]);
         let (exactly, _) = self.block(&[]);
         let (done, done_args) = self.block(&[types::I64]);
-        let holds = quick.prepare(self);
+        let holds = self.prepare(quick);
         self.branch(holds.holds, (quickly, &[]), (exactly, &[]));
 
         self.builder.switch_to_block(quickly);
@@ -75,7 +66,7 @@ impl Emitter<'_, '_> {
         let after = self.with_flagged(flags, flagged);
         match watched {
             [large, top] => {
-                let wrong = quick.was_wrong(self, *large, *top);
+                let wrong = self.was_wrong(*large, *top);
                 self.branch(wrong, (exactly, &[]), (done, &[after]));
             }
             _ => self.jump(done, &[after]),

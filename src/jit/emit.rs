@@ -16,50 +16,19 @@
 //! [`operations`] has what a lane computes.
 
 mod operations;
+mod quick;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, Type, Value, types,
-};
-use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_codegen::ir::{AbiParam, Block, BlockArg, Function, InstBuilder, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Reg, Scalar};
 
-use super::columns::Often;
 use super::divide::Divisor;
-use super::group::suitable;
 use super::kept::{self, Kept};
 use super::library::Calls;
+use super::map::{Map, Often, suitable};
 use super::quick::Quick;
-pub(super) use operations::{extreme_condition, float_condition, integer_condition};
-
-/// Processors for which Cranelift has every vector operation that groups need.
-pub(super) const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-
-/// Columns are within the arenas but need not be aligned.
-pub(super) fn memory() -> MemFlagsData {
-    MemFlagsData::new().with_notrap()
-}
-
-pub(super) fn type_of(scalar: Scalar) -> Type {
-    match scalar {
-        Scalar::I32 | Scalar::U32 => types::I32,
-        Scalar::I64 | Scalar::U64 => types::I64,
-        Scalar::F32 => types::F32,
-        Scalar::F64 => types::F64,
-    }
-}
-
-/// What code is made for.
-#[derive(Clone, Copy)]
-pub struct Target {
-    /// Pointers and calling convention.
-    pub frontend: TargetFrontendConfig,
-    /// The processor multiplies and adds in one step, in vectors.
-    pub has_fma: bool,
-    /// It chooses between lanes of two vectors by the signs of a third.
-    pub has_blend: bool,
-}
+use super::target::{HAS_VECTORS, Target, memory, type_of};
 
 /// Builds the function of a verified kernel; `calls` are those it needs.
 pub fn emit(
@@ -94,13 +63,6 @@ pub struct Emitter<'e, 'f> {
     divisors: Vec<Option<Divisor>>,
     /// Constants that loops over groups use.
     pub(super) kept: Kept,
-}
-
-/// What is computed in each lane; registers by their positions.
-pub struct Map<'m> {
-    pub(super) insts: &'m [Inst],
-    pub(super) result: usize,
-    pub(super) flags: Vec<usize>,
 }
 
 /// Where the columns of a segment begin, and how many lanes they have.

@@ -3,7 +3,7 @@
 //! Input: the form of a kernel and the addresses of its columns. Output: the body
 //! of the loop over groups. Columns are padded to whole groups, so the last group needs no
 //! loop of its own; only its flags are cut to the lanes that are there. A form is not
-//! [`suitable`] if it has an operation that vectors lack.
+//! [suitable](super::map::suitable) if it has an operation that vectors lack.
 //!
 //! This file has the registers of a group, as numbers and as masks, and their way from
 //! and to columns. The operations on them are in [`operations`] and [`quick_forms`].
@@ -11,62 +11,17 @@
 mod operations;
 mod quick_forms;
 
-use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
+use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Scalar};
 
-use super::emit::{Map, memory};
 use super::kept::{self, Kept};
 use super::quick::{Form, Quick};
-pub(super) use operations::choose;
+use super::target::memory;
+use super::vectors::{LOW_HALVES, cast, vector_of};
 
 /// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
 const _: () = assert!(LANE_GROUP == 4);
-
-/// Comparing 64-bit numbers without sign takes turned signs.
-pub(super) const TURNS_SIGNS: bool = cfg!(target_arch = "x86_64");
-
-/// True when every operation of a map can be done in vectors.
-pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
-    suitable_if(insts, types, |_| false)
-}
-
-/// True when every operation of a map can be done in vectors, but for those whose
-/// position is `done` otherwise.
-pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> bool) -> bool {
-    let scalar = |reg: &Reg| types[usize::from(reg.0)];
-    insts.iter().enumerate().all(|(at, inst)| match inst {
-        _ if done(at) => true,
-        Inst::Unary(UnaryOp::Convert(to), a) => match (scalar(a), *to) {
-            (from, to) if from.is_float() => to.is_float(),
-            (from, Scalar::F32) => from.bytes() == 4,
-            _ => true,
-        },
-        Inst::Binary(BinaryOp::Div, a, _) => scalar(a).is_float(),
-        // Calls take one lane at a time.
-        Inst::Unary(UnaryOp::Log, _) | Inst::Binary(BinaryOp::Pow, ..) => false,
-        _ => true,
-    })
-}
-
-/// True if every lane of a map has 8 bytes, but for masks that only choose or flag:
-/// then half a group is computed without the other. `is_uniform` says of the register at a
-/// position whether it is the same in every lane.
-pub fn is_wide(map: &Map<'_>, types: &[Scalar], is_uniform: impl Fn(usize) -> bool) -> bool {
-    let is_mask = |at: usize| {
-        let only_chooses = |inst: &Inst| match inst {
-            Inst::Operand(_) | Inst::Constant(_) => true,
-            Inst::Unary(_, a) => usize::from(a.0) != at,
-            Inst::Binary(_, a, b) => [a, b].iter().all(|reg| usize::from(reg.0) != at),
-            Inst::Select(_, yes, no) => [yes, no].iter().all(|reg| usize::from(reg.0) != at),
-        };
-        matches!(map.insts[at], Inst::Binary(op, a, _)
-            if op.is_comparison() && types[usize::from(a.0)].bytes() == 8)
-            && map.insts.iter().all(only_chooses)
-    };
-    types[map.result].bytes() == 8
-        && (0..map.insts.len()).all(|at| is_uniform(at) || types[at].bytes() == 8 || is_mask(at))
-}
 
 /// The lanes of a group in one register. If only half of a group is computed, both
 /// vectors of 8-byte lanes are the same one.
@@ -115,32 +70,10 @@ pub fn splats(
     uniform.iter().zip(types).map(splat).collect()
 }
 
-pub(super) fn vector_of(scalar: Scalar) -> Type {
-    match scalar {
-        Scalar::I32 | Scalar::U32 => types::I32X4,
-        Scalar::I64 | Scalar::U64 => types::I64X2,
-        Scalar::F32 => types::F32X4,
-        Scalar::F64 => types::F64X2,
-    }
-}
-
-/// The same bits as another type of vector, lane 0 at the lowest address.
-fn cast(builder: &mut FunctionBuilder<'_>, to: Type, value: Value) -> Value {
-    let flags = MemFlagsData::new().with_endianness(Endianness::Little);
-    builder.ins().bitcast(to, flags, value)
-}
-
 /// Where the `at`th group begins.
 fn offset_of(scalar: Scalar, at: usize) -> i32 {
     i32::try_from(at * LANE_GROUP * scalar.bytes()).expect("a few groups")
 }
-
-/// Bytes that pick the low half of each 8-byte lane, of two vectors.
-const LOW_HALVES: [u8; 16] = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
-/// Bytes that put the low halves of two vectors together.
-const LOW_PAIRS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
-/// Bytes that bring the high half of a vector down.
-const HIGH_PAIR: [u8; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl<'e, 'f> GroupEmitter<'e, 'f> {
     /// An emitter for the block that the builder is in. `registers` holds those

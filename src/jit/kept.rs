@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, ReduceOp, Scalar, UnaryOp};
 
-use super::emit::Map;
+use super::map::Map;
 use super::quick::{Form, Quick};
 
 /// Zero of any type.

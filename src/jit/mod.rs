@@ -5,6 +5,7 @@
 //! compiling fails, and the interpreter runs the kernels.
 
 mod columns;
+mod conditions;
 mod divide;
 mod emit;
 mod error;
@@ -14,10 +15,13 @@ mod group;
 mod kept;
 mod library;
 mod listing;
+mod map;
 mod module;
 mod quick;
 mod reduce;
 mod region;
+mod target;
+mod vectors;
 
 use std::sync::Arc;
 

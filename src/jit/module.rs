@@ -7,9 +7,9 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::Module;
 
-use super::emit::Target;
 use super::error::JitError;
 use super::library::add_symbols;
+use super::target::Target;
 
 /// What a module makes code for.
 pub(super) fn target(module: &JITModule) -> Target {

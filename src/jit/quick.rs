@@ -51,12 +51,10 @@
 //!
 //! So both are rounded to the same double. A test tries the corners.
 
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
 
-use super::emit::{Emitter, HAS_VECTORS, Map, Target};
-use super::group::suitable_if;
+use super::map::{Map, suitable_if};
+use super::target::{HAS_VECTORS, Target};
 
 /// What an instruction becomes in the quick form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,17 +82,10 @@ pub struct Quick {
     pub forms: Vec<Form>,
 }
 
-/// What the quick form needs before its loop.
-pub struct Prepared {
-    /// Whether the conditions hold that are the same in all lanes.
-    pub holds: Value,
-    /// Parallel to the instructions: reciprocals, and by how many bits to shift.
-    pub values: Vec<Option<Value>>,
-}
-
 /// Divisors between 2^-200 and 2^200 divide whole numbers of 65 bits without
 /// overflow, and so that all parts are normal.
-const DIVISORS: [f64; 2] = [f64::from_bits((1023 - 200) << 52), f64::from_bits((1023 + 200) << 52)];
+pub const DIVISORS: [f64; 2] =
+    [f64::from_bits((1023 - 200) << 52), f64::from_bits((1023 + 200) << 52)];
 
 impl Quick {
     /// The quick form of a map; `None` if it would be no quicker. `types` and `is_uniform`
@@ -180,73 +171,6 @@ impl Quick {
     /// The flags that are left.
     pub fn flags(&self, map: &Map<'_>) -> Vec<usize> {
         map.flags.iter().copied().filter(|flag| self.forms[*flag] != Form::False).collect()
-    }
-
-    /// Tests the conditions that are the same in all lanes.
-    pub fn prepare(&self, emitter: &mut Emitter<'_, '_>) -> Prepared {
-        let insts = match &emitter.ir.body {
-            pmderive_runtime::kernel::Body::Map { insts, .. } => insts.clone(),
-            pmderive_runtime::kernel::Body::Reduce(_) => Box::default(),
-        };
-        let mut holds = emitter.builder.ins().iconst(types::I8, 1);
-        let mut values = vec![None; insts.len()];
-        for (at, form) in self.forms.iter().enumerate() {
-            let Inst::Binary(_, a, b) = insts[at] else { continue };
-            let [a, b] = [a, b].map(|reg| emitter.values[usize::from(reg.0)]);
-            match form {
-                Form::ByReciprocal => {
-                    let divisor = b.expect("divisors are the same in every lane");
-                    for (condition, bound) in
-                        [FloatCC::GreaterThan, FloatCC::LessThan].into_iter().zip(DIVISORS)
-                    {
-                        let bound = emitter.builder.ins().f64const(bound);
-                        let within = emitter.builder.ins().fcmp(condition, divisor, bound);
-                        holds = emitter.builder.ins().band(holds, within);
-                    }
-                    let one = emitter.builder.ins().f64const(1.0);
-                    let share = emitter.builder.ins().fdiv(one, divisor);
-                    values[at] = Some(emitter.builder.ins().splat(types::F64X2, share));
-                }
-                Form::ShiftedLeft(_) | Form::ShiftedRight => {
-                    let number = if *form == Form::ShiftedRight { b } else { a.or(b) };
-                    let number = number.expect("factors are the same in every lane");
-                    let less = emitter.builder.ins().iadd_imm_s(number, -1);
-                    // One bit and no other: then the number is above those below it.
-                    let rest = emitter.builder.ins().bxor(number, less);
-                    let one_bit =
-                        emitter.builder.ins().icmp(IntCC::UnsignedGreaterThan, rest, less);
-                    holds = emitter.builder.ins().band(holds, one_bit);
-                    if emitter.types[at] == Scalar::I64 {
-                        // The least number has one bit and is not above zero.
-                        let zero = emitter.builder.ins().iconst(types::I64, 0);
-                        let above =
-                            emitter.builder.ins().icmp(IntCC::SignedGreaterThan, number, zero);
-                        holds = emitter.builder.ins().band(holds, above);
-                    }
-                    values[at] = Some(emitter.builder.ins().ctz(number));
-                }
-                _ => {}
-            }
-        }
-        Prepared { holds, values }
-    }
-
-    /// True if a watched difference was 2^52 or more, or a watched sign was set.
-    ///
-    /// Differences are modulo 2^64. Of unsigned numbers `a - b` with `b` below
-    /// 2^63, and of signed ones with `a` not negative, one below 2^52 is the true
-    /// difference: `a < b` would make it 2^63 at least.
-    pub fn was_wrong(&self, emitter: &mut Emitter<'_, '_>, large: Value, top: Value) -> Value {
-        let mask = |emitter: &mut Emitter<'_, '_>, bits: i64| {
-            let bits = emitter.builder.ins().iconst(types::I64, bits);
-            emitter.builder.ins().splat(types::I64X2, bits)
-        };
-        let high = mask(emitter, !0 << 52);
-        let sign = mask(emitter, i64::MIN);
-        let large = emitter.builder.ins().band(large, high);
-        let top = emitter.builder.ins().band(top, sign);
-        let wrong = emitter.builder.ins().bor(large, top);
-        emitter.builder.ins().vany_true(wrong)
     }
 }
 

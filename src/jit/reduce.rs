@@ -8,9 +8,12 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{BinaryOp, LANE_GROUP, ReduceOp, Scalar};
 
-use super::emit::{Emitter, HAS_VECTORS, extreme_condition, float_condition, memory, type_of};
-use super::group::{Group, GroupEmitter, TURNS_SIGNS, choose, vector_of};
+use super::conditions::{extreme_condition, float_condition};
+use super::emit::Emitter;
+use super::group::{Group, GroupEmitter};
 use super::kept;
+use super::target::{HAS_VECTORS, memory, type_of};
+use super::vectors::{TURNS_SIGNS, choose, vector_of};
 
 /// Vectors in which parts of a reduction are kept, so that loads are all that
 /// takes time.

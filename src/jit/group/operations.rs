@@ -4,30 +4,12 @@
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
-use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Reg, Scalar, UnaryOp};
 
-use super::{Group, GroupEmitter, HIGH_PAIR, LOW_HALVES, LOW_PAIRS, TURNS_SIGNS, cast, vector_of};
-use crate::jit::emit::{extreme_condition, float_condition, integer_condition};
+use super::{Group, GroupEmitter};
+use crate::jit::conditions::{extreme_condition, float_condition, integer_condition};
 use crate::jit::kept::{self, OfInteger};
-
-/// The lanes of one vector where a mask has all bits, of the other where it has none.
-pub fn choose(
-    builder: &mut FunctionBuilder<'_>,
-    has_blend: bool,
-    mask: Value,
-    [yes, no]: [Value; 2],
-) -> Value {
-    let kind = builder.func.dfg.value_type(yes);
-    if has_blend && kind == types::I64X2 {
-        // Cranelift makes one instruction of a choice between others by itself.
-        let [mask, yes, no] = [mask, yes, no].map(|value| cast(builder, types::I8X16, value));
-        let chosen = builder.ins().blendv(mask, yes, no);
-        return cast(builder, kind, chosen);
-    }
-    let mask = cast(builder, kind, mask);
-    builder.ins().bitselect(mask, yes, no)
-}
+use crate::jit::vectors::{HIGH_PAIR, LOW_HALVES, LOW_PAIRS, TURNS_SIGNS, choose, vector_of};
 
 impl GroupEmitter<'_, '_> {
     /// All bits of a lane where a comparison is true.
