@@ -39,3 +39,8 @@ pub const ANONYMOUS: [Anonymous; 2] = [
                pmUnpackEventRecords(3).",
     },
 ];
+
+/// True for a metric that libpcp defines itself.
+pub(crate) fn is_anonymous(name: &str) -> bool {
+    ANONYMOUS.iter().any(|one| one.name == name)
+}

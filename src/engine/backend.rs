@@ -3,13 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pmderive_runtime::eval::Evaluator;
 use pmderive_runtime::kernel::Kernel;
 use pmderive_runtime::locks::lock;
 use pmderive_runtime::program::Program;
 use rustc_hash::FxHashSet;
 
-use super::Engine;
 use super::threads::Threads;
 
 /// The way in which kernels run.
@@ -53,24 +51,6 @@ struct State {
     /// Addresses of kernels that threads are compiling. The threads keep the
     /// kernels alive.
     under_way: Mutex<FxHashSet<usize>>,
-}
-
-impl Engine {
-    /// Records that an evaluator has evaluated a program of this engine. With
-    /// [`Backend::Auto`], the program's kernels become native code after its
-    /// second evaluation, in a separate thread. [`super::Session`] calls this
-    /// itself. Call it if you use an [`Evaluator`] directly, as for a host
-    /// whose calls are futures; the [first programs](crate::manual::programs)
-    /// have an example.
-    ///
-    /// If [`AsyncHostContext::metadata_epoch`] has changed, or the host has
-    /// failed and may now be another one, bind it again and put the result into
-    /// the evaluator ([`super::Compiled::put_into`]).
-    ///
-    /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
-    pub fn evaluated(&self, evaluator: &Evaluator) {
-        self.compiler.evaluated(evaluator.program(), evaluator.evaluations(), &self.threads);
-    }
 }
 
 impl Compiler {

@@ -2,11 +2,9 @@
 //! engine's threads compile, once for all hosts of a class, however many wait.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
 
 use pmderive_runtime::context::{AsyncHostContext, HostSpec};
-use pmderive_runtime::locks::lock;
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::Transport;
 
@@ -14,52 +12,6 @@ use super::classes::{Class, Compiled};
 use super::{Engine, Registered, Registry, Selection};
 use crate::bind::{Found, ask_host};
 use crate::diag::Diagnostics;
-
-/// Progress of compiling for a class on the engine's threads.
-#[derive(Debug, Default)]
-pub(super) struct Compilation {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-enum State {
-    /// Nobody has asked for it.
-    #[default]
-    NotStarted,
-    /// A thread compiles; these tasks wait.
-    Running(Vec<Waker>),
-    /// It has ended. There is a program unless the compiler panicked.
-    Ended,
-}
-
-impl Compilation {
-    /// Ready when compiling has ended. The first caller runs `start`.
-    fn poll(&self, context: &Context<'_>, start: impl FnOnce()) -> Poll<()> {
-        let mut state = lock(&self.state);
-        let waker = || context.waker().clone();
-        match &mut *state {
-            State::Ended => return Poll::Ready(()),
-            State::Running(waiting) => {
-                if !waiting.iter().any(|one| one.will_wake(context.waker())) {
-                    waiting.push(waker());
-                }
-                return Poll::Pending;
-            }
-            State::NotStarted => *state = State::Running(vec![waker()]),
-        }
-        drop(state);
-        start();
-        Poll::Pending
-    }
-
-    fn end(&self) {
-        let mut state = lock(&self.state);
-        if let State::Running(waiting) = std::mem::replace(&mut *state, State::Ended) {
-            drop(state);
-            waiting.into_iter().for_each(Waker::wake);
-        }
-    }
-}
 
 /// Wakes the waiting tasks when the job ends in any way, also if it never ran.
 struct EndOnDrop(Arc<Class>);

@@ -14,8 +14,8 @@ use pmderive_runtime::program::{Binding, List, Program};
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::FxHashSet;
 
-use super::Metric;
-use super::bind_host::Compilation;
+use super::compilation::Compilation;
+use super::metric::Metric;
 use super::selection::Selection;
 use crate::bind::{Fingerprint, Identities};
 use crate::diag::Diagnostics;

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::DefinitionKey;
+use pmderive_runtime::source::{MetadataSource, SourceError};
 
+use super::anonymous::is_anonymous;
+use super::metric::Metric;
 use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
-use super::{Metric, anonymous_descs, is_anonymous};
+use super::vocabulary::Vocabulary;
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
 use crate::check::typed::{DefinitionId, TypedExpr};
@@ -93,7 +96,7 @@ impl Checking<'_> {
         let equivalent = Arc::clone(self.equivalent_domains);
         let mut names = Names::new(names, found, is_derived, equivalent);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
-        for (name, desc) in anonymous_descs(registry) {
+        for (name, desc) in registry.anonymous_descs() {
             names.describe(name, desc);
         }
         names.refuse(self.language.extensions, |name| registry.is_refused(name));
@@ -190,4 +193,31 @@ fn hidden(one: &Registered) -> Diagnostic {
     Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)
         .label(one.name_span, "this definition is not used")
         .help("give the derived metric another name")
+}
+
+/// An examination with its diagnostics, including suggested names.
+pub(super) struct WithSuggestions {
+    pub examination: Examination,
+    pub diagnostics: Diagnostics,
+    /// True if the names of the source were looked for.
+    pub needs_names: bool,
+}
+
+/// Examines. If a suggestion needs names of the source, examines again with
+/// them.
+pub(super) fn examine_and_suggest(
+    registry: &Registry,
+    source: &mut dyn MetadataSource,
+    examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
+) -> Result<WithSuggestions, SourceError> {
+    let mut diagnostics = Diagnostics::default();
+    let vocabulary = Vocabulary::unknown(registry);
+    let mut examination = examine(&vocabulary, &mut diagnostics);
+    let needs_names = vocabulary.needs_names();
+    if needs_names {
+        let names = source.traverse("")?;
+        diagnostics = Diagnostics::default();
+        examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
+    }
+    Ok(WithSuggestions { examination, diagnostics, needs_names })
 }

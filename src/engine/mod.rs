@@ -7,12 +7,14 @@ mod anonymous;
 mod backend;
 mod bind_host;
 mod classes;
+mod compilation;
 mod controls;
 mod examination;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod identifiers;
 mod kinds;
+mod metric;
 mod nesting;
 mod registry;
 mod selection;
@@ -25,14 +27,12 @@ mod vocabulary;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
 
-use pmderive_runtime::eval::LayoutPool;
+use pmderive_runtime::eval::{Evaluator, LayoutPool};
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::locks::lock;
-use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::program::{DefinitionKey, NodeId, OutputId, Pool, Program};
+use pmderive_runtime::program::{NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Interner;
 
@@ -44,18 +44,19 @@ use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};
 
-use anonymous::ANONYMOUS;
+pub(crate) use anonymous::is_anonymous;
 pub use backend::Backend;
 use backend::Compiler;
 pub use classes::Compiled;
 use classes::{Build, Classes};
 
 pub(crate) use examination::CheckedSelection;
-use examination::Checking;
 pub use examination::Examination;
+use examination::{Checking, WithSuggestions, examine_and_suggest};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub use kinds::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
+pub use metric::Metric;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
@@ -111,21 +112,6 @@ pub struct Engine {
     /// Parts that sessions share.
     alike: Alike,
     threads: Threads,
-}
-
-/// A derived metric, or an expression without a name, after compilation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Metric {
-    /// Name; for an expression without a name, its text.
-    pub name: Arc<str>,
-    /// Metadata of the values, or a status: `PM_ERR_BADDERIVE` for a definition
-    /// that cannot be used in this context.
-    pub desc: Result<Desc, PmStatus>,
-    /// The program's output that has its values, if there is one.
-    pub output: Option<OutputId>,
-    /// True if the source has a metric with this name. Then the source's metric
-    /// takes precedence.
-    pub is_hidden: bool,
 }
 
 impl fmt::Debug for Engine {
@@ -342,6 +328,22 @@ impl Engine {
         Ok(examination)
     }
 
+    /// Records that an evaluator has evaluated a program of this engine. With
+    /// [`Backend::Auto`], the program's kernels become native code after its
+    /// second evaluation, in a separate thread. [`Session`] calls this
+    /// itself. Call it if you use an [`Evaluator`] directly, as for a host
+    /// whose calls are futures; the [first programs](crate::manual::programs)
+    /// have an example.
+    ///
+    /// If [`AsyncHostContext::metadata_epoch`] has changed, or the host has
+    /// failed and may now be another one, bind it again and put the result into
+    /// the evaluator ([`Compiled::put_into`]).
+    ///
+    /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
+    pub fn evaluated(&self, evaluator: &Evaluator) {
+        self.compiler.evaluated(evaluator.program(), evaluator.evaluations(), &self.threads);
+    }
+
     /// Makes the program of checked definitions.
     pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Operands) {
         let kernels = &mut |ir| self.kernel(ir);
@@ -370,54 +372,4 @@ impl Engine {
         }
         kernel
     }
-}
-
-/// An examination with its diagnostics, including suggested names.
-struct WithSuggestions {
-    examination: Examination,
-    diagnostics: Diagnostics,
-    /// True if the names of the source were looked for.
-    needs_names: bool,
-}
-
-/// Examines. If a suggestion needs names of the source, examines again with
-/// them.
-fn examine_and_suggest(
-    registry: &Registry,
-    source: &mut dyn MetadataSource,
-    examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
-) -> Result<WithSuggestions, SourceError> {
-    let mut diagnostics = Diagnostics::default();
-    let vocabulary = Vocabulary::unknown(registry);
-    let mut examination = examine(&vocabulary, &mut diagnostics);
-    let needs_names = vocabulary.needs_names();
-    if needs_names {
-        let names = source.traverse("")?;
-        diagnostics = Diagnostics::default();
-        examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
-    }
-    Ok(WithSuggestions { examination, diagnostics, needs_names })
-}
-
-/// True for a metric that libpcp defines itself.
-pub(crate) fn is_anonymous(name: &str) -> bool {
-    ANONYMOUS.iter().any(|one| one.name == name)
-}
-
-/// Metadata of the metrics that libpcp defines itself.
-fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
-    // A registry of version 6 may not have assigned their identifiers yet, and
-    // no source knows them.
-    let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
-    ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
-        let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
-        Some((one.name, anonymous::DESC.of_metric(pmid)))
-    })
-}
-
-/// The key of a definition, from its name and text.
-fn key_of(name: &str, text: &str) -> DefinitionKey {
-    let mut hasher = DefaultHasher::new();
-    (name, text.trim()).hash(&mut hasher);
-    DefinitionKey(hasher.finish())
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use pmderive_runtime::model::InDom;
 use rustc_hash::FxHasher;
 
+use super::anonymous::is_anonymous;
 use super::nesting::needed;
 use super::registry::{Registered, Registry};
-use super::{anonymous_descs, is_anonymous};
 use crate::bind::{Literals, Mentions, mentions};
 use crate::syntax::ControlOption;
 use crate::syntax::ast::NodeKind;
@@ -60,7 +60,7 @@ impl Selection {
         };
         let Mentions { names, own } = mentions(expressions, own_names);
         let questions: Box<[Question]> = names.into_iter().map(question).collect();
-        let anonymous = anonymous_descs(registry).map(|(_, desc)| desc.pmid);
+        let anonymous = registry.anonymous_descs().map(|(_, desc)| desc.pmid);
         let literals = Literals {
             pmids: definitions.iter().filter_map(|one| one.pmid).chain(anonymous).collect(),
             domains: definitions.iter().flat_map(|one| literal_domains(one)).collect(),

@@ -7,7 +7,7 @@ use pmderive_runtime::eval::{Evaluation, Values};
 use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus};
 use pmderive_runtime::program::{Reason, Status};
 
-use super::Metric;
+use super::metric::Metric;
 
 /// One sample in a form for reports.
 #[derive(Debug)]

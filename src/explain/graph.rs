@@ -15,7 +15,9 @@ use pmderive_runtime::program::{
     Placement, PreviousLanes, Program, Step, StepOperand, scalar_of,
 };
 
-use super::{ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Operation};
+use super::explained::{
+    ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Operation,
+};
 use crate::syntax::ast::{Expr, ExprId};
 use crate::syntax::print_node;
 

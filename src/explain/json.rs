@@ -17,7 +17,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Explained, ExplainedNode, ExplainedProgram, Fate, Outcome};
+use super::explained::{Explained, ExplainedNode, ExplainedProgram, Fate, NodeOutcome};
 use crate::report::json::{Object, write_desc, write_object, write_string};
 
 /// Writes a definition as an object.
@@ -45,19 +45,19 @@ fn write_node(out: &mut String, node: &ExplainedNode) {
         object.value("span", format_args!("[{},{}]", node.span.start, node.span.end));
         object.list("operands", &node.operands, |out, operand| _ = write!(out, "{operand}"));
         match &node.outcome {
-            Outcome::Typed(desc) => {
+            NodeOutcome::Typed(desc) => {
                 object.text("outcome", "typed");
                 object.member("desc", |out| write_desc(out, desc));
                 if let Some(instances) = &node.instances {
                     object.text("instances", instances);
                 }
             }
-            Outcome::Refused(codes) => {
+            NodeOutcome::Refused(codes) => {
                 object.text("outcome", "refused");
                 object.list("codes", codes, |out, code| write_string(out, &code.to_string()));
             }
-            Outcome::Unknown => object.text("outcome", "unknown"),
-            Outcome::NotChosen => object.text("outcome", "not chosen"),
+            NodeOutcome::Unknown => object.text("outcome", "unknown"),
+            NodeOutcome::NotChosen => object.text("outcome", "not chosen"),
         }
         object.texts("notes", &node.notes);
         if let Some(id) = node.node {

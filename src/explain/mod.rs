@@ -6,6 +6,7 @@
 //! that computes all definitions together. The result is data; words for people
 //! are complete sentences in it. [`text`] and [`json`] show it.
 
+mod explained;
 mod graph;
 pub mod json;
 mod notes;
@@ -13,14 +14,13 @@ pub mod text;
 
 use std::collections::HashMap;
 
-use pmderive_runtime::kernel::KernelIr;
-use pmderive_runtime::model::{Pmid, ValueType};
+use pmderive_runtime::model::Pmid;
 use pmderive_runtime::program::{DefinitionKey, NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names, references};
 use crate::check::Examined;
-use crate::check::typed::{DefinitionId, Desc};
+use crate::check::typed::DefinitionId;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Arranged, Engine, Registered, Registry, needed};
@@ -28,170 +28,11 @@ use crate::plan::Planned;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{print_expr, print_node};
 use crate::text::Span;
+pub use explained::{
+    Explained, ExplainedInput, ExplainedKernel, ExplainedNode, ExplainedProgram, ExplainedStep,
+    Explanation, Fate, NodeOutcome, Operation,
+};
 use notes::Noted;
-
-/// The explanation of a selection of definitions.
-#[derive(Clone, Debug)]
-pub struct Explanation {
-    /// The definitions in the order of the request, and then those that they
-    /// need as operands.
-    pub definitions: Vec<Explained>,
-    /// The program for the definitions that can be used, if there are any.
-    pub program: Option<ExplainedProgram>,
-}
-
-/// The explanation of one definition.
-#[derive(Clone, Debug)]
-pub struct Explained {
-    /// Name; for an expression without a name, its text.
-    pub name: Box<str>,
-    /// False for an expression without a name.
-    pub is_named: bool,
-    /// True if it is only an operand of the requested definitions.
-    pub is_operand: bool,
-    /// The expression as pmderive prints it.
-    pub text: String,
-    /// The result for the whole definition.
-    pub fate: Fate,
-    /// Nodes of the expression. Operands come before their users, and the last
-    /// node is the whole expression.
-    pub nodes: Vec<ExplainedNode>,
-}
-
-impl Explained {
-    /// The name. For an expression without a name, the beginning of its text.
-    pub fn short_name(&self) -> String {
-        /// Number of characters that are enough to recognise a text.
-        const ENOUGH: usize = 40;
-        if self.is_named || self.text.chars().count() <= ENOUGH {
-            return self.name.to_string();
-        }
-        self.text.chars().take(ENOUGH - 1).chain(['…']).collect()
-    }
-}
-
-/// The result for a whole definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It can be evaluated, as the output of the program at this position.
-    Output(usize),
-    /// It has a mistake.
-    Refused,
-    /// A metric of the source has its name and takes its place, as this output
-    /// of the program.
-    Hidden(usize),
-}
-
-/// A node of an expression.
-#[derive(Clone, Debug)]
-pub struct ExplainedNode {
-    /// The node's text, with `…` for each operand.
-    pub title: String,
-    /// Place of the node in the text.
-    pub span: Span,
-    /// Positions of its operands.
-    pub operands: Vec<usize>,
-    /// The result of checking.
-    pub outcome: Outcome,
-    /// What the instances are, where the number of their domain says nothing.
-    pub instances: Option<String>,
-    /// Mistakes, and facts that are not obvious. Each is a sentence without a
-    /// full stop.
-    pub notes: Vec<String>,
-    /// The program's node with the same values.
-    pub node: Option<NodeId>,
-}
-
-/// The result of checking a node.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// It has this metadata.
-    Typed(Desc),
-    /// It is refused for these reasons. Text that is not understood may have
-    /// its reason elsewhere.
-    Refused(Vec<Code>),
-    /// One of its operands is refused.
-    Unknown,
-    /// It is in a branch that is never chosen.
-    NotChosen,
-}
-
-/// A program in words.
-#[derive(Clone, Debug, Default)]
-pub struct ExplainedProgram {
-    /// Metrics to fetch.
-    pub inputs: Vec<ExplainedInput>,
-    /// Operations, each once, with operands before their users.
-    pub nodes: Vec<Operation>,
-    /// Previous samples that are kept, each with its name and a description.
-    pub kept: Vec<(String, String)>,
-    /// Uses of kernels, in their order.
-    pub steps: Vec<ExplainedStep>,
-    /// The source of each output's values.
-    pub outputs: Vec<String>,
-    /// Kernels of the steps.
-    pub kernels: Vec<ExplainedKernel>,
-}
-
-/// A metric to fetch.
-#[derive(Clone, Debug)]
-pub struct ExplainedInput {
-    /// Its name.
-    pub name: Box<str>,
-    /// Its identifier.
-    pub pmid: Pmid,
-    /// Type of its values.
-    pub value_type: ValueType,
-    /// True if it has an instance domain.
-    pub is_set: bool,
-    /// True if no operation uses it. libpcp also fetches metrics of branches
-    /// that are never chosen, and that decides which records of an archive
-    /// count.
-    pub is_mentioned_only: bool,
-}
-
-/// An operation of the program.
-#[derive(Clone, Debug)]
-pub struct Operation {
-    /// Number of the operation in the program.
-    pub id: NodeId,
-    /// Description of the operation, with `n1` and the like for other
-    /// operations.
-    pub text: String,
-    /// Type of its values.
-    pub value_type: ValueType,
-    /// True if it has a value for each instance.
-    pub is_set: bool,
-    /// Operations and outputs that use it.
-    pub users: Vec<String>,
-    /// How its values are obtained when every operand has values.
-    pub place: String,
-}
-
-/// One use of a kernel.
-#[derive(Clone, Debug)]
-pub struct ExplainedStep {
-    /// Level of the step. Steps of one level do not need each other.
-    pub level: u32,
-    /// The operation that it computes.
-    pub output: NodeId,
-    /// Number of its kernel in the program.
-    pub kernel: u32,
-    /// Descriptions of the kernel's operands.
-    pub operands: Vec<String>,
-    /// Values of its constants.
-    pub constants: Vec<String>,
-}
-
-/// A kernel.
-#[derive(Clone, Debug)]
-pub struct ExplainedKernel {
-    /// Number of the kernel in the program.
-    pub id: u32,
-    /// The kernel's form.
-    pub ir: KernelIr,
-}
 
 /// Explains a selection of definitions for a source. Mistakes are added to
 /// `diagnostics`, which may already hold those of the texts.
@@ -297,8 +138,8 @@ impl Explainer<'_> {
             expr.operands(id, |operand| operands.push(operand.0 as usize));
             let mut notes = noted.notes(id);
             let outcome = match examined.nodes[id] {
-                Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
-                None if !examined.live[id] => Outcome::NotChosen,
+                Some(typed) => NodeOutcome::Typed(examined.typed.node(typed).desc),
+                None if !examined.live[id] => NodeOutcome::NotChosen,
                 None => self.refusal(node, &mut notes),
             };
             let operation = of_node(id);
@@ -322,7 +163,7 @@ impl Explainer<'_> {
 
     /// The outcome of a node without a type. Mistakes of its operands, which
     /// come first, have already been taken.
-    fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> Outcome {
+    fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> NodeOutcome {
         let Span { source, start, end } = node.span;
         let is_own = |(span, ..): &mut (Span, Code, String)| {
             span.source == source && span.start >= start && span.end <= end
@@ -333,9 +174,9 @@ impl Explainer<'_> {
             notes.push(message);
         }
         match node.kind {
-            NodeKind::Error => Outcome::Refused(codes),
-            _ if codes.is_empty() => Outcome::Unknown,
-            _ => Outcome::Refused(codes),
+            NodeKind::Error => NodeOutcome::Refused(codes),
+            _ if codes.is_empty() => NodeOutcome::Unknown,
+            _ => NodeOutcome::Refused(codes),
         }
     }
 }

@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use super::graph::shape;
-use super::{
-    Explained, ExplainedKernel, ExplainedNode, ExplainedProgram, Explanation, Fate, Outcome,
+use super::explained::{
+    Explained, ExplainedKernel, ExplainedNode, ExplainedProgram, Explanation, Fate, NodeOutcome,
 };
+use super::graph::shape;
 use crate::check::units_name;
 use crate::diag::printable;
 
@@ -61,7 +61,7 @@ fn definition(out: &mut String, explained: &Explained) {
         }
         Fate::Refused => {
             let is_shown =
-                explained.nodes.iter().any(|node| matches!(node.outcome, Outcome::Refused(_)));
+                explained.nodes.iter().any(|node| matches!(node.outcome, NodeOutcome::Refused(_)));
             let words = match is_shown {
                 true => "This is refused; the tree shows where.",
                 false => "This is refused; the tree shows what may be meant.",
@@ -161,7 +161,7 @@ impl Tree<'_> {
     fn node(&self, out: &mut String, branch: &Branch, number: Option<usize>) {
         let node = &self.nodes[branch.node];
         let facts = match &node.outcome {
-            Outcome::Typed(desc) => {
+            NodeOutcome::Typed(desc) => {
                 let number = || desc.indom.map(|indom| indom.to_string());
                 let instances = node.instances.clone().or_else(number);
                 row([
@@ -171,13 +171,13 @@ impl Tree<'_> {
                     &instances.unwrap_or_else(|| "single".to_owned()),
                 ])
             }
-            Outcome::Refused(codes) if codes.is_empty() => "not understood".to_owned(),
-            Outcome::Refused(codes) => {
+            NodeOutcome::Refused(codes) if codes.is_empty() => "not understood".to_owned(),
+            NodeOutcome::Refused(codes) => {
                 let codes: Vec<String> = codes.iter().map(|code| code.to_string()).collect();
                 format!("refused: {}", codes.join(", "))
             }
-            Outcome::Unknown => "unknown, since an operand is refused".to_owned(),
-            Outcome::NotChosen => "never chosen".to_owned(),
+            NodeOutcome::Unknown => "unknown, since an operand is refused".to_owned(),
+            NodeOutcome::NotChosen => "never chosen".to_owned(),
         };
         let title = match number {
             Some(number) => format!("{} ({number}, below)", node.title),

@@ -6,22 +6,21 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
-use pmderive_runtime::context::Context;
 use pmderive_runtime::locks::lock;
-use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::analysis::Analysis;
+use super::asked::{Asked, Opener, SharedOpener, Source};
 use super::hover::{hover, instances_of};
-use super::kept::{Edition, Kept};
-use super::outcome::{Answer, Outcome};
+use super::kept::Kept;
+use super::news::{Answer, News};
 use super::settings::Settings;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
-use crate::engine::{Backend, Engine, Registered, Session, SharedRegistry, report_cycles};
+use crate::engine::{Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others,
@@ -33,20 +32,6 @@ const CHUNK: usize = 250;
 
 /// Texts for which is kept what was found out about them.
 const KEPT: usize = 8;
-
-/// How long a source that cannot be opened is left alone.
-const PAUSE: Duration = Duration::from_secs(10);
-
-/// What metrics are checked against.
-pub enum Source {
-    /// Metadata without values.
-    Metadata(Box<dyn MetadataSource + Send>),
-    /// A host, archives, or this machine.
-    Context(Box<Context>),
-}
-
-/// Opens the source, or says why it cannot be opened.
-pub type Opener = Box<dyn FnMut() -> Result<Source, SourceError> + Send>;
 
 /// Whose turn it is: where a text is read or somebody waits for an answer about
 /// it, checking waits.
@@ -72,113 +57,6 @@ pub enum Question {
     Hover(RequestId, Arc<Analysis>, usize),
     /// Names of a metric's instances, for completion.
     Instances(RequestId, Arc<Analysis>, String),
-}
-
-/// A source as the thread has it.
-pub struct Asked {
-    engine: Arc<Engine>,
-    shared: Arc<SharedRegistry>,
-    opener: Option<SharedOpener>,
-    open: Option<Opened>,
-    /// When it was opened last.
-    opened: Instant,
-    /// When opening failed last.
-    failed: Option<Instant>,
-    trouble: Option<String>,
-}
-
-/// An opener that several languages share.
-type SharedOpener = Arc<Mutex<Opener>>;
-
-/// A source that is open.
-pub enum Opened {
-    /// Metadata only.
-    Metadata(Box<dyn MetadataSource + Send>),
-    /// With values.
-    Session(Box<Session<Context>>),
-}
-
-impl Opened {
-    /// Who knows the metadata.
-    pub fn metadata(&mut self) -> &mut dyn MetadataSource {
-        match self {
-            Opened::Metadata(source) => &mut **source,
-            Opened::Session(session) => session.source(),
-        }
-    }
-}
-
-impl Asked {
-    /// Without a source if there is no `opener`.
-    fn new(language: Language, opener: Option<SharedOpener>) -> Asked {
-        let engine = Engine::of_this_machine(language, Backend::Interp).without_threads();
-        Asked {
-            engine: Arc::new(engine),
-            shared: Arc::new(SharedRegistry::new(language)),
-            opener,
-            open: None,
-            opened: Instant::now(),
-            failed: None,
-            trouble: None,
-        }
-    }
-
-    /// The engine.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    /// The source, opened if it has to be. A failure is kept for
-    /// [`Asked::take_trouble`].
-    pub fn source(&mut self) -> Option<&mut Opened> {
-        if self.open.is_none() && self.failed.is_none_or(|failed| failed.elapsed() > PAUSE) {
-            let opened = {
-                let mut opener = lock(self.opener.as_ref()?);
-                opener()
-            };
-            match opened {
-                Ok(source) => {
-                    self.open = Some(self.opened(source));
-                    self.opened = Instant::now();
-                }
-                Err(error) => self.fails(&error),
-            }
-        }
-        self.open.as_mut()
-    }
-
-    fn opened(&self, source: Source) -> Opened {
-        match source {
-            Source::Metadata(source) => Opened::Metadata(source),
-            Source::Context(context) => {
-                let (engine, shared) = (Arc::clone(&self.engine), Arc::clone(&self.shared));
-                Opened::Session(Box::new(Session::new(engine, shared, *context)))
-            }
-        }
-    }
-
-    /// Which source it is now; `None` if there is none.
-    fn edition(&mut self) -> Option<Edition> {
-        let epoch = self.source()?.metadata().metadata_epoch();
-        Some(Edition { opened: self.opened, epoch })
-    }
-
-    /// Lets sessions see the definitions of a text.
-    pub fn define(&self, analysis: &Analysis) {
-        self.shared.replace_all(analysis.registry.clone(), analysis.sources.clone());
-    }
-
-    /// Takes note that the source failed: it is opened again, but not at once.
-    pub fn fails(&mut self, error: &SourceError) {
-        self.open = None;
-        self.failed = Some(Instant::now());
-        self.trouble = Some(error.to_string());
-    }
-
-    /// Why the source cannot be used, if nobody was told yet.
-    pub fn take_trouble(&mut self) -> Option<String> {
-        self.trouble.take()
-    }
 }
 
 /// The sources of all texts, each opened when it is needed.
@@ -247,15 +125,15 @@ pub fn start(
     mut sources: Sources,
     language: Language,
     questions: Receiver<Question>,
-    outcomes: Sender<Outcome>,
+    news: Sender<News>,
     turn: Turn,
 ) -> std::io::Result<()> {
     let run = move || {
         if sources.opener.is_some() {
-            names_of_source(sources.chosen(language, None).0, None, &outcomes);
+            names_of_source(sources.chosen(language, None).0, None, &news);
         }
         let mut thread =
-            Thread { sources, checks: VecDeque::new(), kept: VecDeque::new(), outcomes, turn };
+            Thread { sources, checks: VecDeque::new(), kept: VecDeque::new(), news, turn };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -265,7 +143,7 @@ pub fn start(
 
 /// Tells the names of all metrics, for completion; none if the source cannot be
 /// used, so that nobody waits for them.
-fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, outcomes: &Sender<Outcome>) {
+fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, news: &Sender<News>) {
     let traversed = asked.source().map(|source| source.metadata().traverse(""));
     let names = match traversed {
         Some(Ok(mut names)) => {
@@ -279,13 +157,13 @@ fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, outcomes: &Sender<O
         None => Vec::new(),
     };
     // Nobody is left when this fails.
-    let _ = outcomes.send(Outcome::Names(file, names.into()));
-    tell_trouble(asked, outcomes);
+    let _ = news.send(News::Names(file, names.into()));
+    tell_trouble(asked, news);
 }
 
-fn tell_trouble(asked: &mut Asked, outcomes: &Sender<Outcome>) {
+fn tell_trouble(asked: &mut Asked, news: &Sender<News>) {
     if let Some(trouble) = asked.take_trouble() {
-        let _ = outcomes.send(Outcome::Trouble(trouble));
+        let _ = news.send(News::Trouble(trouble));
     }
 }
 
@@ -295,7 +173,7 @@ struct Thread {
     checks: VecDeque<Arc<Analysis>>,
     /// What was found out about texts, with the one that was checked last at the end.
     kept: VecDeque<Kept>,
-    outcomes: Sender<Outcome>,
+    news: Sender<News>,
     turn: Turn,
 }
 
@@ -328,15 +206,15 @@ impl Thread {
             Question::Check(analysis) => self.check(&analysis, questions),
             Question::Hover(id, analysis, offset) => {
                 let found = hover(&analysis, offset, Some(self.asked(&analysis)));
-                self.send(Outcome::Answered(id, Answer::Hover(found)));
+                self.send(News::Answered(id, Answer::Hover(found)));
             }
             Question::Instances(id, analysis, metric) => {
                 let found = instances_of(&analysis, &metric, self.asked(&analysis));
-                self.send(Outcome::Answered(id, Answer::Instances(found)));
+                self.send(News::Answered(id, Answer::Instances(found)));
             }
         }
         for (_, asked) in &mut self.sources.asked {
-            tell_trouble(asked, &self.outcomes);
+            tell_trouble(asked, &self.news);
         }
     }
 
@@ -344,14 +222,14 @@ impl Thread {
     fn asked(&mut self, analysis: &Analysis) -> &mut Asked {
         let (asked, is_new) = self.sources.of(&analysis.settings);
         if is_new && let Some(file) = &analysis.settings.metadata {
-            names_of_source(asked, Some(file.clone()), &self.outcomes);
+            names_of_source(asked, Some(file.clone()), &self.news);
         }
         asked
     }
 
-    fn send(&self, outcome: Outcome) {
+    fn send(&self, told: News) {
         // When nobody is left, the questions end as well.
-        let _ = self.outcomes.send(outcome);
+        let _ = self.news.send(told);
     }
 
     /// Checks a text. Serves those who come meanwhile, and stops when the text
@@ -395,7 +273,7 @@ impl Thread {
     fn tell(&self, analysis: &Analysis, found: Diagnostics, is_checked: bool) {
         let diagnostics = finished(analysis, found, is_checked);
         let (uri, version) = (analysis.uri.clone(), analysis.version);
-        self.send(Outcome::Checked { uri, version, diagnostics });
+        self.send(News::Checked { uri, version, diagnostics });
     }
 
     fn keep(&mut self, kept: Kept) {
@@ -415,7 +293,7 @@ impl Thread {
         found: &mut Diagnostics,
     ) -> bool {
         let asked = self.asked(analysis);
-        let engine = Arc::clone(&asked.engine);
+        let engine = Arc::clone(asked.engine());
         let Some(opened) = asked.source() else { return false };
         let super::analysis::OverFleet { definitions, hosts } = over_fleet;
         let source = opened.metadata();
@@ -440,7 +318,7 @@ impl Thread {
     fn check_some(&mut self, definitions: &[Arc<Registered>], kept: &mut Kept) -> bool {
         let analysis = Arc::clone(&kept.analysis);
         let asked = self.asked(&analysis);
-        let engine = Arc::clone(&asked.engine);
+        let engine = Arc::clone(asked.engine());
         let Some(opened) = asked.source() else { return false };
         let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let mut found = Diagnostics::default();
@@ -512,6 +390,7 @@ mod tests {
     use std::path::Path;
 
     use pmderive_runtime::archive::ArchiveContext;
+    use pmderive_runtime::context::Context;
     use proptest::prelude::*;
 
     use super::*;
@@ -548,24 +427,24 @@ mod tests {
     }
 
     /// A thread's own, and who hears what it tells.
-    fn thread() -> (Thread, Receiver<Outcome>) {
+    fn thread() -> (Thread, Receiver<News>) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
         let opener: Opener = Box::new(move || {
             let archive = ArchiveContext::open(Path::new(path))?;
             Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
         });
-        let (outcomes, heard) = crossbeam_channel::unbounded();
+        let (news, heard) = crossbeam_channel::unbounded();
         let (sources, turn) = (Sources::new(Some(opener)), Turn::default());
         let (checks, kept) = Default::default();
-        (Thread { sources, checks, kept, outcomes, turn }, heard)
+        (Thread { sources, checks, kept, news, turn }, heard)
     }
 
-    fn checked((thread, heard): &mut (Thread, Receiver<Outcome>), text: &Arc<Analysis>) -> String {
+    fn checked((thread, heard): &mut (Thread, Receiver<News>), text: &Arc<Analysis>) -> String {
         thread.check(text, &crossbeam_channel::never());
         heard
             .try_iter()
-            .find_map(|outcome| match outcome {
-                Outcome::Checked { diagnostics, .. } => Some(format!("{diagnostics:#?}")),
+            .find_map(|told| match told {
+                News::Checked { diagnostics, .. } => Some(format!("{diagnostics:#?}")),
                 _ => None,
             })
             .expect("it is checked")

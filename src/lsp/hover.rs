@@ -13,13 +13,13 @@ use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 
 use super::analysis::{Analysis, whole};
-use super::asker::{Asked, Opened};
+use super::asked::{Asked, Opened};
 use crate::check::describe;
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};
 use crate::escape;
-use crate::explain::{Outcome, explain};
+use crate::explain::{NodeOutcome, explain};
 use crate::functions::signature;
 use crate::report::plain;
 use crate::syntax::ast::NodeKind;
@@ -186,15 +186,15 @@ fn add_explanation(
     };
     let Some(node) = node else { return Ok(()) };
     match &node.outcome {
-        Outcome::Typed(desc) => {
+        NodeOutcome::Typed(desc) => {
             let desc: &Desc = desc;
             let _ = writeln!(words, "{}\n", describe(desc));
         }
-        Outcome::Refused(_) => {
+        NodeOutcome::Refused(_) => {
             let _ = writeln!(words, "{REFUSED}\n");
         }
-        Outcome::Unknown => words.push_str("An operand of this is refused.\n\n"),
-        Outcome::NotChosen => words.push_str("This branch is never chosen.\n\n"),
+        NodeOutcome::Unknown => words.push_str("An operand of this is refused.\n\n"),
+        NodeOutcome::NotChosen => words.push_str("This branch is never chosen.\n\n"),
     }
     for note in &node.notes {
         let _ = writeln!(words, "- {note}");

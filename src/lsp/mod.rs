@@ -4,7 +4,7 @@
 //! ```text
 //!  client ◄──► loop ──tasks──► reader ──questions──► asker ◄──► source of metrics
 //!               ▲                │ analysis             │ metadata, values
-//!               └────outcomes────┴──────────────────────┘
+//!               └──────news──────┴──────────────────────┘
 //! ```
 //!
 //! The loop applies edits and answers at once what needs only the characters
@@ -14,6 +14,7 @@
 
 mod actions;
 mod analysis;
+mod asked;
 mod asker;
 mod before;
 mod completion;
@@ -27,7 +28,8 @@ mod hover;
 mod kept;
 mod matching;
 mod names;
-mod outcome;
+mod news;
+mod options;
 mod positions;
 mod reader;
 mod running;
@@ -38,7 +40,6 @@ mod tree;
 mod unregistered;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use lsp_server::{Connection, ErrorCode, Message, Request, RequestId, Response};
 use lsp_types::notification::{Exit, Notification as _};
@@ -51,34 +52,12 @@ use lsp_types::{
 
 use self::positions::Encoding;
 use self::running::{Agreed, Running};
-use crate::dialect::Language;
 
-pub use self::asker::{Opener, Source};
+pub use self::asked::{Opener, Source};
 pub use self::framing::{Client, Kind, Streams, Written, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
-
-/// What the command chooses.
-pub struct Options {
-    /// Language of the definitions.
-    pub language: Language,
-    /// Opens the source of metrics; without one, only texts are checked.
-    pub opener: Option<Opener>,
-    /// How long mistakes that the text alone tells wait for those that the source
-    /// tells.
-    pub grace: Duration,
-    /// Diagnostics of a text that are shown at most.
-    pub max_shown: usize,
-}
-
-/// How a client ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// By `exit` after `shutdown`, or by being gone.
-    Agreed,
-    /// By `exit` without `shutdown`.
-    WithoutShutdown,
-}
+pub use self::options::{End, Options};
 
 /// Serves one client until it says `shutdown` and `exit`, or is gone.
 ///

@@ -17,7 +17,7 @@ use super::asker::{Question, Turn};
 use super::before::Before;
 use super::files::{OpenTexts, path_of};
 use super::hover::hover;
-use super::outcome::{Answer, Outcome};
+use super::news::{Answer, News};
 use super::positions::Encoding;
 use super::settings::Settings;
 use super::symbols::Search;
@@ -115,7 +115,7 @@ pub struct Reader {
     /// Lets the asker wait.
     pub turn: Turn,
     /// Who is told.
-    pub outcomes: Sender<Outcome>,
+    pub news: Sender<News>,
 }
 
 /// Starts the thread. It ends when nobody asks any more.
@@ -178,7 +178,7 @@ impl Thread {
             Task::Ask(id, uri, wish) => self.answer(id, &uri, wish),
             Task::Symbols(id, query) => {
                 let found = value(&self.symbols(&query));
-                let _ = self.reader.outcomes.send(Outcome::Answered(id, found));
+                let _ = self.reader.news.send(News::Answered(id, found));
             }
         }
     }
@@ -228,11 +228,11 @@ impl Thread {
     fn analysis(&mut self, uri: &Uri) -> Option<Arc<Analysis>> {
         let read = self.read.get_mut(uri.as_str())?;
         if read.is_none() {
-            let Reader { language, encoding, folders, asker, outcomes, .. } = &self.reader;
+            let Reader { language, encoding, folders, asker, news, .. } = &self.reader;
             let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
             // Before what is wrong with the text.
             if let Some((uri, mistakes)) = news(&settings, &mut self.settings) {
-                let _ = outcomes.send(Outcome::Settings(uri, mistakes));
+                let _ = news.send(News::Settings(uri, mistakes));
             }
             let others = (&mut self.tree, &**folders);
             let new = || Before::new(settings.language);
@@ -241,7 +241,7 @@ impl Thread {
             let analysis = Arc::new(analysis);
             *read = Some(Arc::clone(&analysis));
             // Whoever is gone needs no answer.
-            let _ = outcomes.send(Outcome::Read(Arc::clone(&analysis)));
+            let _ = news.send(News::Read(Arc::clone(&analysis)));
             let _ = asker.send(Question::Check(Arc::clone(&analysis)));
             return Some(analysis);
         }
@@ -251,11 +251,11 @@ impl Thread {
     fn answer(&mut self, id: RequestId, uri: &Uri, wish: Wish) {
         let Some(analysis) = self.analysis(uri) else {
             let words = "this text is not open".to_owned();
-            let _ = self.reader.outcomes.send(Outcome::Answered(id, Answer::Refused(words)));
+            let _ = self.reader.news.send(News::Answered(id, Answer::Refused(words)));
             return;
         };
         let offset = |position| analysis.lines.offset(analysis.text(), position);
-        let Reader { asker, outcomes, .. } = &self.reader;
+        let Reader { asker, news, .. } = &self.reader;
         let answers = &analysis.answers;
         let language = analysis.settings.language;
         let before = self.before.entry(uri.as_str().to_owned());
@@ -305,7 +305,7 @@ impl Thread {
                 }
             }
         };
-        let _ = outcomes.send(Outcome::Answered(id, answer));
+        let _ = news.send(News::Answered(id, answer));
     }
 }
 

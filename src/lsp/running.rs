@@ -36,10 +36,10 @@ use super::completion::{Vocabulary, completions, instances, nothing_yet};
 use super::cursor::{Within, cursor};
 use super::files::ENDINGS;
 use super::framing::{Client, Kind, Written};
-use super::outcome::{Answer, Outcome};
+use super::news::{Answer, News};
+use super::options::{End, Options};
 use super::positions::{Encoding, LineIndex, apply, number};
 use super::reader::{self, Reader, SourceNames, Task, Wish};
-use super::{End, Options};
 use crate::diag::Diagnostics;
 use crate::functions::signature;
 
@@ -55,10 +55,10 @@ pub struct Running<'c> {
     client: &'c Client,
     encoding: Encoding,
     tasks: Sender<Task>,
-    outcomes: Receiver<Outcome>,
-    /// What threads tell that are started for one outcome. The other channel ends
+    news: Receiver<News>,
+    /// What threads tell that do a single task. The other channel ends
     /// when a thread falls that all depends on.
-    single: (Sender<Outcome>, Receiver<Outcome>),
+    single: (Sender<News>, Receiver<News>),
     texts: HashMap<String, Text>,
     /// Names of the metrics of sources.
     metrics: SourceNames,
@@ -132,19 +132,19 @@ impl<'c> Running<'c> {
     ) -> std::io::Result<Running<'c>> {
         let Agreed { encoding, folders, watches_files } = agreed;
         let Options { language, opener, grace, max_shown } = options;
-        let (tell, outcomes) = unbounded();
+        let (tell, news) = unbounded();
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
         let metrics = SourceNames { is_chosen: opener.is_some(), ..SourceNames::default() };
         let turn = Turn::default();
         asker::start(Sources::new(opener), language, questions, tell.clone(), turn.clone())?;
-        let reader = Reader { language, encoding, folders, asker: ask, turn, outcomes: tell };
+        let reader = Reader { language, encoding, folders, asker: ask, turn, news: tell };
         reader::start(reader, given)?;
         Ok(Running {
             client,
             encoding,
             tasks,
-            outcomes,
+            news,
             single: unbounded(),
             texts: HashMap::new(),
             metrics,
@@ -200,13 +200,13 @@ impl<'c> Running<'c> {
                     Ok(Message::Response(_)) => {}
                     Err(_) => return End::Agreed,
                 },
-                recv(self.outcomes) -> outcome => match outcome {
-                    Ok(outcome) => self.outcome(outcome),
+                recv(self.news) -> told => match told {
+                    Ok(told) => self.told(told),
                     // A thread fell: nothing can be answered any more.
                     Err(_) => return End::Agreed,
                 },
-                recv(self.single.1) -> outcome => if let Ok(outcome) = outcome {
-                    self.outcome(outcome);
+                recv(self.single.1) -> told => if let Ok(told) = told {
+                    self.told(told);
                 },
                 recv(due) -> _ => self.overdue(),
             }
@@ -477,13 +477,13 @@ impl<'c> Running<'c> {
         Some(SignatureHelp { signatures, active_signature: Some(0), active_parameter: None })
     }
 
-    fn outcome(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Names(file, names) => {
+    fn told(&mut self, told: News) {
+        match told {
+            News::Names(file, names) => {
                 self.metrics.told.insert(file, names);
             }
-            Outcome::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
-            Outcome::Read(analysis) => {
+            News::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
+            News::Read(analysis) => {
                 if let Some(text) = self.texts.get_mut(analysis.uri.as_str()) {
                     // A long text takes its time, also if nothing hangs.
                     let usual = (2 * text.took).min(PATIENCE);
@@ -495,13 +495,13 @@ impl<'c> Running<'c> {
                     self.overdue();
                 }
             }
-            Outcome::Checked { uri, version, diagnostics } => {
+            News::Checked { uri, version, diagnostics } => {
                 if let Some(text) = self.texts.get_mut(uri.as_str()) {
                     text.took = text.read_at.elapsed();
                 }
                 self.checked(&uri, version, diagnostics);
             }
-            Outcome::Textual { uri, version, diagnostics } => {
+            News::Textual { uri, version, diagnostics } => {
                 // What the source told meanwhile is better.
                 let text = self.texts.get(uri.as_str());
                 let is_checked = |text: &Text| {
@@ -511,7 +511,7 @@ impl<'c> Running<'c> {
                     self.checked(&uri, version, diagnostics);
                 }
             }
-            Outcome::Answered(id, answer) => {
+            News::Answered(id, answer) => {
                 // Otherwise it was answered before, or cancelled.
                 let Some(waiting) = self.waiting.remove(&id) else { return };
                 match answer {
@@ -528,7 +528,7 @@ impl<'c> Running<'c> {
                     },
                 }
             }
-            Outcome::Trouble(words) => {
+            News::Trouble(words) => {
                 let words = format!("checked without metrics: {words}");
                 if !std::mem::replace(&mut self.is_trouble_shown, true) {
                     let typ = MessageType::WARNING;
@@ -594,7 +594,7 @@ impl<'c> Running<'c> {
             let (uri, version) = (analysis.uri.clone(), analysis.version);
             let diagnostics = textual(&analysis);
             // Nobody is left when this fails.
-            let _ = tell.send(Outcome::Textual { uri, version, diagnostics });
+            let _ = tell.send(News::Textual { uri, version, diagnostics });
         };
         if thread::Builder::new().name("mistakes".to_owned()).spawn(run).is_err() {
             self.checked(&read.uri, read.version, textual(&read));

@@ -13,13 +13,12 @@ use crate::dialect::Dialect;
 use crate::text::stray;
 
 use super::ast::Spanned;
-use super::config::{
-    DefinitionItem, DefinitionReader, FileBeingRead, HelpText, TextKind, span, trimmed,
-};
+use super::config::{DefinitionItem, DefinitionReader, FileBeingRead, HelpText, TextKind, trimmed};
 use super::config_names::check_name;
+use super::line_form::LineForm;
 use super::lines::Line;
+use super::origin::span;
 use super::origin::{Origin, offset};
-use super::outline::LineForm;
 use super::suggest::{choices, nearest};
 
 /// The text of an attribute.

@@ -17,7 +17,7 @@ use crate::text::stray;
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
 };
-use super::explain::Explainer;
+use super::explain::{Explainer, Stop};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
@@ -53,10 +53,6 @@ pub struct Word<'t> {
     /// The place of the token, delimiters included.
     pub span: Span,
 }
-
-/// The parser gives up: there are more mistakes than anyone reads at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stop;
 
 /// After this many syntax errors in one expression the parser gives up.
 const MAX_RECOVERIES: usize = 20;

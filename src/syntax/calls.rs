@@ -7,9 +7,10 @@
 
 use crate::diag::{Code, Diagnostic};
 
+use super::call::{Argument, Call, MISSING_COMMA, Verdict};
 use super::calls_meant::{any_case, is_flag, keyword_of, pattern_meant};
 use super::extension_calls;
-use super::lexical::is_metric_name;
+use super::names::is_metric_name;
 use super::repair::Repair;
 use super::suggest::{choices, nearest};
 use super::token::{Invalid, Token};
@@ -43,47 +44,7 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
     }
 }
 
-/// Whether the grammar can go on with a call.
-pub(super) enum Verdict {
-    Sound,
-    Refused,
-}
-
-/// Tokens of an argument: first and last index; `None` for nothing between two commas.
-pub(super) type Argument = Option<(usize, usize)>;
-
-/// Says that a comma is missing between two arguments.
-pub(super) const MISSING_COMMA: &str = "a comma is missing";
-
-/// A call, as indices of its tokens.
-pub(super) struct Call {
-    pub name: String,
-    pub function: usize,
-    pub open: usize,
-    pub close: usize,
-    pub arguments: Vec<Argument>,
-}
-
 impl Call {
-    /// The call whose function's name stands at `function`.
-    pub fn new(repair: &Repair<'_, '_>, function: usize) -> Option<Call> {
-        let open = function + 1;
-        let pair = repair.delimiters.pair(open).filter(|pair| pair.open == open)?;
-        let close = pair.close?;
-        let ends = pair.commas.iter().copied().chain([close]);
-        let mut start = open + 1;
-        let mut arguments: Vec<Argument> = Vec::new();
-        for end in ends {
-            arguments.push((end > start).then(|| (start, end - 1)));
-            start = end + 1;
-        }
-        if arguments == [None] {
-            arguments.clear();
-        }
-        let name = repair.slice(function, function).to_ascii_lowercase();
-        Some(Call { name, function, open, close, arguments })
-    }
-
     /// Lets the call stand; the grammar reads its arguments.
     fn keep<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
         repair.push(function, self.function, self.function);
@@ -95,20 +56,6 @@ impl Call {
             index += 1;
         }
         index
-    }
-
-    pub fn error<'t>(
-        &self,
-        repair: &Repair<'_, 't>,
-        argument: Option<(usize, usize)>,
-        message: String,
-    ) -> Diagnostic {
-        let (first, last) = argument.unwrap_or((self.open, self.close));
-        Diagnostic::error(Code::WrongArguments, repair.span(first, last), message)
-    }
-
-    pub fn whole(&self) -> Option<(usize, usize)> {
-        (self.close > self.open + 1).then(|| (self.open + 1, self.close - 1))
     }
 
     /// `avg(NAME)`

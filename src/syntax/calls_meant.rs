@@ -8,7 +8,7 @@ use pmderive_runtime::model::parse_interval;
 use crate::diag::Diagnostic;
 
 use super::ast::{Aggregate, Callee};
-use super::calls::{Argument, Call};
+use super::call::{Argument, Call};
 use super::habits;
 use super::keywords;
 use super::repair::Repair;

@@ -21,11 +21,11 @@ use super::ast::Spanned;
 use super::config_names::{check_name, colon_for_assign, ends_too_early, goes_on, is_indented};
 use super::control::{Setting, parse_options};
 use super::end_comments::move_comment;
+use super::line_form::{LineForm, OutlinedLine};
 use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
-use super::origin::{Origin, offset};
-use super::outline::{LineForm, OutlinedLine};
+use super::origin::{offset, span};
 use super::parsed_before::ParsedBefore;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};
@@ -478,11 +478,6 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let end = range.start + inside.trim_end_matches(is_space).len();
     let start = range.end - inside.trim_start_matches(is_space).len();
     start.min(end)..end
-}
-
-/// The place of a range of a logical text.
-pub(super) fn span(origin: &Origin, range: &Range<usize>) -> Span {
-    origin.span(offset(range.start), offset(range.end))
 }
 
 #[cfg(test)]

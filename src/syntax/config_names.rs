@@ -7,9 +7,9 @@ use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::text::Span;
 
-use super::config::span;
 use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::Origin;
+use super::origin::span;
 
 /// Words that a definition begins with elsewhere.
 const DECLARING: [&str; 25] = [

@@ -9,15 +9,18 @@ use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
 use crate::text::Span;
 
-use super::builder::Stop;
+use super::keywords::FUNCTION_NAMES;
 use super::origin::{Origin, offset};
 use super::token::{Token, TokenAt};
-use super::unknown_calls::FUNCTIONS;
 
 const CHOICE: &str = "a choice is written `condition ? value : other value`";
 
 /// Longest piece of text that a message quotes, in bytes.
 const MAX_QUOTED: usize = 40;
+
+/// The parser gives up: there are more mistakes than anyone reads at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
 
 /// The tokens that the parser reads.
 pub struct Explainer<'b> {
@@ -97,7 +100,7 @@ impl<'b> Explainer<'b> {
         if self.is_text(before) {
             return misplaced_text(place);
         }
-        if wants_operand(before.token) {
+        if before.token.wants_operand() {
             return error("the expression ends where an operand is expected")
                 .label(place, format!("{} needs something to its right", self.quote(before)));
         }
@@ -123,7 +126,7 @@ impl<'b> Explainer<'b> {
         let span = origin.span(at.start, at.end);
         let found = self.quote(at);
         let error = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
-        let operand_due = before.is_none_or(|before| wants_operand(before.token));
+        let operand_due = before.is_none_or(|before| before.token.wants_operand());
         let behind = |error: Diagnostic, fact: &str| match before {
             Some(before) => error.label(origin.span(before.start, before.end), fact),
             None => error,
@@ -195,7 +198,7 @@ impl<'b> Explainer<'b> {
                 let error = error(format!("an operator is expected before {found}"));
                 match before {
                     Some(TokenAt { token: Token::Name(name), start, .. })
-                        if FUNCTIONS.contains(&name) =>
+                        if FUNCTION_NAMES.contains(&name) =>
                     {
                         let error = behind(error, "taken for the name of a metric");
                         match at.token {
@@ -266,13 +269,4 @@ fn text_as_operand(text: &str, span: Span) -> Diagnostic {
         true => error.help("metrics are named without quotes").fix(span, text),
         false => error,
     }
-}
-
-/// True for tokens after which an operand must come.
-pub(super) fn wants_operand(token: Token<'_>) -> bool {
-    token.is_binary_operator()
-        || matches!(
-            token,
-            Token::LeftParen | Token::Comma | Token::Question | Token::Colon | Token::Bang
-        )
 }

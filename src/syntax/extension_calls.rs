@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 use crate::functions::{NumberKind, Shape};
 
 use super::ast::Callee;
-use super::calls::{Call, MISSING_COMMA, Verdict};
+use super::call::{Call, MISSING_COMMA, Verdict};
 use super::habits::window;
 use super::repair::Repair;
 use super::token::{Invalid, Token};

@@ -10,6 +10,25 @@ use crate::dialect::Dialect;
 
 use super::ast::{Number, NumberValue};
 
+/// Words that a call may begin with.
+pub(crate) const FUNCTION_NAMES: [&str; 15] = [
+    "avg",
+    "count",
+    "delta",
+    "max",
+    "min",
+    "sum",
+    "anon",
+    "rate",
+    "instant",
+    "mkconst",
+    "rescale",
+    "defined",
+    "matchinst",
+    "scalar",
+    "novalue",
+];
+
 /// Spellings of `type=`, any case.
 pub const TYPES: [(&str, ValueType); 6] = [
     ("32", ValueType::I32),

@@ -9,11 +9,11 @@ use crate::dialect::Language;
 use crate::text::Span;
 use crate::text::stray;
 
-use super::explain::wants_operand;
 use super::habits::characters::{Characters, number_with_units};
 use super::habits::{MAX_TOKENS, of_number};
+use super::names::is_metric_name;
 use super::origin::{Origin, offset};
-use super::token::{Invalid, Token, TokenAt};
+use super::token::{Invalid, Token, TokenAt, text_expected};
 
 /// Most mistakes of characters that are reported.
 const MAX_CHARACTERS: usize = 20;
@@ -166,22 +166,6 @@ pub(super) fn broken_operator(span: Span, meant: &str) -> Diagnostic {
         .fix(span, meant)
 }
 
-/// True where a text may stand: as units, as the value of a keyword, or beside a
-/// text that it is compared with.
-pub(super) fn text_expected(before: Option<Token<'_>>, language: Language) -> bool {
-    match before {
-        Some(Token::Assign | Token::Comma) => true,
-        Some(Token::Equal | Token::NotEqual) => language.extensions,
-        _ => false,
-    }
-}
-
-/// True for what the lexer takes for one name.
-pub(super) fn is_metric_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
-}
-
 fn report(
     text: &str,
     at: TokenAt<'_>,
@@ -198,7 +182,7 @@ fn report(
             let meant = format!("{character}{character}");
             let message = format!("`{character}` is no operator");
             let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
-            if before.is_none_or(wants_operand) {
+            if before.is_none_or(Token::wants_operand) {
                 return diagnostic.help("an operand is due here");
             }
             // In C it is an operator on bits.

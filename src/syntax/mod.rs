@@ -18,6 +18,7 @@ pub mod ast;
 mod attributes;
 mod builder;
 mod by;
+mod call;
 mod calls;
 mod calls_meant;
 mod config;
@@ -35,6 +36,7 @@ mod habits;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
+mod line_form;
 mod line_habits;
 mod lines;
 mod load;
@@ -45,6 +47,7 @@ mod parsed_before;
 mod pcp_error;
 mod print;
 mod repair;
+mod repairs;
 mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -78,7 +81,9 @@ pub use control::{ControlOption, Setting, parse_control};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use habits::window;
+pub(crate) use keywords::FUNCTION_NAMES;
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
+pub(crate) use line_form::{LineForm, OutlinedLine};
 #[cfg(feature = "lsp")]
 pub(crate) use lines::{Line, Lines};
 #[cfg(feature = "cli")]
@@ -89,7 +94,7 @@ pub(crate) use load::{load_files, read_bounded};
 pub(crate) use load::{own_files_below, read_definition_file, read_text, text_of};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
-pub(crate) use outline::{LineForm, OutlinedLine, outline, outline_again};
+pub(crate) use outline::{outline, outline_again};
 pub use parsed_before::ParsedBefore;
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
@@ -97,7 +102,6 @@ pub(crate) use repair::WINDOWS;
 pub(crate) use suggest::counted;
 pub use suggest::{Group, choices, has_same_words, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
-pub(crate) use unknown_calls::FUNCTIONS as FUNCTION_NAMES;
 
 #[allow(
     clippy::all,
@@ -254,7 +258,7 @@ fn teach(
         expr.push(NodeKind::Error, origin.span(0, end));
         return expr;
     }
-    let repaired = repair::repair(text, tokens, origin, language, diagnostics);
+    let repaired = repairs::repair(text, tokens, origin, language, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
         build(text, &repaired, origin, language, diagnostics, first)
     } else {

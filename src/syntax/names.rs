@@ -47,6 +47,12 @@ pub fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }
 
+/// True for what the lexer takes for one name.
+pub(super) fn is_metric_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::name_mistake;

@@ -4,6 +4,8 @@
 //! continuation marks that are not part of it; an [`Origin`] leads from its
 //! bytes back to the file's.
 
+use std::ops::Range;
+
 use crate::text::{SourceId, Span};
 
 /// A position in a text as the 32 bits of a [`Span`]. Texts are bounded far
@@ -73,6 +75,11 @@ impl Origin {
         };
         Span::new(self.source, first, after)
     }
+}
+
+/// The place of a range of a logical text.
+pub(super) fn span(origin: &Origin, range: &Range<usize>) -> Span {
+    origin.span(offset(range.start), offset(range.end))
 }
 
 #[cfg(test)]

@@ -1,21 +1,12 @@
-//! Recognises common mistakes in a text that libpcp refuses.
-//!
-//! It goes over the tokens, reports what is certainly wrong together with what
-//! was probably meant, and repairs or blots out those mistakes, so that the
-//! grammar finds the others without reporting the same place again. Correct
-//! expressions never come here.
+//! A text that libpcp refuses while it is repaired: its tokens, those that the grammar
+//! gets in their place, and what is reported on the way.
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::text::Span;
 
-use super::by;
-use super::calls;
 use super::delimiters::Delimiters;
-use super::explain::wants_operand;
-use super::habits;
-use super::lexical;
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::token::{Invalid, Token, TokenAt};
 
 /// Most mistakes of one expression that are reported.
@@ -38,42 +29,33 @@ pub(super) struct Repair<'r, 't> {
     reports: usize,
     /// `?` so far whose `:` is still to come.
     choices: usize,
-    out: Vec<TokenAt<'t>>,
+    /// The tokens that the grammar gets.
+    pub out: Vec<TokenAt<'t>>,
 }
 
-/// Reports the mistakes in `tokens` and gives repaired ones.
-pub fn repair<'t>(
-    text: &'t str,
-    tokens: &[TokenAt<'t>],
-    origin: &Origin,
-    language: Language,
-    diagnostics: &mut Diagnostics,
-) -> Vec<TokenAt<'t>> {
-    let first_diagnostic = diagnostics.len();
-    let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
-    let tokens = marked.as_deref().unwrap_or(tokens);
-    let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
-    let delimiters = Delimiters::new(&tokens);
-    let out = Vec::with_capacity(tokens.len() + 1);
-    let mut repair = Repair {
-        text,
-        tokens,
-        delimiters,
-        origin,
-        language,
-        diagnostics,
-        first_diagnostic,
-        reports: 0,
-        choices: 0,
-        out,
-    };
-    repair.close_parentheses();
-    habits::words::clauses(&mut repair);
-    let mut index = 0;
-    while index < repair.tokens.len() {
-        index = repair.token(index);
+impl<'r, 't> Repair<'r, 't> {
+    /// Nothing is repaired yet; there were `first_diagnostic` diagnostics before.
+    pub fn new(
+        text: &'t str,
+        tokens: Vec<TokenAt<'t>>,
+        origin: &'r Origin,
+        language: Language,
+        diagnostics: &'r mut Diagnostics,
+        first_diagnostic: usize,
+    ) -> Repair<'r, 't> {
+        Repair {
+            text,
+            delimiters: Delimiters::new(&tokens),
+            out: Vec::with_capacity(tokens.len() + 1),
+            tokens,
+            origin,
+            language,
+            diagnostics,
+            first_diagnostic,
+            reports: 0,
+            choices: 0,
+        }
     }
-    repair.out
 }
 
 impl<'t> Repair<'_, 't> {
@@ -117,7 +99,7 @@ impl<'t> Repair<'_, 't> {
 
     /// True where an operand has to follow what was read so far.
     pub fn operand_is_due(&self) -> bool {
-        self.out.last().is_none_or(|at| wants_operand(at.token))
+        self.out.last().is_none_or(|at| at.token.wants_operand())
     }
 
     pub fn push(&mut self, token: Token<'t>, first: usize, last: usize) {
@@ -147,124 +129,6 @@ impl<'t> Repair<'_, 't> {
         self.tokens.get(index).map(|at| at.token)
     }
 
-    /// Reports parentheses without partner and supplies or removes them.
-    fn close_parentheses(&mut self) {
-        let stray = std::mem::take(&mut self.delimiters.stray);
-        for &index in &stray {
-            let span = self.span(index, index);
-            self.report(
-                Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
-                    .help("remove it, or open a parenthesis before it")
-                    .fix(span, ""),
-            );
-        }
-        let unclosed: Vec<usize> = self.delimiters.unclosed().collect();
-        if unclosed.is_empty() && stray.is_empty() {
-            return;
-        }
-        let end = offset(self.text.len());
-        // A text, name or pattern without its end has swallowed the rest, parentheses included.
-        let swallowed = self.tokens.last().is_some_and(|at| {
-            matches!(
-                at.token,
-                Token::Invalid(
-                    Invalid::UnterminatedString
-                        | Invalid::UnterminatedInstance
-                        | Invalid::UnterminatedPattern
-                )
-            )
-        });
-        if let (Some(&first), false) = (unclosed.first(), swallowed) {
-            let message = match unclosed.len() {
-                1 => "this `(` is never closed".to_owned(),
-                count => format!("{count} parentheses are never closed"),
-            };
-            let mut diagnostic =
-                Diagnostic::error(Code::UnbalancedDelimiter, self.origin.span(end, end), message)
-                    .label(self.origin.span(end, end), "`)` is missing here or earlier");
-            for &open in unclosed.iter().take(3) {
-                diagnostic = diagnostic.label(self.span(open, open), "opened here");
-            }
-            if let Some(place) = self.forced_close(first)
-                && unclosed.len() == 1
-            {
-                let place = self.origin.span(place, place);
-                diagnostic = diagnostic.fix(place, ")");
-            }
-            self.report(diagnostic);
-        }
-        let mut tokens = Vec::with_capacity(self.tokens.len() + unclosed.len());
-        let mut stray = stray.into_iter().peekable();
-        let mut missing = unclosed.len();
-        let mut unclosed = unclosed.into_iter().peekable();
-        let mut close_after = None;
-        for (index, at) in self.tokens.iter().enumerate() {
-            if stray.next_if_eq(&index).is_some() {
-                continue;
-            }
-            tokens.push(*at);
-            if unclosed.next_if_eq(&index).is_some() && self.forced_close(index).is_some() {
-                close_after = Some(index + 1);
-            }
-            if close_after == Some(index) {
-                tokens.push(TokenAt { token: Token::RightParen, start: at.end, end: at.end });
-                missing -= 1;
-            }
-        }
-        let close = TokenAt { token: Token::RightParen, start: end, end };
-        tokens.extend(std::iter::repeat_n(close, missing));
-        self.tokens = tokens;
-        self.delimiters = Delimiters::new(&self.tokens);
-    }
-
-    /// Where an open parenthesis must be closed: behind the name that is the
-    /// only argument its function takes.
-    fn forced_close(&self, open: usize) -> Option<u32> {
-        let function = self.at(open.checked_sub(1)?)?;
-        let takes_name = matches!(
-            function,
-            Token::Aggregate(_) | Token::Defined | Token::Anon | Token::NameTemporal(_)
-        );
-        match (takes_name, self.at(open + 1)) {
-            (true, Some(Token::Name(_))) => self.tokens.get(open + 1).map(|at| at.end),
-            _ => None,
-        }
-    }
-
-    /// Handles the token at `index` and gives the index to go on with.
-    fn token(&mut self, index: usize) -> usize {
-        let at = self.tokens[index];
-        match at.token {
-            Token::Assign => self.assign(index),
-            Token::Instance(_) => self.instance(index),
-            Token::Keyword(_) | Token::MetaKeyword => self.keyword(index),
-            Token::Name(name) => {
-                if let Some(next) = habits::words::operator(self, index, name) {
-                    return next;
-                }
-                if self.at(index + 1) == Some(Token::LeftParen) {
-                    return self.unknown_function(index, name);
-                }
-                self.name(index, name)
-            }
-            Token::LeftParen => self.parenthesis(index),
-            Token::Colon => self.colon(index),
-            Token::Str(text) => self.text(index, text),
-            Token::By => by::check(self, index),
-            token if token.is_function() => calls::check(self, index, token),
-            Token::Less
-            | Token::Greater
-            | Token::Equal
-            | Token::NotEqual
-            | Token::Bang
-            | Token::Star => self.two_operators(index),
-            token => {
-                self.push(token, index, index);
-                index + 1
-            }
-        }
-    }
-
     /// Index of the next token if nothing stands between.
     pub fn touching(&self, index: usize) -> Option<usize> {
         let next = self.tokens.get(index + 1)?;
@@ -274,207 +138,5 @@ impl<'t> Repair<'_, 't> {
     /// True between a `?` and its `:`, which is still to come.
     pub fn is_in_choice(&self) -> bool {
         self.choices > 0
-    }
-
-    /// `=` outside the keywords of a call.
-    fn assign(&mut self, index: usize) -> usize {
-        let touching = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
-        let (meant, token, last) = match touching.map(|at| at.token) {
-            Some(Token::Less) => ("<=", Token::LessEqual, index + 1),
-            Some(Token::Greater) => (">=", Token::GreaterEqual, index + 1),
-            Some(Token::Bang) => ("!=", Token::NotEqual, index + 1),
-            _ => ("==", Token::Equal, index),
-        };
-        let span = self.span(index, last);
-        if index == 0 && last == 0 {
-            let message = "an expression begins with no `=`";
-            self.report(Diagnostic::error(Code::UnexpectedToken, span, message).fix(span, ""));
-            return 1;
-        }
-        if self.begins_definition(index) {
-            let name = self.span(index - 1, index - 1);
-            // What stands before it may have been reported.
-            if !matches!(self.at(index - 2), Some(Token::Invalid(_))) {
-                let message = "this line has two definitions";
-                self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, message)
-                        .label(name, "the second of them")
-                        .help("each definition has a line of its own"),
-                );
-            }
-            self.out.pop();
-            return self.blot_out(index - 1, self.tokens.len() - 1);
-        }
-        let message = format!("`{}` is no operator", self.slice(index, last));
-        let error = Diagnostic::error(Code::UnexpectedToken, span, message);
-        // With a character before it that is refused, it would be another operator again.
-        let is_glued = self.text[..self.tokens[index].start as usize].ends_with(|c: char| {
-            c.is_ascii_punctuation() && !matches!(c, ')' | ']' | '_' | '.' | '"' | '\'')
-        });
-        self.report(match is_glued {
-            true => error.help("to compare, write `==` alone"),
-            false => error.help(format!("to compare, write `{meant}`")).fix(span, meant),
-        });
-        self.push(token, index, last);
-        last + 1
-    }
-
-    /// True for the `=` of a further definition: a name is before it, and before that is no
-    /// operator.
-    fn begins_definition(&self, index: usize) -> bool {
-        let Some(before) = index.checked_sub(2) else { return false };
-        let is_operand = matches!(
-            self.tokens[before].token,
-            Token::Name(_)
-                | Token::Integer(_)
-                | Token::Double(_)
-                | Token::Str(_)
-                | Token::Instance(_)
-                | Token::RightParen
-                | Token::Invalid(_)
-        );
-        is_operand && matches!(self.tokens[index - 1].token, Token::Name(_))
-    }
-
-    /// Two tokens that mean one operator: `< =` with a blank, or `<>`, `===`,
-    /// `!==`, `**` of other languages.
-    fn two_operators(&mut self, index: usize) -> usize {
-        let token = self.tokens[index].token;
-        let whole = match (token, self.at(index + 1)) {
-            (Token::Less, Some(Token::Assign)) => Some(("<=", Token::LessEqual)),
-            (Token::Greater, Some(Token::Assign)) => Some((">=", Token::GreaterEqual)),
-            (Token::Bang, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
-            _ => None,
-        };
-        if let Some((meant, token)) = whole {
-            let span = self.span(index, index + 1);
-            self.report(lexical::broken_operator(span, meant));
-            self.push(token, index, index + 1);
-            return index + 2;
-        }
-        let next = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
-        let meant = match (token, next.map(|at| at.token)) {
-            (Token::Less, Some(Token::Greater)) => Some(("!=", Token::NotEqual)),
-            (Token::Equal, Some(Token::Assign)) => Some(("==", Token::Equal)),
-            (Token::NotEqual, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
-            (Token::Star, Some(Token::Star)) => None,
-            _ => {
-                self.push(token, index, index);
-                return index + 1;
-            }
-        };
-        let span = self.span(index, index + 1);
-        let message = format!("`{}` is no operator", self.slice(index, index + 1));
-        let diagnostic = Diagnostic::error(Code::UnexpectedToken, span, message);
-        match meant {
-            Some((text, token)) => {
-                self.report(diagnostic.help(format!("write `{text}`")).fix(span, text));
-                self.push(token, index, index + 1);
-            }
-            None => {
-                self.report(diagnostic.help(lexical::NO_POWER));
-                self.push(Token::Star, index, index + 1);
-            }
-        }
-        index + 2
-    }
-
-    /// `[...]` behind something that it cannot select from.
-    fn instance(&mut self, index: usize) -> usize {
-        let Some(before) = index.checked_sub(1) else {
-            return self.misplaced_instance(index, "there is no metric before it");
-        };
-        match self.tokens[before].token {
-            Token::Name(_) => {}
-            Token::RightParen => {
-                let open = self.delimiters.pair(before).map(|pair| pair.open);
-                let function = open.and_then(|open| open.checked_sub(1)).filter(|function| {
-                    self.tokens[*function].token.is_function()
-                        || matches!(self.tokens[*function].token, Token::Name(_))
-                });
-                if let Some(function) = function {
-                    let call = self.slice(function, before);
-                    let span = self.span(index, index);
-                    if habits::calls::is_window(self.tokens[index].token) {
-                        self.report(
-                            Diagnostic::error(
-                                Code::UnexpectedToken,
-                                span,
-                                "there are no windows of time in brackets",
-                            )
-                            .label(span, "brackets choose an instance by its name")
-                            .help(WINDOWS)
-                            .guess(span, ""),
-                        );
-                        return index + 1;
-                    }
-                    let mut diagnostic = Diagnostic::error(
-                        Code::UnexpectedToken,
-                        span,
-                        "an instance cannot be selected from a function call directly",
-                    )
-                    .label(self.span(function, before), "a function call")
-                    .help("put the call in parentheses");
-                    if call.len() <= 80 {
-                        let fixed = format!("({call}){}", self.slice(index, index));
-                        diagnostic = diagnostic.fix(self.span(function, index), fixed);
-                    }
-                    self.report(diagnostic);
-                    return index + 1;
-                }
-            }
-            Token::Instance(_) => {
-                let span = self.span(index, index);
-                self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, "a second instance is selected")
-                        .label(self.span(before, before), "the first")
-                        .help("a metric has one instance of a name at most; keep one selector"),
-                );
-                return index + 1;
-            }
-            Token::Integer(_) | Token::Double(_) => {
-                let span = self.span(index, index);
-                self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, "a constant has no instances")
-                        .label(self.span(before, before), "a constant"),
-                );
-                return index + 1;
-            }
-            Token::Invalid(_) => return index + 1,
-            _ => return self.misplaced_instance(index, "there is no metric before it"),
-        }
-        let token = self.tokens[index].token;
-        self.push(token, index, index);
-        index + 1
-    }
-
-    fn misplaced_instance(&mut self, index: usize, why: &str) -> usize {
-        let span = self.span(index, index);
-        if let (Token::Instance(inside), 1) = (self.tokens[index].token, self.tokens.len()) {
-            let error = Diagnostic::error(Code::UnexpectedToken, span, "there are no lists");
-            self.report(match inside.contains([',', ']']) {
-                true => error.help("write a definition for each, on a line of its own"),
-                false => error.help("leave the brackets out").guess(span, inside.trim()),
-            });
-            return self.blot_out(index, index);
-        }
-        self.report(
-            Diagnostic::error(Code::UnexpectedToken, span, "an instance of nothing is selected")
-                .label(span, why)
-                .help("write the metric first: `disk.dev.read[sda]`"),
-        );
-        self.blot_out(index, index)
-    }
-
-    /// A reserved word outside the arguments of `mkconst()` and `novalue()`.
-    fn keyword(&mut self, index: usize) -> usize {
-        let span = self.span(index, index);
-        let message = format!("`{}` is a reserved word", self.slice(index, index));
-        self.report(
-            Diagnostic::error(Code::UnexpectedToken, span, message)
-                .label(span, "not the name of a metric")
-                .help("libpcp keeps this word for the arguments of `mkconst()` and `novalue()`"),
-        );
-        self.blot_out(index, index)
     }
 }

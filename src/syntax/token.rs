@@ -6,6 +6,7 @@
 
 use logos::Logos;
 
+use crate::dialect::Language;
 use crate::functions::Shape;
 
 use super::ast::{Aggregate, Callee, Temporal};
@@ -222,6 +223,29 @@ impl Invalid {
 }
 
 impl Token<'_> {
+    /// True for tokens after which an operand must come.
+    pub fn wants_operand(self) -> bool {
+        self.is_binary_operator()
+            || matches!(
+                self,
+                Token::LeftParen | Token::Comma | Token::Question | Token::Colon | Token::Bang
+            )
+    }
+
+    /// True for tokens that an operand may begin with.
+    pub fn begins_operand(self) -> bool {
+        self.is_function()
+            || matches!(
+                self,
+                Token::Name(_)
+                    | Token::Integer(_)
+                    | Token::Double(_)
+                    | Token::LeftParen
+                    | Token::Minus
+                    | Token::Bang
+            )
+    }
+
     /// True for tokens that a binary operator is made of.
     pub fn is_binary_operator(self) -> bool {
         self.binary_node().is_some()
@@ -263,5 +287,15 @@ impl Token<'_> {
                 | Token::MetaFunction
                 | Token::Function(..)
         )
+    }
+}
+
+/// True where a text may stand: as units, as the value of a keyword, or beside a
+/// text that it is compared with.
+pub(super) fn text_expected(before: Option<Token<'_>>, language: Language) -> bool {
+    match before {
+        Some(Token::Assign | Token::Comma) => true,
+        Some(Token::Equal | Token::NotEqual) => language.extensions,
+        _ => false,
     }
 }

@@ -6,31 +6,13 @@ use crate::functions;
 use crate::text::Span;
 
 use super::by;
+use super::call::Call;
 use super::calls;
-use super::calls::Call;
 use super::habits;
+use super::keywords::FUNCTION_NAMES;
 use super::lexer;
 use super::repair::Repair;
 use super::suggest::nearest;
-
-/// Words that a call may begin with.
-pub(crate) const FUNCTIONS: [&str; 15] = [
-    "avg",
-    "count",
-    "delta",
-    "max",
-    "min",
-    "sum",
-    "anon",
-    "rate",
-    "instant",
-    "mkconst",
-    "rescale",
-    "defined",
-    "matchinst",
-    "scalar",
-    "novalue",
-];
 
 /// What functions of our own are called elsewhere; [`habits::calls`] has those
 /// whose arguments differ.
@@ -119,7 +101,7 @@ impl<'t> Repair<'_, 't> {
         let meant = match synonym {
             Some((_, function)) => Some(*function),
             // Functions that are at hand come before those that would need a switch.
-            None => nearest(name, FUNCTIONS.into_iter().chain(extended))
+            None => nearest(name, FUNCTION_NAMES.into_iter().chain(extended))
                 .filter(|meant| functions::named(name).is_none() || *meant == name)
                 .or_else(|| nearest(name, functions::names())),
         };

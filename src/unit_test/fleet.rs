@@ -12,11 +12,11 @@ use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::SourceError;
 
 use super::compare::Got;
+use super::definitions::{MISTAKEN, WRONG_TEXT, add_definitions, mistake, parse, unread};
 use super::file::{Case, Expected, FileText, Host, TestFile};
 use super::groups::labels_of;
-use super::run::{
-    MISTAKEN, Report, WRONG_TEXT, add_definitions, mistake, name_of, parse, unread, unusable,
-};
+use super::report::{Report, unusable};
+use super::series::name_of;
 use super::series::{self, SeriesSource};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};

@@ -58,6 +58,7 @@
 
 mod compare;
 mod coverage;
+mod definitions;
 mod file;
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -65,6 +66,7 @@ mod groups;
 mod hosts;
 mod metrics;
 mod read;
+mod report;
 mod run;
 mod series;
 mod timeline;
@@ -73,7 +75,8 @@ pub use compare::Why;
 pub use coverage::{Coverage, Covered};
 pub use file::{Case, Expected, FileText, Host, Rejected, Samples, Subject, TestFile};
 pub use read::read;
-pub use run::{Failure, NamedBackend, Outcome, Report, run};
+pub use report::{Failure, Report};
+pub use run::{NamedBackend, Outcome, run};
 #[cfg(any(test, feature = "fuzz"))]
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};

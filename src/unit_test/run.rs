@@ -5,67 +5,33 @@
 //! results of the others with the first. The definitions of this machine are
 //! not read, so a test has the same outcome everywhere.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::memory::{MemoryMetadata, MemorySource};
-use pmderive_runtime::model::{InstId, PmStatus};
+use pmderive_runtime::memory::MemorySource;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
-use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{
     Backend, Engine, Finding, Registered, Registry, Sample, Session, SharedRegistry, Shown, Space,
     needed,
 };
-use crate::syntax::ast::Spanned;
-use crate::syntax::{load_files, name_mistake, nearest};
-use crate::text::{SourceMap, Span};
+use crate::syntax::nearest;
+use crate::text::SourceMap;
 
-use super::compare::{Got, Mismatch, Why, compare};
+use super::compare::{Got, Mismatch};
 use super::coverage::{BranchProbes, Coverage, Probes};
-use super::file::{Case, Expected, FileText, Rejected, Subject, TestFile};
+use super::definitions::{WRONG_TEXT, add_definitions, mistake, parse, unread};
+use super::file::{Case, FileText, Rejected, Subject, TestFile};
 #[cfg(feature = "fleet")]
 use super::fleet::Fleet;
-use super::series::{self, SeriesSource};
-
-/// Most differences that are kept for one case.
-const MAX_FAILURES: usize = 20;
+use super::report::{Report, unusable};
+use super::series::{self, SeriesSource, name_of};
 
 /// A backend with its name.
 pub type NamedBackend = (&'static str, Backend);
-
-/// The result of one test.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// Name of the test, and its place.
-    pub name: FileText,
-    /// The first differences. Without any, the test has passed.
-    pub failures: Vec<Failure>,
-    /// Number of further differences.
-    pub omitted: usize,
-}
-
-/// A difference between expected and actual results.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// The metric or expression.
-    pub metric: Box<str>,
-    /// The step, and its time since the first.
-    pub step: Option<(usize, Duration)>,
-    /// The instance. `None` for the metric as a whole.
-    pub instance: Option<Box<str>>,
-    /// The expected result.
-    pub expected: String,
-    /// The actual result.
-    pub got: String,
-    /// The reason why there is no value.
-    pub why: Option<Why>,
-}
 
 /// The results of all tests in a file.
 #[derive(Clone, Debug)]
@@ -148,76 +114,6 @@ fn usable(file: &TestFile, registry: &Registry, engine: &Engine) -> HashSet<Arc<
     let compiled = engine.compile(registry, &registry.all(), &mut source, &mut ignored);
     let metrics = compiled.iter().flat_map(|compiled| compiled.metrics.iter());
     metrics.filter(|one| one.desc.is_ok()).map(|one| Arc::clone(&one.name)).collect()
-}
-
-/// Registers the definitions of files, and those that stand in the file itself. True if
-/// all files could be read.
-pub(super) fn add_definitions(
-    paths: &[Spanned<PathBuf>],
-    written: Option<&FileText>,
-    file: &TestFile,
-    registry: &mut Registry,
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> bool {
-    let mut is_whole = true;
-    for path in paths {
-        let mut unreadable = Diagnostics::default();
-        let dialect = file.language.dialect;
-        let texts = load_files(&path.value, dialect, sources, &mut unreadable);
-        is_whole &= unreadable.errors() == 0;
-        diagnostics.extend(
-            unreadable
-                .iter()
-                .map(|one| Diagnostic::error(Code::BadTestFile, path.span, one.message.clone())),
-        );
-        for text in texts {
-            registry.add_text(text, sources, diagnostics);
-        }
-    }
-    if let Some(definitions) = written {
-        let name = Arc::clone(&sources.get(file.source).name);
-        let before = definitions.content.map_or_else(String::new, |content| {
-            let before = &sources.get(file.source).text[..content as usize];
-            before.split_inclusive('\n').map(filler).collect()
-        });
-        let text = sources.add(name, before + &definitions.text);
-        registry.add_text(text, sources, diagnostics);
-    }
-    is_whole
-}
-
-/// What is said of a definition whose text has mistakes, which are told themselves.
-pub(super) const MISTAKEN: &str = "there are mistakes in its definition";
-/// What is said of an expression whose text has mistakes.
-pub(super) const WRONG_TEXT: &str = "the text of the expression is wrong";
-
-/// Why a subject that nothing defines cannot be read as an expression: it names a
-/// definition whose text has mistakes, or may be in a file that cannot be read.
-pub(super) fn unread(
-    subject: &FileText,
-    registry: &Registry,
-    is_whole: bool,
-    metadata: &MemoryMetadata,
-) -> Option<&'static str> {
-    let name = subject.text.trim();
-    match registry.is_refused(name) {
-        true => Some(MISTAKEN),
-        false if is_whole || name_mistake(name).is_some() || metadata.lookup(name).is_some() => {
-            None
-        }
-        false => Some("it may be defined in a file that cannot be read"),
-    }
-}
-
-/// A line for a definition file that has the same length but no contents. Such
-/// lines stand before definitions inside a test file, so that places in these
-/// definitions have the line numbers of the test file.
-fn filler(line: &str) -> String {
-    match line.strip_suffix('\n') {
-        Some(line) => "#".repeat(line.len()) + "\n",
-        None => " ".repeat(line.len()),
-    }
 }
 
 /// The parts that all tests of a file share.
@@ -398,90 +294,6 @@ impl<'t> Tester<'t> {
     }
 }
 
-/// Parses an expression that a test names.
-pub(super) fn parse(
-    subject: &FileText,
-    file: &TestFile,
-    registry: &Registry,
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Option<Arc<Registered>> {
-    let length = u32::try_from(subject.text.len()).ok()?;
-    let place = match subject.content {
-        Some(start) => Span::new(file.source, start, start + length),
-        None => Span::new(sources.add(EXPRESSION, &*subject.text), 0, length),
-    };
-    registry.parse_within(place, sources, diagnostics).ok().map(Arc::new)
-}
-
-impl Report {
-    pub(super) fn new(name: &FileText) -> Report {
-        Report { name: name.clone(), failures: Vec::new(), omitted: 0 }
-    }
-
-    /// True if there are no differences.
-    pub fn has_passed(&self) -> bool {
-        self.failures.is_empty()
-    }
-
-    /// Adds how a result differs from the expected one. `told` is there for a metric that
-    /// cannot be used, which is reported once.
-    pub(super) fn compare(
-        &mut self,
-        expected: &Expected,
-        at: (usize, Duration),
-        got: &Got<'_>,
-        told: Option<&mut bool>,
-    ) {
-        let mismatches = compare(expected, at.0, got);
-        let is_new =
-            mismatches.is_empty() || told.is_none_or(|told| !std::mem::replace(told, true));
-        for mismatch in mismatches.into_iter().filter(|_| is_new) {
-            self.add(&expected.subject.text, Some(at), mismatch);
-        }
-    }
-
-    /// Adds how what is expected of a definition differs from its failure at each step.
-    fn compare_unread(&mut self, expected: &Expected, case: &Case, why: &str) {
-        let (got, mut told) = (Got::Failed(PmStatus::BADDERIVE, Some(why)), false);
-        for step in 0..case.steps {
-            self.compare(expected, (step, series::time_of(case, step)), &got, Some(&mut told));
-        }
-    }
-
-    /// Adds that a way to compute has another result than the first one.
-    pub(super) fn add_disagreement(
-        &mut self,
-        expected: &Expected,
-        at: (usize, Duration),
-        first: &str,
-        other: &str,
-        backend: &str,
-    ) {
-        let mismatch = Mismatch {
-            instance: None,
-            expected: format!("{first} from both ways to compute"),
-            got: format!("{other} from {backend}"),
-            why: None,
-        };
-        self.add(&expected.subject.text, Some(at), mismatch);
-    }
-
-    pub(super) fn add(
-        &mut self,
-        metric: &str,
-        step: Option<(usize, Duration)>,
-        mismatch: Mismatch,
-    ) {
-        if self.failures.len() == MAX_FAILURES {
-            self.omitted += 1;
-            return;
-        }
-        let Mismatch { instance, expected, got, why } = mismatch;
-        self.failures.push(Failure { metric: metric.into(), step, instance, expected, got, why });
-    }
-}
-
 /// True if some value of a metric in a sample is not 0.
 fn holds(sample: &Sample<'_, SeriesSource<'_>>, index: usize) -> bool {
     let metric = &sample.metrics[index];
@@ -514,37 +326,4 @@ fn got<'g>(
         Finding::Failed(status) => Got::Failed(status, None),
         Finding::Unusable(status, _) => Got::Failed(status, mistake),
     }
-}
-
-/// Name of an instance; none of a metric with a single value.
-pub(super) fn name_of(names: &[Box<str>], id: InstId) -> Option<Cow<'_, str>> {
-    if id == -1 {
-        return None;
-    }
-    let known = usize::try_from(id).ok().and_then(|id| names.get(id));
-    Some(known.map_or_else(|| id.to_string().into(), |name| Cow::from(&**name)))
-}
-
-pub(super) fn unusable(why: &str) -> Mismatch {
-    Mismatch { instance: None, expected: "values".to_owned(), got: why.to_owned(), why: None }
-}
-
-/// The mistake in a definition or expression, if there is one.
-pub(super) fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
-    let concerns = |diagnostic: &&Diagnostic| match (&diagnostic.metric, one.is_named) {
-        (Some(name), true) => **name == *one.name,
-        (None, false) => {
-            let (place, whole) = (diagnostic.span, one.name_span);
-            place.source == whole.source && (whole.start..=whole.end).contains(&place.start)
-        }
-        _ => false,
-    };
-    let mut errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-    let words = |one: &Diagnostic| match &one.help {
-        Some(help) => format!("{}: {}; {help}", one.code, one.message),
-        None => format!("{}: {}", one.code, one.message),
-    };
-    let mut first = errors.find(concerns).cloned()?;
-    first.name_key();
-    Some(words(&first))
 }

@@ -3,6 +3,7 @@
 //! One fetch is one step. After a fetch that fails there is a gap, as after the
 //! absence of a host.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -156,4 +157,13 @@ fn write(writer: &mut ResultWriter<'_>, id: InstId, value_type: ValueType, numbe
         ValueType::F32 => writer.block(id, BlockValue::F32(number.as_f64() as f32)),
         _ => writer.block(id, BlockValue::F64(number.as_f64())),
     }
+}
+
+/// Name of an instance; none of a metric with a single value.
+pub(super) fn name_of(names: &[Box<str>], id: InstId) -> Option<Cow<'_, str>> {
+    if id == -1 {
+        return None;
+    }
+    let known = usize::try_from(id).ok().and_then(|id| names.get(id));
+    Some(known.map_or_else(|| id.to_string().into(), |name| Cow::from(&**name)))
 }

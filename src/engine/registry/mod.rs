@@ -7,16 +7,15 @@
 mod reading;
 mod refusals;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind};
 use pmderive_runtime::program::DefinitionKey;
 
-use super::anonymous::{ANONYMOUS, Anonymous};
+use super::anonymous::{ANONYMOUS, Anonymous, DESC};
 use super::controls::{Controls, SetBy};
 use super::identifiers;
-#[cfg(feature = "fleet")]
-use super::key_of;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
@@ -231,6 +230,17 @@ impl Registry {
         Ok(())
     }
 
+    /// Metadata of the metrics that libpcp defines itself, with their names.
+    pub(super) fn anonymous_descs(&self) -> impl Iterator<Item = (&'static str, MetricDesc)> {
+        // A registry of version 6 may not have assigned their identifiers yet, and
+        // no source knows them.
+        let given: Vec<Pmid> = self.anonymous().map(|(pmid, _)| pmid).collect();
+        ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
+            let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
+            Some((one.name, DESC.of_metric(pmid)))
+        })
+    }
+
     /// A help text of a metric, exactly as it was set (`pmLookupText(3)`).
     pub fn text(&self, pmid: Pmid, kind: TextKind) -> Option<&str> {
         self.texts.get(&(pmid, kind)).map(|text| &**text)
@@ -365,4 +375,11 @@ impl Earlier for Registry {
         let pmid = self.definition(name).and_then(|definition| definition.pmid);
         pmid.is_some_and(|pmid| self.text(pmid, kind).is_some())
     }
+}
+
+/// The key of a definition, from its name and text.
+pub(super) fn key_of(name: &str, text: &str) -> DefinitionKey {
+    let mut hasher = DefaultHasher::new();
+    (name, text.trim()).hash(&mut hasher);
+    DefinitionKey(hasher.finish())
 }

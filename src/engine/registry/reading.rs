@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use super::key_of;
 use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
 use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
 use crate::engine::controls::SetBy;
-use crate::engine::{key_of, system};
+use crate::engine::system;
 use crate::syntax::{
     DefinitionItem, DefinitionReader, Earlier, ParsedBefore, PcpError, Setting, bad_name,
     load_paths, load_readable_paths, name_mistake, parse_control, parse_expr,

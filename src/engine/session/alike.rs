@@ -20,11 +20,10 @@ use super::lists::Needs;
 use crate::bind::{Found, ask};
 use crate::check::typed::DefinitionId;
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::engine::examination::{WithSuggestions, examine_and_suggest};
+use crate::engine::metric::Metric;
 use crate::engine::vocabulary::Vocabulary;
-use crate::engine::{
-    CheckedSelection, Engine, Metric, Registered, Registry, Selection, WithSuggestions,
-    examine_and_suggest,
-};
+use crate::engine::{CheckedSelection, Engine, Registered, Registry, Selection};
 
 /// The parts that sessions of an engine share.
 #[derive(Default)]

@@ -10,7 +10,8 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 use super::{InForce, Sample, Session, Space};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
-use crate::engine::{Compiled, Metric, Registered};
+use crate::engine::metric::Metric;
+use crate::engine::{Compiled, Registered};
 
 /// The current choice.
 #[derive(Default)]

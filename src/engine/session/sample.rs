@@ -7,7 +7,7 @@ use pmderive_runtime::model::{InDom, InstanceDomain};
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
 
 use crate::check::typed::Desc;
-use crate::engine::Metric;
+use crate::engine::metric::Metric;
 
 /// The result of one fetch of the chosen metrics, see
 /// [`Session::sample`](super::Session::sample).

@@ -9,9 +9,9 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::super::ast::Aggregate;
-use super::super::explain::wants_operand;
-use super::super::lexical::{is_metric_name, text_expected};
+use super::super::names::is_metric_name;
 use super::super::origin::{Origin, offset};
+use super::super::token::text_expected;
 use super::super::token::{Invalid, Token, TokenAt};
 use super::binding::is_looser_than_product;
 use super::matchers::{Matcher, matchers};
@@ -192,7 +192,7 @@ impl<'t> Characters<'_, 't> {
     /// `90%`; a remainder where an operand follows.
     fn percent(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         let before = out.last()?;
-        if self.at(index + 1).is_some_and(begins_operand) {
+        if self.at(index + 1).is_some_and(Token::begins_operand) {
             let right = self.tokens[index + 1];
             let is_simple =
                 |token| matches!(token, Token::Name(_) | Token::Integer(_) | Token::Double(_));
@@ -235,8 +235,8 @@ impl<'t> Characters<'_, 't> {
 
     /// `~x`
     fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
-        let is_sign = out.last().is_none_or(|at| wants_operand(at.token))
-            && self.at(index + 1).is_some_and(begins_operand);
+        let is_sign = out.last().is_none_or(|at| at.token.wants_operand())
+            && self.at(index + 1).is_some_and(Token::begins_operand);
         let diagnostic = self
             .error(index, index, "`~` is no operator")
             .help("there are no operators on bits; `!` gives 1 for 0, and 0 for all others");
@@ -486,20 +486,6 @@ fn choosing(metric: &str) -> String {
 
 fn is_print_quote(character: char) -> bool {
     matches!(character, '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
-}
-
-/// True for tokens that an operand may begin with.
-pub(in crate::syntax) fn begins_operand(token: Token<'_>) -> bool {
-    token.is_function()
-        || matches!(
-            token,
-            Token::Name(_)
-                | Token::Integer(_)
-                | Token::Double(_)
-                | Token::LeftParen
-                | Token::Minus
-                | Token::Bang
-        )
 }
 
 /// True for what takes no part of a product or quotient beside it.

@@ -4,10 +4,9 @@
 use crate::diag::{Code, Diagnostic};
 
 use super::super::habits;
-use super::super::lexical;
+use super::super::names::is_metric_name;
 use super::super::repair::Repair;
 use super::super::token::Token;
-use super::characters::begins_operand;
 
 impl<'t> Repair<'_, 't> {
     /// The name of a metric, perhaps with a host before it or for more than one.
@@ -66,7 +65,7 @@ impl<'t> Repair<'_, 't> {
     pub(in crate::syntax) fn parenthesis(&mut self, index: usize) -> usize {
         const TYPES: [&str; 8] =
             ["double", "float", "int", "long", "unsigned", "uint32_t", "uint64_t", "int64_t"];
-        let after = self.tokens.get(index + 3).filter(|at| begins_operand(at.token));
+        let after = self.tokens.get(index + 3).filter(|at| at.token.begins_operand());
         if let (Some(Token::Name(name)), Some(Token::RightParen), Some(after)) =
             (self.at(index + 1), self.at(index + 2), after)
             && TYPES.contains(&name)
@@ -91,7 +90,7 @@ impl<'t> Repair<'_, 't> {
     /// A text where an operand is due, which only another operand beside `==` makes right.
     pub(in crate::syntax) fn text(&mut self, index: usize, text: &'t str) -> usize {
         if self.tokens.len() == 1
-            && !lexical::is_metric_name(text)
+            && !is_metric_name(text)
             && habits::is_understood(text, self.language)
         {
             let span = self.span(index, index);
@@ -110,7 +109,7 @@ impl<'t> Repair<'_, 't> {
             || is_argument
             || is_equality(before)
             || is_equality(self.at(index + 1))
-            || !lexical::is_metric_name(text)
+            || !is_metric_name(text)
         {
             self.push(Token::Str(text), index, index);
             return index + 1;

@@ -12,7 +12,6 @@ use super::super::origin::Origin;
 use super::super::repair::Repair;
 use super::super::token::{Token, TokenAt};
 use super::binding;
-use super::characters::begins_operand;
 use super::clauses::{CLAUSES, Clause};
 use super::forms::{self, Found, Part};
 use super::marks::MARKS;
@@ -213,7 +212,7 @@ pub(in crate::syntax) fn operator(
     index: usize,
     word: &str,
 ) -> Option<usize> {
-    let next = repair.tokens.get(index + 1).filter(|at| begins_operand(at.token))?;
+    let next = repair.tokens.get(index + 1).filter(|at| at.token.begins_operand())?;
     let next_start = next.start;
     if word.eq_ignore_ascii_case("not") && repair.operand_is_due() {
         let at = repair.span(index, index);

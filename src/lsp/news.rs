@@ -9,8 +9,8 @@ use lsp_types::{Hover, Uri};
 use super::analysis::Analysis;
 use crate::diag::Diagnostics;
 
-/// News for the loop.
-pub enum Outcome {
+/// What the loop is told.
+pub enum News {
     /// The names of a source's metrics, in the order of their bytes; of the
     /// source that options choose, or of the metadata in a file.
     Names(Option<PathBuf>, Arc<[String]>),

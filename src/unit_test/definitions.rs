@@ -1,0 +1,121 @@
+//! The definitions and expressions that a file tests: read and registered, with what is
+//! said of those that have mistakes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pmderive_runtime::memory::MemoryMetadata;
+
+use super::file::{FileText, TestFile};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
+use crate::engine::{Registered, Registry};
+use crate::syntax::ast::Spanned;
+use crate::syntax::{load_files, name_mistake};
+use crate::text::{SourceMap, Span};
+
+/// Registers the definitions of files, and those that stand in the file itself. True if
+/// all files could be read.
+pub(super) fn add_definitions(
+    paths: &[Spanned<PathBuf>],
+    written: Option<&FileText>,
+    file: &TestFile,
+    registry: &mut Registry,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> bool {
+    let mut is_whole = true;
+    for path in paths {
+        let mut unreadable = Diagnostics::default();
+        let dialect = file.language.dialect;
+        let texts = load_files(&path.value, dialect, sources, &mut unreadable);
+        is_whole &= unreadable.errors() == 0;
+        diagnostics.extend(
+            unreadable
+                .iter()
+                .map(|one| Diagnostic::error(Code::BadTestFile, path.span, one.message.clone())),
+        );
+        for text in texts {
+            registry.add_text(text, sources, diagnostics);
+        }
+    }
+    if let Some(definitions) = written {
+        let name = Arc::clone(&sources.get(file.source).name);
+        let before = definitions.content.map_or_else(String::new, |content| {
+            let before = &sources.get(file.source).text[..content as usize];
+            before.split_inclusive('\n').map(filler).collect()
+        });
+        let text = sources.add(name, before + &definitions.text);
+        registry.add_text(text, sources, diagnostics);
+    }
+    is_whole
+}
+
+/// What is said of a definition whose text has mistakes, which are told themselves.
+pub(super) const MISTAKEN: &str = "there are mistakes in its definition";
+
+/// What is said of an expression whose text has mistakes.
+pub(super) const WRONG_TEXT: &str = "the text of the expression is wrong";
+
+/// Why a subject that nothing defines cannot be read as an expression: it names a
+/// definition whose text has mistakes, or may be in a file that cannot be read.
+pub(super) fn unread(
+    subject: &FileText,
+    registry: &Registry,
+    is_whole: bool,
+    metadata: &MemoryMetadata,
+) -> Option<&'static str> {
+    let name = subject.text.trim();
+    match registry.is_refused(name) {
+        true => Some(MISTAKEN),
+        false if is_whole || name_mistake(name).is_some() || metadata.lookup(name).is_some() => {
+            None
+        }
+        false => Some("it may be defined in a file that cannot be read"),
+    }
+}
+
+/// A line for a definition file that has the same length but no contents. Such
+/// lines stand before definitions inside a test file, so that places in these
+/// definitions have the line numbers of the test file.
+fn filler(line: &str) -> String {
+    match line.strip_suffix('\n') {
+        Some(line) => "#".repeat(line.len()) + "\n",
+        None => " ".repeat(line.len()),
+    }
+}
+
+/// Parses an expression that a test names.
+pub(super) fn parse(
+    subject: &FileText,
+    file: &TestFile,
+    registry: &Registry,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Option<Arc<Registered>> {
+    let length = u32::try_from(subject.text.len()).ok()?;
+    let place = match subject.content {
+        Some(start) => Span::new(file.source, start, start + length),
+        None => Span::new(sources.add(EXPRESSION, &*subject.text), 0, length),
+    };
+    registry.parse_within(place, sources, diagnostics).ok().map(Arc::new)
+}
+
+/// The mistake in a definition or expression, if there is one.
+pub(super) fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
+    let concerns = |diagnostic: &&Diagnostic| match (&diagnostic.metric, one.is_named) {
+        (Some(name), true) => **name == *one.name,
+        (None, false) => {
+            let (place, whole) = (diagnostic.span, one.name_span);
+            place.source == whole.source && (whole.start..=whole.end).contains(&place.start)
+        }
+        _ => false,
+    };
+    let mut errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let words = |one: &Diagnostic| match &one.help {
+        Some(help) => format!("{}: {}; {help}", one.code, one.message),
+        None => format!("{}: {}", one.code, one.message),
+    };
+    let mut first = errors.find(concerns).cloned()?;
+    first.name_key();
+    Some(words(&first))
+}
