@@ -68,7 +68,6 @@ pub use units_convert::Conversion;
 #[cfg(any(test, feature = "fuzz"))]
 pub use units_parse::fuzz_units;
 pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind};
-pub use units_words::units_words;
 pub use value::{RawValue, RawValueRef, Value};
 #[cfg(any(test, feature = "fuzz"))]
 pub use value_parse::fuzz_value;
