@@ -168,16 +168,9 @@ impl<'r> RawValueRef<'r> {
 impl RawValueRef<'_> {
     /// The same value with its own copy of the bytes.
     pub fn to_owned(self) -> RawValue {
-        match self {
-            RawValueRef::InPlace(word) => RawValue::InPlace(word),
-            RawValueRef::Block { code, bytes } => RawValue::Block { code, bytes: bytes.into() },
-            RawValueRef::Number { value_type, bits } => {
-                let bytes: Box<[u8]> = match value_type {
-                    ValueType::F32 => (bits as u32).to_be_bytes().into(),
-                    _ => bits.to_be_bytes().into(),
-                };
-                RawValue::Block { code: value_type.code() as u8, bytes }
-            }
+        match self.encoded(&mut [0; 8]) {
+            Ok((code, bytes)) => RawValue::Block { code, bytes: bytes.into() },
+            Err(word) => RawValue::InPlace(word),
         }
     }
 
