@@ -3,7 +3,7 @@
 //! A result has words and blocks of bytes ([`RawValue`]). Together with the
 //! metric's type they make a [`Value`].
 
-use super::{PmStatus, ValueType};
+use super::{PmStatus, ValueType, until_nul};
 
 /// A value as a result carries it (`pmValue` of pmFetch(3)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,10 +195,7 @@ impl RawValueRef<'_> {
             ValueType::I64 => Value::I64(i64::from_be_bytes(eight()?)),
             ValueType::U64 => Value::U64(u64::from_be_bytes(eight()?)),
             ValueType::F64 => Value::F64(f64::from_be_bytes(eight()?)),
-            ValueType::String => {
-                let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                Value::Text(String::from_utf8_lossy(text).into())
-            }
+            ValueType::String => Value::Text(String::from_utf8_lossy(until_nul(bytes)).into()),
             ValueType::Aggregate | ValueType::AggregateStatic => Value::Aggregate(bytes.into()),
             ValueType::Event => Value::Event(bytes.into()),
             ValueType::HighResEvent => Value::HighResEvent(bytes.into()),

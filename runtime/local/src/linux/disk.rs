@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 
 use super::area::Area;
 use super::table::{
@@ -244,7 +244,7 @@ impl Area for Disks {
                 Kind::Partition => &mut self.partitions,
                 Kind::Neither => continue,
             };
-            devices.add(&text::text(name), counts(&mut words));
+            devices.add(&text_of_bytes(name), counts(&mut words));
         }
         self.disks.end();
         self.partitions.end();
@@ -272,7 +272,7 @@ impl Area for Disks {
             Content::Scheduler => {
                 self.each_attribute("queue/scheduler", files, |number, contents| {
                     if let Some(name) = scheduler(contents) {
-                        values.put(number, AgentValue::Text(&text::text(name)));
+                        values.put(number, AgentValue::Text(&text_of_bytes(name)));
                     }
                 });
             }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pmderive_core::model::InstId;
+use pmderive_core::model::{InstId, text_of_bytes};
 
 use super::table::{Content, Form};
 use crate::agent::{AgentValue, Values};
@@ -42,7 +42,7 @@ fn names(contents: &[u8]) -> HashMap<u32, Box<str>> {
         let mut fields = line.split(|byte| *byte == b':');
         let (name, number) = (fields.next(), fields.nth(1).and_then(text::number));
         if let (Some(name), Some(number)) = (name, number) {
-            names.entry(number).or_insert_with(|| text::text(name).into());
+            names.entry(number).or_insert_with(|| text_of_bytes(name).into());
         }
     }
     names
@@ -170,7 +170,7 @@ pub(super) fn put(
                     if !groups.is_empty() {
                         groups.push(';');
                     }
-                    groups.push_str(&text::text(group));
+                    groups.push_str(&text_of_bytes(group));
                 }
             }
             put_text(Some(groups.as_bytes()), pid, out);
@@ -239,7 +239,7 @@ fn put_word(word: &[u8], form: Form, pid: InstId, out: &mut Values<'_, '_>) {
 fn put_text(value: Option<&[u8]>, pid: InstId, out: &mut Values<'_, '_>) {
     let Some(value) = value else { return };
     let value = &value[..value.len().min(MAX_TEXT_BYTES)];
-    out.put(pid, AgentValue::Text(&text::text(value)));
+    out.put(pid, AgentValue::Text(&text_of_bytes(value)));
 }
 
 fn blanks_for_nul(bytes: &[u8]) -> Vec<u8> {

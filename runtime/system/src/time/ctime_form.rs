@@ -1,7 +1,7 @@
 //! Dates in the order of ctime(3). Every part may be missing: `[Www] [Mmm] [DD]
 //! [HH[:MM[:SS[.f]]]] [am|pm] [YYYY]`.
 
-use pmderive_core::model::{Timestamp, is_c_space, leading_number};
+use pmderive_core::model::{Timestamp, leading_number, trim_c_space};
 
 use super::TimeZone;
 
@@ -42,7 +42,7 @@ impl Rest<'_> {
     }
 
     fn skip_space(&mut self) {
-        self.at += self.rest().bytes().take_while(|byte| is_c_space(*byte)).count();
+        self.at = self.text.len() - trim_c_space(self.rest()).len();
     }
 
     /// Takes one of the words. Only its first three letters count.
