@@ -89,7 +89,20 @@ impl RawValue {
     /// The value in a result's form: 32-bit integers in place, all others in a
     /// block, text with its NUL. `pmStore(3)` sends this form.
     pub fn encode(value: &Value) -> RawValue {
-        value.into()
+        let bytes: Box<[u8]> = match value {
+            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
+            Value::U32(value) => return RawValue::InPlace(*value),
+            Value::I64(value) => value.to_be_bytes().into(),
+            Value::U64(value) => value.to_be_bytes().into(),
+            Value::F32(value) => value.to_be_bytes().into(),
+            Value::F64(value) => value.to_be_bytes().into(),
+            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
+            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                bytes.clone()
+            }
+        };
+        // The codes of types with values are below 11.
+        RawValue::Block { code: value.value_type().code() as u8, bytes }
     }
 
     /// The same value with borrowed bytes.
@@ -204,26 +217,6 @@ impl RawValueRef<'_> {
     }
 }
 
-/// The form in which results carry the value and pmStore(3) accepts it.
-impl From<&Value> for RawValue {
-    fn from(value: &Value) -> RawValue {
-        let bytes: Box<[u8]> = match value {
-            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
-            Value::U32(value) => return RawValue::InPlace(*value),
-            Value::I64(value) => value.to_be_bytes().into(),
-            Value::U64(value) => value.to_be_bytes().into(),
-            Value::F32(value) => value.to_be_bytes().into(),
-            Value::F64(value) => value.to_be_bytes().into(),
-            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
-            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
-                bytes.clone()
-            }
-        };
-        // The codes of types with values are below 11.
-        RawValue::Block { code: value.value_type().code() as u8, bytes }
-    }
-}
-
 macro_rules! values_from {
     ($($plain:ty => $kind:ident;)*) => {$(
         impl From<$plain> for Value {
@@ -262,7 +255,7 @@ mod tests {
             Value::Event([0; 8].into()),
         ];
         for value in &values {
-            let raw = RawValue::from(value);
+            let raw = RawValue::encode(value);
             for other in &values {
                 let expected = if other == value { Ok(value.clone()) } else { Err(PmStatus::CONV) };
                 assert_eq!(raw.decode(other.value_type()), expected, "{value:?} as {other:?}");
