@@ -144,9 +144,7 @@ fn read_set_count(
     let count = reader.count(SET_BYTES, "numpmid")?;
     match requested {
         Some(pmids) if pmids.len() != count => {
-            let [found, expected] =
-                [count, pmids.len()].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-            Err(reader.error_at(offset, "numpmid", Problem::Mismatch { found, expected }))
+            Err(reader.error_at(offset, "numpmid", Problem::mismatch(count, pmids.len())))
         }
         _ => Ok(count),
     }
@@ -159,8 +157,7 @@ fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, De
     if let Some(requested) = requested
         && requested.0 != pmid
     {
-        let problem = Problem::Mismatch { found: pmid.into(), expected: requested.0.into() };
-        return Err(reader.error_at(offset, "pmid", problem));
+        return Err(reader.error_at(offset, "pmid", Problem::mismatch(pmid, requested.0)));
     }
     let offset = reader.offset();
     let numval = reader.i32("numval")?;
@@ -214,9 +211,7 @@ fn check_blocks(
             let offset = sets.offset();
             let position = u64::from(sets.u32("position")?) * 4;
             if u64::try_from(blocks.offset()) != Ok(position) {
-                let found = i64::try_from(position / 4).unwrap_or(i64::MAX);
-                let expected = i64::try_from(blocks.offset() / 4).unwrap_or(i64::MAX);
-                let problem = Problem::Mismatch { found, expected };
+                let problem = Problem::mismatch(position / 4, blocks.offset() / 4);
                 return Err(sets.error_at(offset, "position", problem));
             }
             check_block(pdu, &mut blocks)?;

@@ -231,8 +231,7 @@ fn same<T: TryInto<i64> + PartialEq>(
     if found == expected {
         return Ok(());
     }
-    let [found, expected] = [found, expected].map(|n| n.try_into().unwrap_or(i64::MAX));
-    let problem = crate::pdu::Problem::Mismatch { found, expected };
+    let problem = crate::pdu::Problem::mismatch(found, expected);
     Err(crate::pdu::DecodeError { structure, field, offset, problem })
 }
 
