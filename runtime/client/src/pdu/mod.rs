@@ -33,7 +33,7 @@ pub use header::{HEADER_BYTES, Header};
 pub use instance::{InstanceRequest, Instances};
 pub use label::{LabelRequest, Labels};
 pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
-pub use profile::{Profile, ProfileEntry, ProfileState};
+pub use profile::{Profile, ProfileEntry};
 pub use reader::{DecodeError, Problem, Reader};
 pub use result::{ResultFrame, encode_result};
 pub use text::{Text, TextRequest};
