@@ -145,18 +145,6 @@ impl Secret {
     }
 }
 
-impl From<&str> for Secret {
-    fn from(text: &str) -> Secret {
-        Secret::new(text)
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Secret {
-        Secret(text)
-    }
-}
-
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
