@@ -50,6 +50,7 @@ pub use known::name_problem;
 pub use options::WriterOptions;
 
 use crate::archive::MetadataRecord;
+use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use crate::archive_writer::data::DataEncoder;
 use crate::archive_writer::known::{Known, label_subject, subject};
