@@ -106,6 +106,11 @@ fn keyed<'c>(contents: &'c [u8], key: &str) -> Option<&'c [u8]> {
     Some(line.strip_prefix(b":")?.trim_ascii())
 }
 
+/// The number after a key.
+fn keyed_number(contents: &[u8], key: &str) -> Option<u64> {
+    text::words(keyed(contents, key)?).next().and_then(text::number)
+}
+
 /// Adds the value of one process, if its file contains the value.
 pub(super) fn put(
     source: &Content,
@@ -137,19 +142,12 @@ pub(super) fn put(
             put_word(word, form, pid, out);
         }
         Content::Difference(of, less) => {
-            let number = |key| text::words(keyed(contents, key)?).next().and_then(text::number);
-            let number = |key| -> Option<u64> { number(key) };
-            put_number(out, pid, number(of).zip(number(less)).map(|(a, b)| a.saturating_sub(b)));
+            let both = keyed_number(contents, of).zip(keyed_number(contents, less));
+            put_number(out, pid, both.map(|(a, b)| a.saturating_sub(b)));
         }
         Content::Sum(one, other) => {
-            let number = |key| -> Option<u64> {
-                text::words(keyed(contents, key)?).next().and_then(text::number)
-            };
-            put_number(
-                out,
-                pid,
-                number(one).zip(number(other)).and_then(|(a, b)| a.checked_add(b)),
-            );
+            let both = keyed_number(contents, one).zip(keyed_number(contents, other));
+            put_number(out, pid, both.and_then(|(a, b)| a.checked_add(b)));
         }
         Content::User(word) => put_account(contents, "Uid", word, &accounts.users, pid, out),
         Content::Group(word) => put_account(contents, "Gid", word, &accounts.groups, pid, out),
