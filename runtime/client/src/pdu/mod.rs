@@ -9,6 +9,7 @@
 //! of four bytes. Padding is written as `~`; its contents are ignored when read.
 
 mod attr;
+mod block;
 mod creds;
 mod desc;
 mod error;
