@@ -5,8 +5,10 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use super::tls::TlsClient;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
 /// How to make a connection.
 #[derive(Clone, Debug)]
@@ -78,6 +80,29 @@ pub enum Security {
     Relaxed(TlsClient),
     /// Encrypted, or the connection fails.
     Required(TlsClient),
+}
+
+/// What the client needs for TLS with one host.
+#[derive(Clone)]
+pub struct TlsClient {
+    /// The accepted certificates and ciphers.
+    pub config: Arc<ClientConfig>,
+    /// Name or address of the host. The certificate must contain it.
+    pub server: ServerName<'static>,
+    /// True if `config` has a certificate of the client.
+    pub has_certificate: bool,
+    /// True if `config` accepts only certificates of this host.
+    pub is_verified: bool,
+}
+
+impl fmt::Debug for TlsClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsClient")
+            .field("server", &self.server)
+            .field("has_certificate", &self.has_certificate)
+            .field("is_verified", &self.is_verified)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A user, and the proof of identity.
