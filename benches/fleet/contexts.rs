@@ -9,8 +9,8 @@ use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::context::{ConnectOptions, HostContext, HostSpec};
 use pmderive_runtime::eval::Buffers;
-use pmderive_runtime::model::{Pmid, Semantics, ValueType};
-use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::model::{Pmid, Semantics, StateChange, ValueType};
+use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 
 use super::client::{Client, Definitions};
@@ -138,7 +138,7 @@ fn write_archive(base: &std::path::Path) -> Result<(), Box<dyn Error>> {
         )?;
     }
     for _ in 0..RECORDS {
-        writer.record_batch(&batch)?;
+        writer.record(&FetchResult::of_batch(&batch, StateChange::default()))?;
         batch.clear();
         host.fetch(&list, &mut batch)?;
     }

@@ -19,11 +19,11 @@ use pmderive_runtime::archive::Version;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
-    ValueType,
+    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, StateChange, Timestamp,
+    Units, ValueType,
 };
 use pmderive_runtime::result::{
-    BlockValue, Encoded, ResultBatch, ResultPart, ResultWriter, ValueSet,
+    BlockValue, Encoded, FetchResult, ResultBatch, ResultPart, ResultWriter, ValueSet,
 };
 use pmderive_runtime::source::{
     Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
@@ -259,7 +259,8 @@ pub fn write_archive(base: &Path, mut source: Synth, records: u32) {
             let domain = InstanceDomain::new(instances);
             writer.instances(batch.timestamp(), INDOM, &domain).expect("the names are good");
         }
-        writer.record_batch(&batch).expect("there is room");
+        let result = FetchResult::of_batch(&batch, StateChange::default());
+        writer.record(&result).expect("there is room");
     }
     writer.finish().expect("there is room");
 }

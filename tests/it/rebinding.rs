@@ -146,7 +146,7 @@ fn a_name_space_that_changes_under_way() {
     client.pmcd.host().change_names(change);
     // The answer to this one comes with the notice, for metrics as they were.
     let (values, changes) = client.fetch();
-    assert!(changes.names_changed());
+    assert_eq!(changes, StateChange(16), "names changed");
     assert_eq!(values[..2], [None, Some(10.0)]);
     assert_eq!(client.values(), [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
     assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
@@ -182,7 +182,7 @@ fn an_agent_that_is_restarted() {
     let agent = client.session.lookup_names(&["n.count"]).expect("answers")[0];
     client.pmcd.host().restart_agent(agent.expect("a metric").domain(), |_| {});
     let (values, changes) = client.fetch();
-    assert!(changes.agent_restarted() && changes.agent_added());
+    assert_eq!(changes, StateChange(1 | 2), "an agent was added and restarted");
     assert_eq!(values[..2], [None, None]);
     assert_eq!(client.values(), USUAL);
 }

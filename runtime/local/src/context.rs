@@ -4,11 +4,11 @@
 //! one name space. A fetch asks each agent for its metrics in the order of the
 //! request and writes the answers into one result.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::ops::Bound;
 use std::sync::Arc;
 
+use pmderive_core::memory::MemoryMetadata;
 use pmderive_core::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
     MetricDesc, PmStatus, Pmid, TextSubject, Timestamp, json_string,
@@ -40,7 +40,8 @@ use super::process::ProcessAgent;
 /// ```
 pub struct LocalContext {
     agents: Vec<Attached>,
-    names: BTreeMap<Box<str>, Pmid>,
+    /// The names of the metrics, and nothing else.
+    names: MemoryMetadata,
     metrics: HashMap<Pmid, Served>,
     domains: HashMap<InDom, usize>,
     /// Agents by the domain numbers of their metrics.
@@ -131,7 +132,7 @@ impl LocalContext {
     fn empty() -> LocalContext {
         LocalContext {
             agents: Vec::new(),
-            names: BTreeMap::new(),
+            names: MemoryMetadata::default(),
             metrics: HashMap::new(),
             domains: HashMap::new(),
             agent_numbers: HashMap::new(),
@@ -154,9 +155,8 @@ impl LocalContext {
                 return Err(refuse(format!("\"{name}\" is not a valid metric name")));
             }
             let ancestor = name.match_indices('.').map(|(end, _)| &name[..end]);
-            if self.names.contains_key(&*name)
-                || self.is_non_leaf(&name)
-                || ancestor.into_iter().any(|prefix| self.names.contains_key(prefix))
+            if self.names.pmid_of(&name) != Err(PmStatus::NAME)
+                || ancestor.into_iter().any(|prefix| self.names.pmid_of(prefix).is_ok())
             {
                 return Err(refuse(format!("the name {name} is in use")));
             }
@@ -170,24 +170,11 @@ impl LocalContext {
                 let other = &other.metric.name;
                 return Err(refuse(format!("{name} has the identifier {pmid} of {other}")));
             }
-            self.names.insert(name.into(), pmid);
+            self.names.add_name(name, pmid);
             self.agent_numbers.entry(pmid.domain()).or_insert(position);
         }
         self.agents.push(Attached { agent, begun: 0 });
         Ok(())
-    }
-
-    /// Names below `prefix`, without `prefix` itself.
-    fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-        let start = format!("{prefix}.");
-        self.names
-            .range::<str, _>((Bound::Included(start.as_str()), Bound::Unbounded))
-            .map(|(name, _)| &**name)
-            .take_while(move |name| name.starts_with(&start))
-    }
-
-    fn is_non_leaf(&self, name: &str) -> bool {
-        self.below(name).next().is_some()
     }
 
     /// Problems of label files (`labels.conf(5)`) that were left out when the
@@ -274,12 +261,9 @@ impl Attached {
 
 /// Answers to single questions.
 impl LocalContext {
+    /// The empty name is no metric's, and not asked for as a node.
     fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
-        match self.names.get(name) {
-            Some(pmid) => Ok(*pmid),
-            None if self.is_non_leaf(name) => Err(PmStatus::NONLEAF),
-            None => Err(PmStatus::NAME),
-        }
+        if name.is_empty() { Err(PmStatus::NAME) } else { self.names.pmid_of(name) }
     }
 
     fn domain(
@@ -303,22 +287,16 @@ impl LocalContext {
     }
 
     fn metrics_below(&self, node: &str) -> Result<Vec<Box<str>>, PmStatus> {
-        if node.is_empty() {
-            return Ok(self.names.keys().map(|name| Box::from(&**name)).collect());
-        }
-        let leaf = self.names.contains_key(node).then_some(node);
-        let names: Vec<Box<str>> =
-            leaf.into_iter().chain(self.below(node)).map(Box::from).collect();
-        if names.is_empty() { Err(PmStatus::NAME) } else { Ok(names) }
+        let names: Vec<Box<str>> = self.names.names_at(node).map(Box::from).collect();
+        if names.is_empty() && !node.is_empty() { Err(PmStatus::NAME) } else { Ok(names) }
     }
 
     fn children_of(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
-        if node.is_empty() {
-            return Ok(Child::below(node, self.names.keys().map(|name| &**name)));
+        match self.names.pmid_of(node) {
+            Ok(_) => Ok(Vec::new()),
+            Err(PmStatus::NAME) if !node.is_empty() => Err(PmStatus::NAME),
+            Err(_) => Ok(Child::below(node, self.names.names_at(node))),
         }
-        let children = Child::below(node, self.below(node));
-        let known = !children.is_empty() || self.names.contains_key(node);
-        if known { Ok(children) } else { Err(PmStatus::NAME) }
     }
 
     /// Agents have one line of text for each metric; it serves as the long help

@@ -33,15 +33,6 @@ pub(super) fn numbers<'a, const N: usize>(
     numbers
 }
 
-/// Text of bytes. If they are not UTF-8, each byte becomes the character with
-/// its number.
-pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
-    }
-}
-
 /// Splits at the first `separator`.
 pub(super) fn split_once(line: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let position = line.iter().position(|byte| *byte == separator)?;

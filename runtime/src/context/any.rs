@@ -95,20 +95,6 @@ impl Context {
         })
     }
 
-    /// Connects anew to the pmcd of a host (`pmReconnectContext(3)`). Does
-    /// nothing for an archive and for this process, which are always there.
-    ///
-    /// # Errors
-    /// As for [`HostContext::reconnect`].
-    pub fn reconnect(&mut self) -> Result<(), SourceError> {
-        match self {
-            #[cfg(feature = "live")]
-            Context::Host(context) => context.reconnect(),
-            #[cfg(any(feature = "archive", feature = "local"))]
-            _ => Ok(()),
-        }
-    }
-
     /// The times between which there are values. For an archive: from its
     /// label's start to its last record.
     ///

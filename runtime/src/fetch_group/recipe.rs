@@ -53,7 +53,7 @@ impl Recipe {
             Some(text) => text,
         };
         let ParsedUnits { units, multiplier } = Units::parse(text)
-            .map_err(|error| (format!("units \"{text}\": {error}"), error.status()))?;
+            .map_err(|error| (format!("units \"{text}\": {error}"), PmStatus::CONV))?;
         let (own, differs) =
             (desc.units, |to: Units| (own_dimensions(desc.units)) != own_dimensions(to));
         if !differs(units) {

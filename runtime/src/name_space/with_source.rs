@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 #[cfg(any(feature = "archive", feature = "live", feature = "local"))]
 use crate::context::Context;
-use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
+use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
+use pmderive_core::result::{MetricValues, ResultBatch};
 use pmderive_core::source::{
     Answer, Child, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, OneAnswer,
     Question, SourceError,
@@ -196,10 +196,6 @@ impl<S: FetchSource> FetchSource for WithNameSpace<S> {
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         self.source.fetch(list, batch)
-    }
-
-    fn fetch_values(&mut self, pmids: &[Pmid]) -> Result<FetchResult, SourceError> {
-        self.source.fetch_values(pmids)
     }
 
     fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {

@@ -38,12 +38,7 @@ impl PcpConf {
         PcpConf::read().unwrap_or_default()
     }
 
-    /// Like [`PcpConf::load`], for callers that must know whether the file was
-    /// read.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn read() -> std::io::Result<PcpConf> {
+    fn read() -> std::io::Result<PcpConf> {
         use std::io::Read;
         let path = std::env::var_os("PCP_CONF").map_or_else(
             || {

@@ -45,7 +45,7 @@ fn values_of_every_type_are_stored() {
     ];
     for (name, value, printed) in &table {
         let pmid = lookup(&mut host, name);
-        let stored = host.store(&[values(pmid, value.into())]).expect("an answer");
+        let stored = host.store(&[values(pmid, RawValue::encode(value))]).expect("an answer");
         assert_eq!(stored, Ok(()), "{name}");
         let read = host.fetch_values(&[pmid]).expect("values").sets[0].decode(value.value_type());
         assert_eq!(read, Ok(vec![(-1, value.clone())]), "{name}");
@@ -54,7 +54,7 @@ fn values_of_every_type_are_stored() {
     // PCP's tool refuses to store these; the agent takes them.
     let aggregate = lookup(&mut host, "sample.aggregate.write_me");
     let bytes = Value::Aggregate(Box::new([0, 1, 2, 255, 7]));
-    let stored = host.store(&[values(aggregate, (&bytes).into())]).expect("an answer");
+    let stored = host.store(&[values(aggregate, RawValue::encode(&bytes))]).expect("an answer");
     assert_eq!(stored, Ok(()));
     let read = host.fetch_values(&[aggregate]).expect("values").sets[0].decode(bytes.value_type());
     assert_eq!(read, Ok(vec![(-1, bytes)]));
@@ -68,7 +68,7 @@ fn stores_that_cannot_be_say_why() {
         .map(|name| lookup(&mut host, name));
     let stranger = Pmid::new(400, 0, 1);
     let number = |word| RawValue::InPlace(word);
-    let text = |text: &str| RawValue::from(&Value::Text(text.into()));
+    let text = |text: &str| RawValue::encode(&Value::Text(text.into()));
     let none = |outcome| vec![MetricValues { pmid: long, outcome }];
     let mixed = [number(1), text("1")].map(|value| InstanceValue { instance: -1, value }).to_vec();
     let long_text = "x".repeat(70_000);

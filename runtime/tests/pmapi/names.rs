@@ -92,7 +92,7 @@ fn units_read_as_by_libpcp() {
                 let multiplier = pmderive_runtime::model::format_g(parsed.multiplier, 17);
                 format!("{:?} {}", parsed.units, multiplier.replace("-nan", "nan"))
             }
-            Err(error) => format!("{} {error}", error.status().0),
+            Err(error) => format!("{} {error}", PmStatus::CONV.0),
         };
         (theirs, ours)
     });

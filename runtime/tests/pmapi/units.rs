@@ -1,6 +1,6 @@
 //! Units: what recorded answers of libpcp do not tell, beside what they do.
 
-use pmderive_runtime::model::{Conversion, Units, UnitsErrorKind, fuzz_units, units_words};
+use pmderive_runtime::model::{Conversion, Units, UnitsErrorKind, fuzz_units};
 
 use crate::{rows, units};
 
@@ -113,9 +113,6 @@ fn units_strings_of_version_7() {
         let expected = expected.map(str::to_string).map_err(str::to_string);
         assert_eq!(printed, expected, "{text:?}");
     }
-    for word in units_words() {
-        assert!(Units::parse(word).is_ok_and(|parsed| parsed.units != Units::NONE), "{word}");
-    }
 }
 
 #[test]
@@ -201,11 +198,6 @@ fn any_two_units_convert_both_ways_or_not_at_all() {
             assert_eq!(there.is_ok(), back.is_ok(), "{from} to {to}");
             let (Ok(there), Ok(back)) = (there, back) else { continue };
             assert!(there.mult >= 1 && there.div >= 1, "{from} to {to}");
-            for value in [0, 1, -1, i64::MAX, i64::MIN] {
-                let _ = (there.apply_i64(value), there.apply_u64(value.cast_unsigned()));
-                let _ = (there.apply_i32(value as i32), there.apply_u32(value as u32));
-                let _ = there.apply_f32(value as f32);
-            }
             let value = back.apply_f64(there.apply_f64(20.0));
             assert!((value - 20.0).abs() < 1e-9, "{from} to {to}: {value}");
             converted += 1;

@@ -1,7 +1,7 @@
 //! Values: extraction, conversion of scale, text in and out.
 
 use pmderive_runtime::model::{
-    Conversion, PmStatus, RawValue, Timestamp, Units, Value, ValueType, number_text,
+    PmStatus, RawValue, Timestamp, Units, Value, ValueType, number_text,
 };
 use serde_json::{Value as Json, json};
 
@@ -112,26 +112,6 @@ fn values_rescale_as_by_libpcp() {
         let value = atom(value_type(&row[0]), text(&row[1])).unwrap();
         let status = value.rescale(units(&row[2]), units(&row[3])).unwrap_err();
         ("SIGFPE".to_owned(), status.0.to_string())
-    });
-}
-
-/// The functions that generated code is measured by.
-#[test]
-fn conversions_apply_as_by_libpcp() {
-    compare("conv_scale", "rows", |row| {
-        let value_type = value_type(&row[0]);
-        let conversion = Conversion::between(units(&row[2]), units(&row[3]));
-        let ours = match (atom(value_type, text(&row[1])), conversion) {
-            (_, Err(status)) => Err(status),
-            (Some(Value::I32(value)), Ok(by)) => Ok(Value::I32(by.apply_i32(value))),
-            (Some(Value::U32(value)), Ok(by)) => Ok(Value::U32(by.apply_u32(value))),
-            (Some(Value::I64(value)), Ok(by)) => Ok(Value::I64(by.apply_i64(value))),
-            (Some(Value::U64(value)), Ok(by)) => Ok(Value::U64(by.apply_u64(value))),
-            (Some(Value::F32(value)), Ok(by)) => Ok(Value::F32(by.apply_f32(value))),
-            (Some(Value::F64(value)), Ok(by)) => Ok(Value::F64(by.apply_f64(value))),
-            _ => Err(PmStatus::CONV),
-        };
-        outcomes(value_type, &row[4], &row[5], ours)
     });
 }
 

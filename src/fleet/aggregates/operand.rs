@@ -153,8 +153,7 @@ pub fn convert(
     true
 }
 
-/// An integer in other units, as [`Conversion::apply_i64`] has it where that does
-/// not wrap.
+/// An integer in other units, as [`Conversion`] says.
 fn whole(value: i128, conversion: &Conversion, kind: Kind) -> Option<u64> {
     let (mult, div) = (i128::from(conversion.mult), i128::from(conversion.div));
     let scaled = (value.checked_mul(mult)? + div / 2) / div;

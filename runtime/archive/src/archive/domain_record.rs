@@ -15,9 +15,9 @@
 //! Input: the bytes of a record; decoding checks every instance and name. Output: the
 //! domain after the record, given the domain before it.
 
-use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
+use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp, text_of_bytes};
 
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
 
 /// Takes the place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;
@@ -161,10 +161,10 @@ impl<'a> DomainRecord<'a> {
             let stays = base.is_some_and(|base| base.name(id).is_some())
                 && removed.binary_search(&id).is_err();
             if let Some(name) = self.name(name).filter(|_| !stays) {
-                let text = text(name);
+                let text = text_of_bytes(name);
                 // Bytes that are not UTF-8 become longer as characters.
                 in_bytes.extend((text.len() != name.len()).then_some(id));
-                list.push((id, text));
+                list.push((id, text.into()));
             }
         }
         // The sort is stable, so the first of equal identifiers stays first.

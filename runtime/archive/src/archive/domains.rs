@@ -158,13 +158,11 @@ impl DomainHistory {
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<InstanceDomain, E> {
-        let mut order: Vec<&Observation> = self.observations.iter().collect();
-        order.sort_by_key(|o| o.stamp);
         // For each instance, its last observation: the observation's age, the position
         // in it, the name, and whether the name is in bytes.
         let mut last: HashMap<InstId, (usize, usize, Box<str>, bool)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
-        for (age, observation) in order.into_iter().rev().enumerate().rev() {
+        for (age, observation) in self.observations.iter().rev().enumerate().rev() {
             let next = read(observation, before.as_ref())?;
             for (position, (id, name)) in next.instances().enumerate() {
                 // The first of equal identifiers in a list counts.
@@ -192,11 +190,9 @@ impl DomainHistory {
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<NamesOverTime, E> {
-        let mut order: Vec<&Observation> = self.observations.iter().collect();
-        order.sort_by_key(|o| o.stamp);
         let mut over_time = NamesOverTime::default();
         let mut before: Option<InstanceDomain> = None;
-        for observation in order {
+        for observation in &self.observations {
             let next = read(observation, before.as_ref())?;
             for (id, name) in next.instances() {
                 let names = over_time.names.entry(id).or_default();
@@ -217,14 +213,12 @@ impl DomainHistory {
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<Lives, E> {
-        let mut order: Vec<&Observation> = self.observations.iter().collect();
-        order.sort_by_key(|o| o.stamp);
         // For each instance: its first observation, its last one, and its position in
         // the last.
         let mut spans: HashMap<InstId, (usize, usize, usize)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
         let mut largest = 0;
-        for (number, observation) in order.iter().enumerate() {
+        for (number, observation) in self.observations.iter().enumerate() {
             let next = read(observation, before.as_ref())?;
             largest = largest.max(next.len());
             for (position, (id, _)) in next.instances().enumerate() {
@@ -240,8 +234,8 @@ impl DomainHistory {
         spans.sort_unstable_by_key(|(_, (_, last, position))| (usize::MAX - last, *position));
         let life = |(id, (first, last, _)): (InstId, (usize, usize, usize))| Life {
             instance: id,
-            birth: order[first].stamp,
-            death: order.get(last + 1).map(|observation| observation.stamp),
+            birth: self.observations[first].stamp,
+            death: self.observations.get(last + 1).map(|observation| observation.stamp),
         };
         Ok(Lives { instances: spans.into_iter().map(life).collect(), largest })
     }

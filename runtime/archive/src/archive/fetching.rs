@@ -11,11 +11,12 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceErr
 use crate::archive::context::ArchiveContext;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::meta::Metadata;
+use crate::archive::order::Travel;
 use crate::archive::record::{Damage, LENGTH_WORD};
-use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;
+use crate::archive::volumes::LeftOut;
 
 /// A time may lie this many seconds outside of the archive.
 const TOLERANCE: f64 = 0.001;

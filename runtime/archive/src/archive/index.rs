@@ -19,12 +19,13 @@ use crate::archive::record::{Damage, Fields, ReadError, Version};
 
 /// One entry of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IndexEntry {
-    pub(super) stamp: Timestamp,
-    pub(super) volume: i32,
-    pub(super) offset: u64,
-    /// Offset in the metadata.
-    pub(super) metadata: u64,
+pub(crate) struct IndexEntry {
+    pub(crate) stamp: Timestamp,
+    pub(crate) volume: i32,
+    /// Offset in the volume of the record with that time stamp.
+    pub(crate) offset: u64,
+    /// Size of the metadata file at that time, in bytes.
+    pub(crate) metadata: u64,
 }
 
 /// Reads the label of an index. It must belong to the archive whose first data volume

@@ -20,7 +20,7 @@ use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, LENGTH_WORD, ReadError, Version};
 use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
-use crate::archive::volumes::open_volume;
+use crate::archive::volume::open_volume;
 
 /// The time of an entry may differ from that of its records by this many seconds. Some
 /// writers have rounded, or have taken the time of a mark for that of the record before it.

@@ -16,11 +16,11 @@
 //! This module checks that a label is that of its file's role. Only
 //! [`ArchiveLabel::belongs_to`] compares it with another label.
 
-use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::model::{PmStatus, Timestamp, text_of_bytes, until_nul};
 
 use crate::archive::bytes::Window;
 use crate::archive::layout::{LabelTexts, MAGIC};
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 
 /// Feature bits that do not change how an archive is read. This one is for PCP's own
 /// tests.
@@ -127,9 +127,10 @@ impl ArchiveLabel {
                 features
             }
         };
-        let host = text(until_nul(fields.take(host, "host")?));
-        let timezone = text(until_nul(fields.take(timezone, "timezone")?));
-        let zoneinfo = text(until_nul(fields.take(zoneinfo, "zoneinfo")?));
+        let text = |bytes| text_of_bytes(until_nul(bytes)).into();
+        let host = text(fields.take(host, "host")?);
+        let timezone = text(fields.take(timezone, "timezone")?);
+        let zoneinfo = text(fields.take(zoneinfo, "zoneinfo")?);
         let at_trailer = fields;
         let trailer = fields.u32("trailer")?;
         if trailer != length {

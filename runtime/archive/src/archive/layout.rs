@@ -1,8 +1,6 @@
 //! Numbers of the format that both reader and writer use (`LOGARCHIVE(5)`) and that
 //! belong to no single kind of record.
 
-use pmderive_core::model::{InDom, Pmid, TextKind, TextSubject};
-
 use crate::archive::record::Version;
 
 /// The magic word of a label without its last byte, the version.
@@ -56,27 +54,4 @@ impl Version {
             Version::V3 => 32,
         }
     }
-}
-
-/// The kind of a text record, and the identifier of its subject.
-pub(crate) const fn text_code(of: TextSubject, kind: TextKind) -> (u32, u32) {
-    let kind = match kind {
-        TextKind::OneLine => 1,
-        TextKind::Help => 2,
-    };
-    match of {
-        TextSubject::Metric(pmid) => (4 | kind, pmid.0),
-        TextSubject::Domain(indom) => (8 | kind, indom.0),
-    }
-}
-
-/// The subject and kind of a text record; `None` for a kind without meaning.
-pub(crate) const fn text_key(kind: u32, ident: u32) -> Option<(TextSubject, TextKind)> {
-    Some(match kind {
-        5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),
-        6 => (TextSubject::Metric(Pmid(ident)), TextKind::Help),
-        9 => (TextSubject::Domain(InDom(ident)), TextKind::OneLine),
-        10 => (TextSubject::Domain(InDom(ident)), TextKind::Help),
-        _ => return None,
-    })
 }

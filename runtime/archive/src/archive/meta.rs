@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use pmderive_core::model::{
     InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
-    TextSubject, Timestamp,
+    TextSubject, Timestamp, text_of_bytes, until_nul,
 };
 use pmderive_core::source::{OneAnswer, SourceError};
 
@@ -27,7 +27,7 @@ use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::{Damage, ReadError, text, until_nul};
+use crate::archive::record::{Damage, ReadError};
 use crate::archive::single::SingleArchive;
 
 /// The metadata of a context's archives.
@@ -236,8 +236,8 @@ impl Metadata {
 
     /// A help text. If there is only the one-line text, it serves as the long one too.
     pub(super) fn text(&self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
-        let found = match self.known.contents.texts.place(of, kind) {
-            Ok(place) => Ok(text(until_nul(self.known.files().at(place)?))),
+        let found: Result<Box<str>, _> = match self.known.contents.texts.place(of, kind) {
+            Ok(place) => Ok(text_of_bytes(until_nul(self.known.files().at(place)?)).into()),
             Err(status) => Err(status),
         };
         let missing = found.as_ref().map_or(true, |text| text.is_empty());

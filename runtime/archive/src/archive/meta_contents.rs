@@ -19,7 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_core::model::{
-    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType, text_of_bytes,
+    until_nul,
 };
 
 use crate::archive::bytes::Window;
@@ -29,7 +30,7 @@ use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::texts::Texts;
 
 /// Length in bytes of a record's length words and type.
@@ -279,7 +280,7 @@ pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<B
         if name.is_empty() {
             return Err(at_name.damage("name", "it is empty"));
         }
-        names.push(text(name));
+        names.push(text_of_bytes(name).into());
     }
     if !fields.rest().is_empty() {
         return Err(fields.damage("trailer", "bytes follow the last name"));

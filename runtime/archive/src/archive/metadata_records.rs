@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
+    text_of_bytes, until_nul,
 };
 use pmderive_core::source::SourceError;
 
@@ -24,7 +25,7 @@ use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{Next, decode_desc, next_record, unknown_type};
 use crate::archive::opening::open_all;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::resolve::resolve;
 use crate::archive::texts::decode_text;
 
@@ -195,7 +196,7 @@ fn decode(
         layout::LABELS_V2 => labels(Version::V2),
         layout::LABELS => labels(Version::V3),
         layout::TEXT => Ok(decode_text(record, offset)?.map(|((of, kind), bytes)| {
-            MetadataRecord::Text { of, kind, text: text(until_nul(bytes)) }
+            MetadataRecord::Text { of, kind, text: text_of_bytes(until_nul(bytes)).into() }
         })),
         kind => Err(unknown_type(&at_type, kind)),
     }

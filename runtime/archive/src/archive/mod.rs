@@ -61,7 +61,7 @@ mod fuzz;
 mod fuzz_files;
 mod growth;
 mod identity;
-mod index;
+pub(crate) mod index;
 mod inspection;
 mod interpolation;
 mod known;

@@ -14,7 +14,7 @@ use pmderive_core::source::Child;
 struct Entry {
     name: Box<str>,
     pmid: Pmid,
-    /// Number of names that were added before.
+    /// Number of names that were added before, repeated ones included.
     position: usize,
 }
 
@@ -30,7 +30,9 @@ pub(super) struct Names {
 impl Names {
     /// Adds names. If two metrics have the same name, the first one keeps it.
     pub(super) fn extend(&mut self, names: impl IntoIterator<Item = (Box<str>, Pmid)>) {
-        let names = names.into_iter().zip(self.entries.len()..);
+        // Positions have gaps where a name was repeated.
+        let next = self.entries.iter().map(|entry| entry.position + 1).max().unwrap_or(0);
+        let names = names.into_iter().zip(next..);
         self.entries.extend(names.map(|((name, pmid), position)| Entry { name, pmid, position }));
         // The sort is stable, so the first of equal names stays first.
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -185,5 +187,13 @@ mod tests {
             assert_eq!(names.has_node_of(name), has_node, "{name}");
         }
         assert_eq!(Names::default().traverse(""), Some(vec![]));
+    }
+
+    #[test]
+    fn new_names_come_first_after_repeated_ones() {
+        let mut names = Names::default();
+        names.extend(["a", "a", "a", "m", "z"].map(|name| (name.into(), Pmid(1))));
+        names.extend([("k".into(), Pmid(2))]);
+        assert_eq!(names.traverse(""), Some(["k", "z", "m", "a"].map(String::from).into()));
     }
 }

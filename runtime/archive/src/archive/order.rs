@@ -13,7 +13,16 @@
 use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 
 use crate::archive::record::Damage;
-use crate::archive::sequence::Travel;
+
+/// The direction in which time moves for the reader. The mark between two archives
+/// stands next to the archive that the reader leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Travel {
+    /// A mark follows directly after the end of the earlier archive.
+    Forward,
+    /// A mark stands directly before the start of the later archive.
+    Backward,
+}
 
 /// Which records are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

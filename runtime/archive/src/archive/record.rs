@@ -204,20 +204,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Converts text, whose encoding an archive does not declare. It is UTF-8 if it is
-/// valid as such; otherwise each byte becomes the character of that number.
-pub(super) fn text(bytes: &[u8]) -> Box<str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
-    }
-}
-
-/// The bytes up to the first NUL, or all of them.
-pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,13 +230,5 @@ mod tests {
         let damage = fields.u32("pmid").expect_err("only two bytes follow");
         assert_eq!(damage.offset, 104);
         assert_eq!(damage.message, "desc.pmid: 4 bytes wanted, but the record has 2 left");
-    }
-
-    #[test]
-    fn text_is_utf_8_or_bytes() {
-        assert_eq!(&*text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
-        assert_eq!(&*text(b"gr\xfcn"), "gr\u{fc}n");
-        assert_eq!(until_nul(b"ab\0c\0"), b"ab");
-        assert_eq!(until_nul(b"ab"), b"ab");
     }
 }

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use pmderive_core::model::{PmStatus, Timestamp};
 use pmderive_core::source::SourceError;
 
-use crate::archive::order::OrderRule;
+use crate::archive::order::{OrderRule, Travel};
 use crate::archive::positions::{ArchiveId, VolumeId};
 use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
-use crate::archive::volumes::Volumes;
+use crate::archive::volumes::{LeftOut, Volumes};
 
 /// Distance in nanoseconds between a mark and the archive that it belongs to.
 const MARK_DISTANCE: i64 = 1_000_000;
@@ -32,24 +32,6 @@ pub(super) struct Place {
     pub(super) archive: ArchiveId,
     pub(super) volume: VolumeId,
     pub(super) offset: u64,
-}
-
-/// The direction in which time moves for the reader. The mark between two archives
-/// stands next to the archive that the reader leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Travel {
-    /// A mark follows directly after the end of the earlier archive.
-    Forward,
-    /// A mark stands directly before the start of the later archive.
-    Backward,
-}
-
-/// A series of records that were skipped.
-pub(super) struct LeftOut {
-    /// The problem with these records.
-    pub(super) error: SourceError,
-    /// Number of records; 0 if it is unknown.
-    pub(super) count: u64,
 }
 
 /// All archives of a context, and a position in them.

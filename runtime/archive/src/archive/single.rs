@@ -14,8 +14,7 @@ use crate::archive::files::ArchiveFiles;
 use crate::archive::index::{IndexEntry, check_index, read_index};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::record::ReadError;
-use crate::archive::volume::Volume;
-use crate::archive::volumes::open_volume;
+use crate::archive::volume::{Volume, open_volume};
 
 /// An archive.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ use std::collections::{HashMap, HashSet};
 
 use pmderive_core::model::{PmStatus, TextKind, TextSubject};
 
-use crate::archive::layout::text_key;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD};
 
@@ -72,7 +71,7 @@ pub(super) fn decode_text(
     fields.take(2 * LENGTH_WORD, "header")?;
     let kind = fields.u32("kind")?;
     let ident = fields.u32("ident")?;
-    Ok(text_key(kind, ident).map(|key| (key, fields.rest())))
+    Ok(TextSubject::from_wire(kind, ident).map(|key| (key, fields.rest())))
 }
 
 fn group((of, kind): (TextSubject, TextKind)) -> (bool, TextKind) {

@@ -12,9 +12,12 @@
 //! into a sliding window and not copied. `values` knows what is in the value sets.
 
 use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
+use crate::archive::files::ArchiveFiles;
 use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::values;
 
@@ -55,6 +58,20 @@ impl Record {
     /// True for a mark: the recording has a gap here.
     pub(super) fn is_mark(&self) -> bool {
         self.set_count == 0
+    }
+}
+
+/// Opens a data volume. Also returns its label and the file's name.
+pub(super) fn open_volume(
+    files: &ArchiveFiles,
+    at: VolumeId,
+) -> Result<(Volume, ArchiveLabel, String), SourceError> {
+    let (number, member) = &files.volumes[at.index()];
+    let name = member.name();
+    let opened = member.open().map_err(ReadError::Io);
+    match opened.and_then(|file| Volume::open(Window::new(file), *number)) {
+        Ok((volume, label)) => Ok((volume, label, name)),
+        Err(error) => Err(error.in_file(&name)),
     }
 }
 

@@ -12,15 +12,12 @@ use std::sync::Arc;
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
-use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::label::ArchiveLabel;
-use crate::archive::order::{Order, OrderRule};
+use crate::archive::order::{Order, OrderRule, Travel};
 use crate::archive::positions::VolumeId;
 use crate::archive::record::ReadError;
-use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
-use crate::archive::volume::{Record, Volume};
+use crate::archive::volume::{Record, Volume, open_volume};
 
 /// All data volumes of an archive, and a position in them.
 pub(super) struct Volumes {
@@ -43,18 +40,12 @@ pub(super) struct Volumes {
     tail: Option<SourceError>,
 }
 
-/// Opens a data volume. Also returns its label and the file's name.
-pub(super) fn open_volume(
-    files: &ArchiveFiles,
-    at: VolumeId,
-) -> Result<(Volume, ArchiveLabel, String), SourceError> {
-    let (number, member) = &files.volumes[at.index()];
-    let name = member.name();
-    let opened = member.open().map_err(ReadError::Io);
-    match opened.and_then(|file| Volume::open(Window::new(file), *number)) {
-        Ok((volume, label)) => Ok((volume, label, name)),
-        Err(error) => Err(error.in_file(&name)),
-    }
+/// A series of records that were skipped.
+pub(super) struct LeftOut {
+    /// The problem with these records.
+    pub(super) error: SourceError,
+    /// Number of records; 0 if it is unknown.
+    pub(super) count: u64,
 }
 
 impl Volumes {

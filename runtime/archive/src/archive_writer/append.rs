@@ -4,9 +4,10 @@
 //!
 //! It does not know what is in a record.
 
-use super::encode::{self, IndexEntry};
+use super::encode;
 use super::{ArchiveWriter, WriteError};
 use crate::archive::Version;
+use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use pmderive_core::model::Timestamp;
 

@@ -7,6 +7,7 @@
 
 use pmderive_core::model::Timestamp;
 
+use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use crate::archive::layout::MAGIC;
 use crate::archive::record::{LENGTH_WORD, Version};
@@ -73,17 +74,6 @@ pub(super) fn label(options: &WriterOptions, role: Role) -> Vec<u8> {
     });
     debug_assert!(result.is_ok() && out.len() == version.label_size());
     out
-}
-
-/// One entry of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IndexEntry {
-    pub(super) stamp: Timestamp,
-    pub(super) volume: i32,
-    /// Size of the metadata file at that time, in bytes.
-    pub(super) metadata: u64,
-    /// Offset in the volume of the record with that time stamp.
-    pub(super) offset: u64,
 }
 
 /// Appends an entry of the index. Its offsets must fit into the version.

@@ -40,7 +40,7 @@ pub(super) fn text(
     kind: TextKind,
     text: &str,
 ) -> Result<(), usize> {
-    let (kind, ident) = layout::text_code(of, kind);
+    let (kind, ident) = of.to_wire(kind);
     record(out, |out| {
         word(out, layout::TEXT);
         word(out, kind);

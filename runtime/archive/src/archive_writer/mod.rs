@@ -50,15 +50,15 @@ pub use known::name_problem;
 pub use options::WriterOptions;
 
 use crate::archive::MetadataRecord;
+use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
-use crate::archive_writer::data::{DataEncoder, Values};
-use crate::archive_writer::encode::IndexEntry;
+use crate::archive_writer::data::DataEncoder;
 use crate::archive_writer::known::{Known, label_subject, subject};
 use crate::archive_writer::storage::{Disk, Storage};
 use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject, Timestamp,
 };
-use pmderive_core::result::{FetchResult, ResultBatch};
+use pmderive_core::result::FetchResult;
 
 /// Writes an archive.
 ///
@@ -298,16 +298,9 @@ impl ArchiveWriter {
     /// this time; the system cannot write. If it cannot write the index, the record is
     /// written nevertheless, and the next record adds the index entry.
     pub fn record(&mut self, result: &FetchResult) -> Result<(), WriteError> {
-        self.write(result.timestamp, result.sets.iter())
-    }
-
-    /// Like [`ArchiveWriter::record`], for a batch that was not copied to a result. A
-    /// fetch that was split becomes one record with the time of its first part.
-    ///
-    /// # Errors
-    /// As for [`ArchiveWriter::record`].
-    pub fn record_batch(&mut self, batch: &ResultBatch) -> Result<(), WriteError> {
-        self.write(batch.timestamp(), batch.sets())
+        let time = self.next_time(result.timestamp)?;
+        self.data.encode(self.options.version, time, &result.sets, &mut self.known)?;
+        self.append_data(time)
     }
 
     /// Says that recording was interrupted: nothing is known about the time between the
@@ -356,15 +349,5 @@ impl ArchiveWriter {
             return Err(WriteError::Backwards { time, latest: self.latest });
         }
         Ok(stored)
-    }
-
-    fn write<S: Values>(
-        &mut self,
-        time: Timestamp,
-        sets: impl Iterator<Item = S> + Clone,
-    ) -> Result<(), WriteError> {
-        let time = self.next_time(time)?;
-        self.data.encode(self.options.version, time, sets, &mut self.known)?;
-        self.append_data(time)
     }
 }

@@ -4,12 +4,14 @@
 //! requests as pmcd accepts. If pmcd may know more than its first answer, it is asked a
 //! second time, again together. `async_host` has the connection and fetches values.
 
-use pmderive_core::model::{PmStatus, Pmid, StateChange, TextKind, Value, ValueType};
+use pmderive_core::model::{
+    PmStatus, Pmid, StateChange, TextKind, Value, ValueType, text_of_bytes, until_nul,
+};
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
 use pmderive_core::source::{Answer, Child, Fact, FetchList, Freshness, Question, SourceError};
 
 use super::async_host::AsyncHostContext;
-use super::metadata_cache::{MetadataCache, external_name};
+use super::metadata_cache::MetadataCache;
 use super::spec::{HostSpec, Target};
 use crate::pdu::{Features, MAX_REQUEST_BYTES, PmnsName, PmnsNames, TextRequest};
 use crate::proto::{Reply, Request};
@@ -322,7 +324,7 @@ fn answer(
         }
         (_, Reply::Instances(instances)) => Ok(Fact::Domain(cache.learn_domain(&instances))),
         (_, Reply::Instance(instance)) => Ok(Fact::Instance(instance)),
-        (_, Reply::InstanceName(name)) => Ok(Fact::Text(external_name(name).into())),
+        (_, Reply::InstanceName(name)) => Ok(Fact::Text(text_of_bytes(name).into())),
         (Question::MetricsBelow(node), Reply::Names(names)) => {
             Ok(Fact::Names(metric_names(&names, node)))
         }
@@ -337,10 +339,7 @@ fn answer(
             cache.learn_names(pmid, &names);
             Ok(Fact::Names(names))
         }
-        (_, Reply::Text(bytes)) => {
-            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            Ok(Fact::Text(String::from_utf8_lossy(text).into()))
-        }
+        (_, Reply::Text(bytes)) => Ok(Fact::Text(String::from_utf8_lossy(until_nul(bytes)).into())),
         (Question::Labels(level), Reply::Labels(sets)) => {
             cache.learn_labels(level.of_cluster(), &sets);
             Ok(Fact::Labels(sets))

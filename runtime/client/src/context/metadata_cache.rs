@@ -4,14 +4,13 @@
 //! Input: answers of pmcd. Output: the same answers until they are declared out of
 //! date. Unchanged instance domains keep their `Arc`, so callers can compare pointers.
 //! `common_metadata` has what hosts share. This module does not ask pmcd.
-//! compare pointers. `common_metadata` has what hosts share. Nothing is asked here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_core::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, StateChange,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, StateChange, text_of_bytes,
 };
 
 use super::common_metadata::{Answered, Facts, shared_domain, shared_facts};
@@ -68,7 +67,7 @@ impl MetadataCache {
             cached.current = true;
             return Arc::clone(&cached.domain);
         }
-        let names = || instances.iter().map(|(id, name)| (id, external_name(name)));
+        let names = || instances.iter().map(|(id, name)| (id, text_of_bytes(name)));
         let in_bytes = names().filter(|(_, name)| matches!(name, Cow::Owned(_))).map(|(id, _)| id);
         let entries = names().map(|(id, name)| (id, name.into())).collect();
         let domain = InstanceDomain::new(entries).with_names_in_bytes(in_bytes.collect());
@@ -154,16 +153,7 @@ fn same_instances(domain: &InstanceDomain, instances: &Instances<'_>) -> bool {
         && domain
             .instances()
             .zip(instances.iter())
-            .all(|((id, name), (other, bytes))| id == other && name == external_name(bytes))
-}
-
-/// The name of an instance as text. If it is not UTF-8, each byte becomes the character
-/// of that number.
-pub(super) fn external_name(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(name) => Cow::Borrowed(name),
-        Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
-    }
+            .all(|((id, name), (other, bytes))| id == other && name == text_of_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -13,15 +13,9 @@ use std::time::Duration;
 
 use pmderive_system::pcp_conf::PcpConf;
 
-use super::spec::{Encryption, HostAndPorts};
+use super::spec::{Encryption, HostAndPorts, PMCD_PORT, PMPROXY_PORT};
 use super::tls_conf::TlsSettings;
 use crate::proto::Secret;
-
-/// Port of pmcd.
-pub const PMCD_PORT: u16 = 44321;
-
-/// Port of pmproxy.
-pub const PMPROXY_PORT: u16 = 44322;
 
 /// Settings of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,8 +24,13 @@ use std::path::PathBuf;
 use pmderive_core::escape::Foreign;
 use pmderive_core::source::SourceError;
 
-use super::options::{PMCD_PORT, PMPROXY_PORT};
 use crate::proto::Secret;
+
+/// Port of pmcd.
+pub const PMCD_PORT: u16 = 44321;
+
+/// Port of pmproxy.
+pub const PMPROXY_PORT: u16 = 44322;
 
 /// A pmcd, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -106,23 +106,14 @@ impl<'a> Pdu<'a> for DescIds<'a> {
         let offset = reader.offset();
         let mark = reader.i32("mark")?;
         if mark != -1 {
-            let problem = Problem::Mismatch { found: i64::from(mark), expected: -1 };
-            return Err(reader.error_at(offset, "mark", problem));
+            return Err(reader.error_at(offset, "mark", Problem::mismatch(mark, -1)));
         }
-        let count = reader.count(4, "numids")?;
-        let mut pmids = Vec::with_capacity(count);
-        for _ in 0..count {
-            pmids.push(Pmid(reader.u32("pmids")?));
-        }
-        Ok(DescIds { pmids: pmids.into() })
+        Ok(DescIds { pmids: reader.pmids("numids")?.into() })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
         writer.i32(-1);
-        writer.count(self.pmids.len());
-        for pmid in self.pmids.iter() {
-            writer.u32(pmid.0);
-        }
+        writer.pmids(&self.pmids);
     }
 }
 

@@ -28,8 +28,8 @@
 //! Nothing is decoded here. The check ensures that a decoder will find every record and
 //! parameter within the block.
 
-use super::reader::{DecodeError, Problem, Reader};
-use super::result::least_data_bytes;
+use super::block::read_block_head;
+use super::reader::{DecodeError, Reader};
 
 /// Flag of a record that stands for lost records.
 const MISSED: u32 = 0x8000_0000;
@@ -50,16 +50,7 @@ pub(super) fn check(pdu: &[u8], offset: usize, stamp_bytes: usize) -> Result<(),
         }
         for _ in 0..reader.count(PARAMETER_BYTES, "nparams")? {
             reader.u32("pmid")?;
-            let start = reader.offset();
-            let [kind, a, b, c] = reader.u32("len")?.to_be_bytes();
-            let found = u32::from_be_bytes([0, a, b, c]);
-            let least = 4 + least_data_bytes(kind);
-            if found < least {
-                let problem =
-                    Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
-                return Err(reader.error_at(start, "len", problem));
-            }
-            let len = usize::try_from(found - 4).unwrap_or(usize::MAX);
+            let (_, len) = read_block_head(&mut reader, "len")?;
             reader.padded(len, "data")?;
         }
     }

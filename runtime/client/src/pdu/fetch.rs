@@ -59,20 +59,12 @@ impl<'a> Pdu<'a> for Fetch<'a> {
         };
         let context = reader.i32("ctxnum")?;
         reader.i64("unused")?;
-        let count = reader.count(4, "numpmid")?;
-        let mut pmids = Vec::with_capacity(count);
-        for _ in 0..count {
-            pmids.push(Pmid(reader.u32("pmids")?));
-        }
-        Ok(Fetch { resolution, context, pmids: pmids.into() })
+        Ok(Fetch { resolution, context, pmids: reader.pmids("numpmid")?.into() })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
         writer.i32(self.context);
         writer.i64(0);
-        writer.count(self.pmids.len());
-        for pmid in self.pmids.iter() {
-            writer.u32(pmid.0);
-        }
+        writer.pmids(&self.pmids);
     }
 }

@@ -9,7 +9,7 @@
 //! PDUs follow each other without gaps. A length need not be a multiple of four.
 
 use super::PduType;
-use super::reader::{DecodeError, Problem, Reader};
+use super::reader::{DecodeError, Problem, Reader, as_i64};
 
 /// Size of a PDU's header in bytes.
 pub const HEADER_BYTES: usize = 12;
@@ -51,8 +51,7 @@ impl Header {
         let code = reader.u32("type")?;
         reader.u32("from")?;
         if usize::try_from(found) != Ok(total) {
-            let problem = Problem::Mismatch { found: i64::from(found), expected: as_i64(total) };
-            return Err(reader.error_at(0, "len", problem));
+            return Err(reader.error_at(0, "len", Problem::mismatch(found, total)));
         }
         Ok(Header { len: total, code })
     }
@@ -71,11 +70,6 @@ impl Header {
             problem: Problem::Type { found: self.code },
         })
     }
-}
-
-/// A size for a message.
-fn as_i64(size: usize) -> i64 {
-    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@
 
 use pmderive_core::model::{LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, label_text};
 
+use super::reader::as_i64;
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
 /// Size in bytes of a set without its table and text.
@@ -241,10 +242,6 @@ fn write_place(writer: &mut Writer<'_>, place: &LabelPlace) {
     writer.bytes(&[u8::try_from(place.name_len).unwrap_or(u8::MAX), place.flags.0]);
     writer.bytes(&half(place.value));
     writer.bytes(&half(place.value_len));
-}
-
-fn as_i64(size: usize) -> i64 {
-    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

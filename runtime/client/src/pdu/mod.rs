@@ -9,6 +9,7 @@
 //! of four bytes. Padding is written as `~`; its contents are ignored when read.
 
 mod attr;
+mod block;
 mod creds;
 mod desc;
 mod error;
@@ -33,7 +34,7 @@ pub use header::{HEADER_BYTES, Header};
 pub use instance::{InstanceRequest, Instances};
 pub use label::{LabelRequest, Labels};
 pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
-pub use profile::{Profile, ProfileEntry, ProfileState};
+pub use profile::{Profile, ProfileEntry};
 pub use reader::{DecodeError, Problem, Reader};
 pub use result::{ResultFrame, encode_result};
 pub use text::{Text, TextRequest};

@@ -41,7 +41,6 @@ use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 pub struct PmnsNames<'a> {
     count: usize,
     with_status: bool,
-    string_bytes: usize,
     /// At the first entry. All entries have been read once without error.
     entries: Reader<'a>,
 }
@@ -60,18 +59,14 @@ fn read_name<'a>(reader: &mut Reader<'a>, with_status: bool) -> Result<PmnsName<
     Ok(PmnsName { status, name: reader.text("name")? })
 }
 
-fn write_names<'a>(
-    writer: &mut Writer<'_>,
-    string_bytes: usize,
-    statuses: usize,
-    names: impl ExactSizeIterator<Item = PmnsName<'a>>,
-) {
-    writer.count(string_bytes);
-    writer.count(statuses);
+/// Writes names that all have a status, or all have none.
+fn write_names(writer: &mut Writer<'_>, names: &[PmnsName<'_>]) {
+    writer.count(names.iter().map(|name| name.name.len() + 1).sum());
+    writer.count(names.iter().filter(|name| name.status.is_some()).count());
     writer.count(names.len());
     for PmnsName { status, name } in names {
         if let Some(status) = status {
-            writer.i32(status);
+            writer.i32(*status);
         }
         writer.text(name);
     }
@@ -109,19 +104,14 @@ impl<'a> PmnsNames<'a> {
 
     /// Encodes a list of names without statuses.
     pub fn encode_names(names: &[&str], out: &mut Vec<u8>) {
-        let mut writer = Writer::begin(out, PduType::PmnsNames);
-        let string_bytes = names.iter().map(|name| name.len() + 1).sum();
         let names = names.iter().map(|name| PmnsName { status: None, name: name.as_bytes() });
-        write_names(&mut writer, string_bytes, 0, names);
-        writer.finish();
+        PmnsNames::encode_list(&names.collect::<Vec<_>>(), out);
     }
 
-    /// Encodes a list of names that all have a status. The fake pmcd of the tests uses
-    /// this.
-    pub fn encode_children(names: &[PmnsName<'_>], out: &mut Vec<u8>) {
+    /// Encodes a list of names that all have a status, or all have none.
+    pub fn encode_list(names: &[PmnsName<'_>], out: &mut Vec<u8>) {
         let mut writer = Writer::begin(out, PduType::PmnsNames);
-        let string_bytes = names.iter().map(|name| name.name.len() + 1).sum();
-        write_names(&mut writer, string_bytes, names.len(), names.iter().copied());
+        write_names(&mut writer, names);
         writer.finish();
     }
 }
@@ -144,8 +134,7 @@ impl<'a> Pdu<'a> for PmnsNames<'a> {
         let count = reader.count(4, "numnames")?;
         let with_status = statuses != 0;
         if with_status && usize::try_from(statuses) != Ok(count) {
-            let expected = i64::try_from(count).unwrap_or(i64::MAX);
-            let problem = Problem::Mismatch { found: i64::from(statuses), expected };
+            let problem = Problem::mismatch(statuses, count);
             return Err(reader.error_at(start + 4, "numstatus", problem));
         }
         let entries = reader.clone();
@@ -154,17 +143,14 @@ impl<'a> Pdu<'a> for PmnsNames<'a> {
             string_bytes += read_name(reader, with_status)?.name.len() + 1;
         }
         if usize::try_from(announced) != Ok(string_bytes) {
-            let expected = i64::try_from(string_bytes).unwrap_or(i64::MAX);
-            let problem = Problem::Mismatch { found: i64::from(announced), expected };
+            let problem = Problem::mismatch(announced, string_bytes);
             return Err(reader.error_at(start, "nstrbytes", problem));
         }
-        Ok(PmnsNames { count, with_status, string_bytes, entries })
+        Ok(PmnsNames { count, with_status, entries })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        let names: Vec<_> = self.iter().collect();
-        let statuses = if self.with_status { names.len() } else { 0 };
-        write_names(writer, self.string_bytes, statuses, names.into_iter());
+        write_names(writer, &self.iter().collect::<Vec<_>>());
     }
 }
 
@@ -183,21 +169,12 @@ impl<'a> Pdu<'a> for PmnsIds<'a> {
     const TYPES: &'static [PduType] = &[PduType::PmnsIds];
 
     fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        let status = reader.i32("status")?;
-        let count = reader.count(4, "numids")?;
-        let mut pmids = Vec::with_capacity(count);
-        for _ in 0..count {
-            pmids.push(Pmid(reader.u32("pmids")?));
-        }
-        Ok(PmnsIds { status, pmids: pmids.into() })
+        Ok(PmnsIds { status: reader.i32("status")?, pmids: reader.pmids("numids")?.into() })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
         writer.i32(self.status);
-        writer.count(self.pmids.len());
-        for pmid in self.pmids.iter() {
-            writer.u32(pmid.0);
-        }
+        writer.pmids(&self.pmids);
     }
 }
 

@@ -32,18 +32,9 @@ pub struct Profile {
     /// Number of the context on its connection.
     pub context: i32,
     /// The state of domains without an entry.
-    pub state: ProfileState,
+    pub state: Selection,
     /// The entries for single domains.
     pub entries: Vec<ProfileEntry>,
-}
-
-/// The state of instances that a profile does not list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProfileState {
-    /// They are returned.
-    Include,
-    /// They are not returned.
-    Exclude,
 }
 
 /// A profile's entry for one instance domain.
@@ -53,7 +44,7 @@ pub struct ProfileEntry {
     pub indom: u32,
     /// The state of instances that are not listed. The listed ones have the other
     /// state.
-    pub state: ProfileState,
+    pub state: Selection,
     /// The listed instances.
     pub instances: Vec<InstId>,
 }
@@ -61,17 +52,17 @@ pub struct ProfileEntry {
 impl Profile {
     /// The profile that includes all instances of all domains.
     pub const fn include_all(context: i32) -> Profile {
-        Profile { context, state: ProfileState::Include, entries: Vec::new() }
+        Profile { context, state: Selection::Include, entries: Vec::new() }
     }
 
     /// The PDU of a profile for one context of a connection.
     pub fn of(context: i32, profile: &InstanceProfile) -> Profile {
         let entries = profile.domains().map(|(indom, domain)| ProfileEntry {
             indom: indom.0,
-            state: domain.others.into(),
+            state: domain.others,
             instances: domain.exceptions.iter().copied().collect(),
         });
-        Profile { context, state: profile.others().into(), entries: entries.collect() }
+        Profile { context, state: profile.others(), entries: entries.collect() }
     }
 
     /// True if pmcd accepts the profile in one request.
@@ -84,26 +75,17 @@ impl Profile {
     }
 }
 
-impl From<Selection> for ProfileState {
-    fn from(selection: Selection) -> ProfileState {
-        match selection {
-            Selection::Include => ProfileState::Include,
-            Selection::Exclude => ProfileState::Exclude,
-        }
-    }
-}
-
 /// Size in bytes before the entries.
 const FIXED_BYTES: usize = 28;
 
 /// Size in bytes of an entry.
 const ENTRY_BYTES: usize = 16;
 
-fn read_state(reader: &mut Reader<'_>) -> Result<ProfileState, DecodeError> {
+fn read_state(reader: &mut Reader<'_>) -> Result<Selection, DecodeError> {
     let offset = reader.offset();
     match reader.i32("state")? {
-        0 => Ok(ProfileState::Include),
-        1 => Ok(ProfileState::Exclude),
+        0 => Ok(Selection::Include),
+        1 => Ok(Selection::Exclude),
         found => {
             let problem = Problem::OutOfRange { found: i64::from(found), low: 0, high: 1 };
             Err(reader.error_at(offset, "state", problem))
@@ -111,8 +93,8 @@ fn read_state(reader: &mut Reader<'_>) -> Result<ProfileState, DecodeError> {
     }
 }
 
-fn write_state(writer: &mut Writer<'_>, state: ProfileState) {
-    writer.u32(u32::from(state == ProfileState::Exclude));
+fn write_state(writer: &mut Writer<'_>, state: Selection) {
+    writer.u32(u32::from(state == Selection::Exclude));
 }
 
 impl<'a> Pdu<'a> for Profile {

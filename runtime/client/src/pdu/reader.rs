@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use pmderive_core::model::Pmid;
+
 /// Received bytes do not form a valid structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
@@ -64,6 +66,19 @@ pub enum Problem {
     },
     /// Any other problem, in words.
     Other(&'static str),
+}
+
+impl Problem {
+    /// A mismatch. A number that is too large for a message becomes the largest one.
+    pub(crate) fn mismatch(found: impl TryInto<i64>, expected: impl TryInto<i64>) -> Problem {
+        let found = found.try_into().unwrap_or(i64::MAX);
+        Problem::Mismatch { found, expected: expected.try_into().unwrap_or(i64::MAX) }
+    }
+}
+
+/// A size for a message.
+pub(super) fn as_i64(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 impl fmt::Display for DecodeError {
@@ -174,6 +189,16 @@ impl<'a> Reader<'a> {
         usize::try_from(found).ok().filter(|count| *count <= left / entry).ok_or_else(|| {
             self.error_at(start, field, Problem::TooMany { count: i64::from(found), left })
         })
+    }
+
+    /// The number of metrics, and the metrics.
+    pub fn pmids(&mut self, count: &'static str) -> Result<Vec<Pmid>, DecodeError> {
+        let count = self.count(4, count)?;
+        let mut pmids = Vec::with_capacity(count);
+        for _ in 0..count {
+            pmids.push(Pmid(self.u32("pmids")?));
+        }
+        Ok(pmids)
     }
 
     /// A length, that many bytes, and padding to a multiple of four.

@@ -19,6 +19,7 @@
 use pmderive_core::model::{Pmid, Timestamp};
 use pmderive_core::result::{Encoded, ResultBatch, ResultPart, Wire, end_of_blocks_of_8};
 
+use super::block::{EVENT, HIGHRES_EVENT, read_block_head};
 use super::event_array;
 use super::header::Header;
 use super::{DecodeError, PduType, Problem, Reader, Resolution, Writer};
@@ -144,9 +145,7 @@ fn read_set_count(
     let count = reader.count(SET_BYTES, "numpmid")?;
     match requested {
         Some(pmids) if pmids.len() != count => {
-            let [found, expected] =
-                [count, pmids.len()].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-            Err(reader.error_at(offset, "numpmid", Problem::Mismatch { found, expected }))
+            Err(reader.error_at(offset, "numpmid", Problem::mismatch(count, pmids.len())))
         }
         _ => Ok(count),
     }
@@ -159,8 +158,7 @@ fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, De
     if let Some(requested) = requested
         && requested.0 != pmid
     {
-        let problem = Problem::Mismatch { found: pmid.into(), expected: requested.0.into() };
-        return Err(reader.error_at(offset, "pmid", problem));
+        return Err(reader.error_at(offset, "pmid", Problem::mismatch(pmid, requested.0)));
     }
     let offset = reader.offset();
     let numval = reader.i32("numval")?;
@@ -214,9 +212,7 @@ fn check_blocks(
             let offset = sets.offset();
             let position = u64::from(sets.u32("position")?) * 4;
             if u64::try_from(blocks.offset()) != Ok(position) {
-                let found = i64::try_from(position / 4).unwrap_or(i64::MAX);
-                let expected = i64::try_from(blocks.offset() / 4).unwrap_or(i64::MAX);
-                let problem = Problem::Mismatch { found, expected };
+                let problem = Problem::mismatch(position / 4, blocks.offset() / 4);
                 return Err(sets.error_at(offset, "position", problem));
             }
             check_block(pdu, &mut blocks)?;
@@ -239,37 +235,14 @@ fn end_of_regular_blocks(
 }
 
 fn check_block(pdu: &[u8], blocks: &mut Reader<'_>) -> Result<(), DecodeError> {
-    let offset = blocks.offset();
-    let [kind, a, b, c] = blocks.u32("vlen")?.to_be_bytes();
-    let found = u32::from_be_bytes([0, a, b, c]);
-    let least = 4 + least_data_bytes(kind);
-    if found < least {
-        let problem =
-            Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
-        return Err(blocks.error_at(offset, "vlen", problem));
-    }
-    let len = usize::try_from(found).unwrap_or(usize::MAX);
-    blocks.padded(len - 4, "vlen")?;
-    let end = offset + len;
+    let (kind, len) = read_block_head(blocks, "vlen")?;
+    let start = blocks.offset();
+    blocks.padded(len, "vlen")?;
+    let end = start + len;
     match kind {
-        EVENT => event_array::check(&pdu[..end], offset + 4, 8),
-        HIGHRES_EVENT => event_array::check(&pdu[..end], offset + 4, 16),
+        EVENT => event_array::check(&pdu[..end], start, 8),
+        HIGHRES_EVENT => event_array::check(&pdu[..end], start, 16),
         _ => Ok(()),
-    }
-}
-
-/// Type codes of event arrays.
-const EVENT: u8 = 9;
-const HIGHRES_EVENT: u8 = 10;
-
-/// Minimum number of data bytes of a value with a type code.
-pub(super) const fn least_data_bytes(kind: u8) -> u32 {
-    match kind {
-        // 32, U32, FLOAT, and event arrays, which begin with their number of records.
-        0 | 1 | 4 | EVENT | HIGHRES_EVENT => 4,
-        // 64, U64 and DOUBLE.
-        2 | 3 | 5 => 8,
-        _ => 0,
     }
 }
 

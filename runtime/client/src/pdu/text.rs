@@ -9,7 +9,7 @@
 //!
 //! Servers on little-endian machines return `ident` with swapped bytes.
 
-use pmderive_core::model::{InDom, Pmid, TextKind, TextSubject};
+use pmderive_core::model::{TextKind, TextSubject};
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
@@ -29,30 +29,18 @@ impl<'a> Pdu<'a> for TextRequest {
     fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let ident = reader.u32("ident")?;
         let offset = reader.offset();
-        let (subject, kind) = match reader.u32("type")? {
-            5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),
-            6 => (TextSubject::Metric(Pmid(ident)), TextKind::Help),
-            9 => (TextSubject::Domain(InDom(ident)), TextKind::OneLine),
-            10 => (TextSubject::Domain(InDom(ident)), TextKind::Help),
-            found => {
-                let problem = Problem::OutOfRange { found: i64::from(found), low: 5, high: 10 };
-                return Err(reader.error_at(offset, "type", problem));
-            }
-        };
+        let found = reader.u32("type")?;
+        let (subject, kind) = TextSubject::from_wire(found, ident).ok_or_else(|| {
+            let problem = Problem::OutOfRange { found: i64::from(found), low: 5, high: 10 };
+            reader.error_at(offset, "type", problem)
+        })?;
         Ok(TextRequest { subject, kind })
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        let (ident, subject) = match self.subject {
-            TextSubject::Metric(pmid) => (pmid.0, 4),
-            TextSubject::Domain(indom) => (indom.0, 8),
-        };
-        let kind = match self.kind {
-            TextKind::OneLine => 1,
-            TextKind::Help => 2,
-        };
+        let (text_type, ident) = self.subject.to_wire(self.kind);
         writer.u32(ident);
-        writer.u32(subject | kind);
+        writer.u32(text_type);
     }
 }
 

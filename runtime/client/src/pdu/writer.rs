@@ -4,6 +4,8 @@
 //! nothing here fails: a count or length beyond 31 bits is written as the largest
 //! number, which every peer refuses.
 
+use pmderive_core::model::Pmid;
+
 use super::PduType;
 
 /// A PDU that is being written at the end of a buffer.
@@ -48,6 +50,14 @@ impl<'o> Writer<'o> {
     /// A number of entries or bytes. Numbers beyond 31 bits become the largest one.
     pub fn count(&mut self, count: usize) {
         self.i32(wire_count(count));
+    }
+
+    /// The number of metrics, and the metrics.
+    pub fn pmids(&mut self, pmids: &[Pmid]) {
+        self.count(pmids.len());
+        for pmid in pmids {
+            self.u32(pmid.0);
+        }
     }
 
     /// Bytes as they are.

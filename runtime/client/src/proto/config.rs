@@ -5,8 +5,10 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use super::tls::TlsClient;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
 /// How to make a connection.
 #[derive(Clone, Debug)]
@@ -80,6 +82,29 @@ pub enum Security {
     Required(TlsClient),
 }
 
+/// What the client needs for TLS with one host.
+#[derive(Clone)]
+pub struct TlsClient {
+    /// The accepted certificates and ciphers.
+    pub config: Arc<ClientConfig>,
+    /// Name or address of the host. The certificate must contain it.
+    pub server: ServerName<'static>,
+    /// True if `config` has a certificate of the client.
+    pub has_certificate: bool,
+    /// True if `config` accepts only certificates of this host.
+    pub is_verified: bool,
+}
+
+impl fmt::Debug for TlsClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsClient")
+            .field("server", &self.server)
+            .field("has_certificate", &self.has_certificate)
+            .field("is_verified", &self.is_verified)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A user, and the proof of identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
@@ -142,18 +167,6 @@ impl Secret {
     /// The secret text.
     pub(super) fn reveal(&self) -> &str {
         &self.0
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Secret {
-        Secret::new(text)
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Secret {
-        Secret(text)
     }
 }
 

@@ -3,8 +3,8 @@
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::Fault;
 
+use super::certificate::CertificateProblem;
 use super::sasl::AuthenticationError;
-use super::tls::CertificateProblem;
 use crate::pdu::{DecodeError, PduType};
 
 /// The conversation failed, and the connection cannot be used any more.
@@ -114,6 +114,12 @@ pub enum ProtocolError {
     /// A request was made before the handshake was complete, or after an error.
     #[error("the connection is not ready for requests")]
     NotReady,
+}
+
+impl From<AuthenticationError> for ProtocolError {
+    fn from(error: AuthenticationError) -> ProtocolError {
+        ProtocolError::Authentication(error)
+    }
 }
 
 impl ProtocolError {

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::config::TlsClient;
 use super::config::{ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security};
 use super::connection::{Connection, Event};
 use super::error::ProtocolError;
 use super::request::{Reply, Request};
-use super::tls::TlsClient;
 
 /// Feeds a stream of bytes to a connection with a request of every kind under way. The
 /// first bytes choose the sizes of the pieces. The events must be the same as for the

@@ -11,13 +11,14 @@
 
 use pmderive_core::model::PmStatus;
 
+use super::config::TlsClient;
 use super::config::{Peer, Security};
 use super::connection::{Connection, Event};
 use super::error::ProtocolError;
 use super::proxy;
 use super::request::Request;
 use super::sasl::{AuthenticationError, Sasl, is_sasl_status};
-use super::tls::{TlsChannel, TlsClient};
+use super::tls::TlsChannel;
 use crate::pdu::{
     Attr, CONTAINER_KEY, Credential, Creds, ErrorPdu, Features, HEADER_BYTES, Hello,
     MAX_SASL_BYTES, Pdu, PduType, SASL_KEY,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::super::certificate::CertificateProblem;
 use super::super::config::{
     ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security,
 };
 use super::super::test_peer::{Faults, Identity, PASSWORD, TestPeer, converse};
-use super::super::tls::CertificateProblem;
 use super::*;
 
 const ALL: Features = Features(0x0e55);

@@ -14,6 +14,7 @@
 //!   requests  and their replies
 //! ```
 
+mod certificate;
 mod config;
 mod connection;
 mod error;
@@ -28,7 +29,10 @@ mod store;
 mod test_peer;
 mod tls;
 
-pub use config::{ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security};
+pub use certificate::CertificateProblem;
+pub use config::{
+    ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security, TlsClient,
+};
 pub use connection::{Connection, Event};
 pub use error::ProtocolError;
 #[cfg(any(test, feature = "fuzz"))]
@@ -36,4 +40,3 @@ pub use fuzz::{fuzz_handshake, fuzz_stream};
 pub use request::{FetchRequest, Reply, Request};
 pub use sasl::AuthenticationError;
 pub use store::StoreRequest;
-pub use tls::{CertificateProblem, TlsClient};

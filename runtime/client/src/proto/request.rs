@@ -72,11 +72,6 @@ impl FetchRequest {
         FetchRequest { pdu, pmids: pmids.into(), resolution }
     }
 
-    /// Microsecond or nanosecond stamps.
-    pub fn resolution(&self) -> Resolution {
-        self.resolution
-    }
-
     /// Adds a reply to a batch as columns, if it differs in nothing but numbers from an
     /// earlier one for the list with that identity (see [`ResultFrame::add_as_before`]).
     pub(super) fn add_as_before(&self, pdu: &[u8], list: u64, batch: &mut ResultBatch) -> bool {
@@ -236,8 +231,7 @@ fn same<T: TryInto<i64> + PartialEq>(
     if found == expected {
         return Ok(());
     }
-    let [found, expected] = [found, expected].map(|n| n.try_into().unwrap_or(i64::MAX));
-    let problem = crate::pdu::Problem::Mismatch { found, expected };
+    let problem = crate::pdu::Problem::mismatch(found, expected);
     Err(crate::pdu::DecodeError { structure, field, offset, problem })
 }
 

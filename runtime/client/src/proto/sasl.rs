@@ -12,7 +12,6 @@ use rsasl::mechname::Mechname;
 use rsasl::prelude::{SASLClient, SASLConfig, Session, SessionError, State};
 
 use super::config::{Credentials, Method};
-use super::error::ProtocolError;
 use crate::pdu::MAX_SASL_BYTES;
 
 /// Maximum number of hashing rounds that a peer can demand. This is more than anybody
@@ -256,10 +255,4 @@ fn check_scram(message: &[u8]) -> Result<(), AuthenticationError> {
 /// True for a status of a failed authentication.
 pub(super) fn is_sasl_status(status: i32) -> bool {
     (SASL_BASE - 100..SASL_BASE).contains(&status)
-}
-
-impl From<AuthenticationError> for ProtocolError {
-    fn from(error: AuthenticationError) -> ProtocolError {
-        ProtocolError::Authentication(error)
-    }
 }

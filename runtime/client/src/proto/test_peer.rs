@@ -9,9 +9,9 @@ use ring::{digest, hmac, pbkdf2};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection};
 
+use super::config::TlsClient;
 use super::connection::{Connection, Event};
 use super::error::ProtocolError;
-use super::tls::TlsClient;
 use crate::pdu::{
     Attr, CONTAINER_KEY, Creds, ErrorPdu, Features, Header, Hello, Pdu, PduType, PmnsNames,
     SASL_KEY,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::layout::{Expected, SectionId};
 use crate::kernel::interp::write;
-use crate::model::{InstId, PmStatus, RawValueRef, ValueType};
+use crate::model::{InstId, PmStatus, RawValueRef, ValueType, until_nul};
 use crate::program::{Input, InputSlot, Reason, Status, scalar_of};
 use crate::result::{Columns, Content, Form, LayoutId, ValueSet};
 
@@ -197,9 +197,7 @@ fn decoded<'a>(
             Ok(Decoded::Bits(u64::from_be_bytes(data)))
         }
         // Old archives pad texts with several NULs.
-        ValueType::String => {
-            Ok(Decoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
-        }
+        ValueType::String => Ok(Decoded::Bytes(until_nul(data))),
         ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => Err(PmStatus::TYPE),
         _ => Ok(Decoded::Bytes(data)),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ir::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, UnaryOp};
+use super::ir::{Access, Body, Inst, KernelIr, ReduceOp, UnaryOp};
 
 impl fmt::Display for KernelIr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +40,8 @@ impl fmt::Display for KernelIr {
                     writeln!(f, "{} r{}", format!("{op:?}").to_lowercase(), reg.0)?;
                 }
                 Inst::Binary(op, left, right) => {
-                    writeln!(f, "{} r{}, r{}", binary_name(*op), left.0, right.0)?;
+                    let name = format!("{op:?}").to_lowercase();
+                    writeln!(f, "{name} r{}, r{}", left.0, right.0)?;
                 }
                 Inst::Select(guard, yes, no) => {
                     writeln!(f, "select r{}, r{}, r{}", guard.0, yes.0, no.0)?;
@@ -52,8 +53,4 @@ impl fmt::Display for KernelIr {
         }
         writeln!(f, "  return r{}", result.0)
     }
-}
-
-fn binary_name(op: BinaryOp) -> String {
-    format!("{op:?}").to_lowercase()
 }

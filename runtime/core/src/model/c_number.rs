@@ -10,6 +10,16 @@ pub const fn is_c_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
+/// The text without white space at its start.
+pub fn trim_c_space(text: &str) -> &str {
+    text.trim_start_matches(|c| u8::try_from(c).is_ok_and(is_c_space))
+}
+
+/// The first offset from `at` on where there is no white space.
+pub(super) fn after_space(text: &str, at: usize) -> usize {
+    text.len() - trim_c_space(&text[at..]).len()
+}
+
 /// The reason why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

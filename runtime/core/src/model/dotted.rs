@@ -1,36 +1,11 @@
 //! Reads identifiers that are written as numbers with dots between them.
 
-use std::fmt;
-
-use super::interval::write_fault;
-
-/// A text that is not an identifier of a metric or of an instance domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdentifierError {
-    /// The given text.
-    pub text: String,
-    /// Offset of the fault, in bytes.
-    pub offset: usize,
-    /// The problem there.
-    pub problem: &'static str,
-}
-
-/// Shows the text, and the fault on a line below its place.
-impl fmt::Display for IdentifierError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_fault(f, &self.text, self.offset, self.problem)
-    }
-}
-
-impl std::error::Error for IdentifierError {}
+use super::TextFault;
 
 /// The decimal numbers of a dotted text, which are as many as the limits and within
 /// them.
-pub(super) fn dotted<const N: usize>(
-    text: &str,
-    limits: [u32; N],
-) -> Result<[u32; N], IdentifierError> {
-    let fault = |offset, problem| IdentifierError { text: text.to_owned(), offset, problem };
+pub(super) fn dotted<const N: usize>(text: &str, limits: [u32; N]) -> Result<[u32; N], TextFault> {
+    let fault = |offset, problem| TextFault { text: text.to_owned(), offset, problem };
     let mut numbers = [0; N];
     let mut offset = 0;
     for (at, (number, limit)) in numbers.iter_mut().zip(limits).enumerate() {

@@ -22,3 +22,30 @@ pub enum TextSubject {
     /// An instance domain (`pmLookupInDomText(3)`).
     Domain(InDom),
 }
+
+impl TextSubject {
+    /// The type of a text in PDUs and archives (1 one line or 2 help, and 4 metric or 8
+    /// instance domain), and the identifier of its subject.
+    pub const fn to_wire(self, kind: TextKind) -> (u32, u32) {
+        let kind = match kind {
+            TextKind::OneLine => 1,
+            TextKind::Help => 2,
+        };
+        match self {
+            TextSubject::Metric(pmid) => (4 | kind, pmid.0),
+            TextSubject::Domain(indom) => (8 | kind, indom.0),
+        }
+    }
+
+    /// The subject and kind of a text with this type and identifier. `None` for a type
+    /// without meaning.
+    pub const fn from_wire(text_type: u32, ident: u32) -> Option<(TextSubject, TextKind)> {
+        Some(match text_type {
+            5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),
+            6 => (TextSubject::Metric(Pmid(ident)), TextKind::Help),
+            9 => (TextSubject::Domain(InDom(ident)), TextKind::OneLine),
+            10 => (TextSubject::Domain(InDom(ident)), TextKind::Help),
+            _ => return None,
+        })
+    }
+}

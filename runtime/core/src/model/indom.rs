@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::dotted::{IdentifierError, dotted};
+use super::TextFault;
+use super::dotted::dotted;
 
 /// Internal instance identifier. It is -1 (`PM_IN_NULL`) for the single value
 /// of a metric without an instance domain.
@@ -54,9 +55,9 @@ impl InDom {
 
 /// Reads `DOMAIN.SERIAL`, decimal numbers within 511.4194303.
 impl FromStr for InDom {
-    type Err = IdentifierError;
+    type Err = TextFault;
 
-    fn from_str(text: &str) -> Result<InDom, IdentifierError> {
+    fn from_str(text: &str) -> Result<InDom, TextFault> {
         let [domain, serial] = dotted(text, [0x1ff, 0x3f_ffff])?;
         Ok(InDom::new(domain, serial))
     }

@@ -4,11 +4,10 @@
 //! fault. The words are not those of units: `ms` is minutes here, as in PCP's
 //! tools.
 
-use std::fmt;
 use std::time::Duration;
 
-use super::c_number::{is_c_space, leading_number};
-use crate::escape::Foreign;
+use super::TextFault;
+use super::c_number::{after_space, leading_number};
 
 /// The words of each unit in lower case, and its length in nanoseconds.
 const WORDS: &[(&[&str], f64)] = &[
@@ -26,54 +25,14 @@ const NSEC_PER_SEC: f64 = 1e9;
 /// Largest count of a unit. As a float it is just above the limit of `i64`.
 const NUMBER_LIMIT: f64 = 9_223_372_036_854_775_807.0;
 
-/// The error for a text that is no interval.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IntervalError {
-    /// The given text.
-    pub text: String,
-    /// Offset of the fault, in bytes.
-    pub offset: usize,
-    /// The problem there, in the words of libpcp.
-    pub problem: &'static str,
-}
-
-/// Two lines: the text, and the problem below its place.
-impl fmt::Display for IntervalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_fault(f, &self.text, self.offset, self.problem)
-    }
-}
-
-impl std::error::Error for IntervalError {}
-
-/// Shows a text with a problem below its place, as libpcp does for texts in its
-/// little languages, without the last newline. The text is shown as
-/// [`Foreign`].
-pub fn write_fault(
-    f: &mut fmt::Formatter<'_>,
-    text: &str,
-    offset: usize,
-    problem: &str,
-) -> fmt::Result {
-    let blanks = blanks_before(f, text, offset);
-    write!(f, "{}\n{blanks}^ -- {problem}", Foreign(text).form(f.alternate()))
-}
-
-/// The blanks that reach to a place in a [`Foreign`] text. Characters that take
-/// no room, or more than one column, are repeated.
-pub fn blanks_before(f: &fmt::Formatter<'_>, text: &str, offset: usize) -> String {
-    let before = Foreign(text.get(..offset).unwrap_or(text)).form(f.alternate());
-    before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect()
-}
-
 /// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`):
 /// numbers with units, which are added. A number without a unit counts seconds.
 ///
 /// # Errors
 /// The text is empty, a part of it is neither a number nor a unit, or the
 /// interval is longer than the longest [`Duration`].
-pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
-    let error = |offset, problem| IntervalError { text: text.to_owned(), offset, problem };
+pub fn parse_interval(text: &str) -> Result<Duration, TextFault> {
+    let error = |offset, problem| TextFault { text: text.to_owned(), offset, problem };
     if text.is_empty() {
         return Err(error(0, "Null or empty specification"));
     }
@@ -141,10 +100,6 @@ fn unit_of(word: &str) -> Option<f64> {
     let singular = word.strip_suffix('s').filter(|rest| !rest.is_empty()).unwrap_or(&word);
     let (_, unit) = WORDS.iter().find(|(words, _)| words.contains(&singular))?;
     Some(*unit)
-}
-
-fn after_space(text: &str, at: usize) -> usize {
-    at + text[at..].bytes().take_while(|byte| is_c_space(*byte)).count()
 }
 
 /// Reads any text as an interval and checks the place of the fault.

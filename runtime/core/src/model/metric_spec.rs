@@ -4,10 +4,8 @@
 //! Only the form matters here. Nobody checks whether such hosts, archives and
 //! metrics exist.
 
-use std::fmt;
-
-use super::c_number::is_c_space;
-use super::interval::write_fault;
+use super::TextFault;
+use super::c_number::{after_space, is_c_space};
 
 /// The source in a metric specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,26 +29,6 @@ pub struct MetricSpec {
     pub instances: Vec<String>,
 }
 
-/// The error for a text that is no metric specification. Shown as libpcp shows
-/// it: the text, and the problem below its place, without the last newline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetricSpecError {
-    /// The given text.
-    pub text: String,
-    /// Offset of the fault, in bytes.
-    pub offset: usize,
-    /// The problem there, in the words of libpcp.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for MetricSpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_fault(f, &self.text, self.offset, self.problem)
-    }
-}
-
-impl std::error::Error for MetricSpecError {}
-
 /// A place in the text, and the problem there.
 type Fault = (usize, &'static str);
 
@@ -61,8 +39,8 @@ impl MetricSpec {
     ///
     /// # Errors
     /// The first fault in the text.
-    pub fn parse(text: &str, default: SpecSource) -> Result<MetricSpec, MetricSpecError> {
-        let error = |(offset, problem)| MetricSpecError { text: text.to_owned(), offset, problem };
+    pub fn parse(text: &str, default: SpecSource) -> Result<MetricSpec, TextFault> {
+        let error = |(offset, problem)| TextFault { text: text.to_owned(), offset, problem };
         parse(text, default).map_err(error)
     }
 }
@@ -202,10 +180,6 @@ fn without_backslashes(text: &str) -> String {
 
 fn is_space(character: char) -> bool {
     u8::try_from(character).is_ok_and(is_c_space)
-}
-
-fn after_space(text: &str, at: usize) -> usize {
-    at + text[at..].bytes().take_while(|byte| is_c_space(*byte)).count()
 }
 
 /// Reads any text as a specification and checks the place of the fault.

@@ -3,6 +3,7 @@
 //!
 //! These are plain values. They know no source of metrics.
 
+mod byte_text;
 mod c_number;
 pub mod calendar;
 mod desc;
@@ -22,6 +23,7 @@ mod seconds;
 mod state_change;
 mod status;
 mod status_text;
+mod text_fault;
 mod time;
 mod units;
 mod units_convert;
@@ -35,9 +37,9 @@ mod value_print;
 mod value_text;
 mod version;
 
-pub use c_number::{is_c_space, leading_number};
+pub use byte_text::{text_of_bytes, until_nul};
+pub use c_number::{is_c_space, leading_number, trim_c_space};
 pub use desc::{MetricDesc, Semantics, ValueType};
-pub use dotted::IdentifierError;
 #[cfg(any(test, feature = "fuzz"))]
 pub use events::fuzz_events;
 pub use events::{
@@ -47,8 +49,7 @@ pub use help_text::{TextKind, TextSubject};
 pub use indom::{InDom, InstId, InstanceDomain, InstanceNames};
 #[cfg(any(test, feature = "fuzz"))]
 pub use interval::fuzz_interval;
-pub use interval::{AMBIGUOUS_UNIT, IntervalError, ambiguous_unit, parse_interval};
-pub use interval::{blanks_before, write_fault};
+pub use interval::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 pub use labels::label_text;
 pub use labels::{Label, LabelFlags, LabelLevel, LabelPlace, LabelPlaceError, LabelSet};
 pub use labels_merge::{LabelMap, json_string};
@@ -57,18 +58,18 @@ pub use labels_parse::LabelTextError;
 pub use labels_parse::fuzz_labels;
 #[cfg(any(test, feature = "fuzz"))]
 pub use metric_spec::fuzz_metric_spec;
-pub use metric_spec::{MetricSpec, MetricSpecError, SpecSource};
+pub use metric_spec::{MetricSpec, SpecSource};
 pub use pmid::Pmid;
 pub use profile::{DomainProfile, InstanceProfile, Selection};
 pub use state_change::StateChange;
 pub use status::PmStatus;
+pub use text_fault::{TextFault, blanks_before, write_fault};
 pub use time::{Timestamp, UtcTime};
 pub use units::{ExtraUnit, Units};
 pub use units_convert::Conversion;
 #[cfg(any(test, feature = "fuzz"))]
 pub use units_parse::fuzz_units;
 pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind};
-pub use units_words::units_words;
 pub use value::{RawValue, RawValueRef, Value};
 #[cfg(any(test, feature = "fuzz"))]
 pub use value_parse::fuzz_value;

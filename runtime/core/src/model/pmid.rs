@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::dotted::{IdentifierError, dotted};
+use super::TextFault;
+use super::dotted::dotted;
 
 /// Identifies a metric within one source: one flag bit, domain (9 bits),
 /// cluster (12 bits) and item (10 bits).
@@ -45,9 +46,9 @@ impl Pmid {
 
 /// Reads `DOMAIN.CLUSTER.ITEM`, decimal numbers within 511.4095.1023.
 impl FromStr for Pmid {
-    type Err = IdentifierError;
+    type Err = TextFault;
 
-    fn from_str(text: &str) -> Result<Pmid, IdentifierError> {
+    fn from_str(text: &str) -> Result<Pmid, TextFault> {
         let [domain, cluster, item] = dotted(text, [0x1ff, 0xfff, 0x3ff])?;
         Ok(Pmid::new(domain, cluster, item))
     }

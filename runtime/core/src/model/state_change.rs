@@ -46,21 +46,6 @@ impl StateChange {
         self.0 == 0
     }
 
-    /// True if an agent was started.
-    pub const fn agent_added(self) -> bool {
-        self.0 & StateChange::AGENT_ADDED != 0
-    }
-
-    /// True if an agent has gone.
-    pub const fn agent_dropped(self) -> bool {
-        self.0 & StateChange::AGENT_DROPPED != 0
-    }
-
-    /// True if the name space changed.
-    pub const fn names_changed(self) -> bool {
-        self.0 & StateChange::NAMES_CHANGED != 0
-    }
-
     /// True if the host's name changed.
     pub const fn host_name_changed(self) -> bool {
         self.0 & StateChange::HOST_NAME_CHANGED != 0

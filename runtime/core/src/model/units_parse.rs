@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::c_number::{NumberError, is_c_space, leading_number};
 use super::units_words::{Axis, EXTRA_WORDS, LAST_NUMBERED, SPACE_NUMBERED, TIME_NUMBERED, WORDS};
-use super::{ExtraUnit, PmStatus, Units};
+use super::{ExtraUnit, Units};
 
 /// Result of [`Units::parse`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,21 +44,14 @@ pub enum UnitsErrorKind {
     ExtraOnBothSides,
 }
 
-/// Error of [`Units::parse`]. It prints libpcp's text. Its status is
-/// [`PmStatus::CONV`].
+/// Error of [`Units::parse`]. It prints libpcp's text. `pmParseUnitsStr(3)` returns
+/// `PM_ERR_CONV` for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitsError {
     /// The kind of fault.
     pub kind: UnitsErrorKind,
     /// The bytes at fault; not empty unless the text is.
     pub range: Range<usize>,
-}
-
-impl UnitsError {
-    /// The status that `pmParseUnitsStr(3)` returns.
-    pub const fn status(&self) -> PmStatus {
-        PmStatus::CONV
-    }
 }
 
 impl fmt::Display for UnitsError {

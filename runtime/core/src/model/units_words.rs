@@ -114,10 +114,3 @@ pub(super) fn extra_word(quantity: i8) -> Option<&'static ExtraWord> {
     let number = usize::from(quantity.unsigned_abs());
     EXTRA_WORDS.get(number.checked_sub(1)?)
 }
-
-/// The words that `pmParseUnitsStr(3)` accepts for space, time and count, as
-/// suggestions for misspelt ones. Case does not matter. The numbered spellings
-/// (`time-3`, `space-2`, `count x 10^6`) and the extra units are left out.
-pub fn units_words() -> impl Iterator<Item = &'static str> {
-    WORDS.iter().map(|word| word.text)
-}

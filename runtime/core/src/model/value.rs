@@ -3,7 +3,7 @@
 //! A result has words and blocks of bytes ([`RawValue`]). Together with the
 //! metric's type they make a [`Value`].
 
-use super::{PmStatus, ValueType};
+use super::{PmStatus, ValueType, until_nul};
 
 /// A value as a result carries it (`pmValue` of pmFetch(3)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,20 @@ impl RawValue {
     /// The value in a result's form: 32-bit integers in place, all others in a
     /// block, text with its NUL. `pmStore(3)` sends this form.
     pub fn encode(value: &Value) -> RawValue {
-        value.into()
+        let bytes: Box<[u8]> = match value {
+            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
+            Value::U32(value) => return RawValue::InPlace(*value),
+            Value::I64(value) => value.to_be_bytes().into(),
+            Value::U64(value) => value.to_be_bytes().into(),
+            Value::F32(value) => value.to_be_bytes().into(),
+            Value::F64(value) => value.to_be_bytes().into(),
+            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
+            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                bytes.clone()
+            }
+        };
+        // The codes of types with values are below 11.
+        RawValue::Block { code: value.value_type().code() as u8, bytes }
     }
 
     /// The same value with borrowed bytes.
@@ -168,16 +181,9 @@ impl<'r> RawValueRef<'r> {
 impl RawValueRef<'_> {
     /// The same value with its own copy of the bytes.
     pub fn to_owned(self) -> RawValue {
-        match self {
-            RawValueRef::InPlace(word) => RawValue::InPlace(word),
-            RawValueRef::Block { code, bytes } => RawValue::Block { code, bytes: bytes.into() },
-            RawValueRef::Number { value_type, bits } => {
-                let bytes: Box<[u8]> = match value_type {
-                    ValueType::F32 => (bits as u32).to_be_bytes().into(),
-                    _ => bits.to_be_bytes().into(),
-                };
-                RawValue::Block { code: value_type.code() as u8, bytes }
-            }
+        match self.encoded(&mut [0; 8]) {
+            Ok((code, bytes)) => RawValue::Block { code, bytes: bytes.into() },
+            Err(word) => RawValue::InPlace(word),
         }
     }
 
@@ -202,35 +208,12 @@ impl RawValueRef<'_> {
             ValueType::I64 => Value::I64(i64::from_be_bytes(eight()?)),
             ValueType::U64 => Value::U64(u64::from_be_bytes(eight()?)),
             ValueType::F64 => Value::F64(f64::from_be_bytes(eight()?)),
-            ValueType::String => {
-                let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                Value::Text(String::from_utf8_lossy(text).into())
-            }
+            ValueType::String => Value::Text(String::from_utf8_lossy(until_nul(bytes)).into()),
             ValueType::Aggregate | ValueType::AggregateStatic => Value::Aggregate(bytes.into()),
             ValueType::Event => Value::Event(bytes.into()),
             ValueType::HighResEvent => Value::HighResEvent(bytes.into()),
             _ => return Err(PmStatus::CONV),
         })
-    }
-}
-
-/// The form in which results carry the value and pmStore(3) accepts it.
-impl From<&Value> for RawValue {
-    fn from(value: &Value) -> RawValue {
-        let bytes: Box<[u8]> = match value {
-            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
-            Value::U32(value) => return RawValue::InPlace(*value),
-            Value::I64(value) => value.to_be_bytes().into(),
-            Value::U64(value) => value.to_be_bytes().into(),
-            Value::F32(value) => value.to_be_bytes().into(),
-            Value::F64(value) => value.to_be_bytes().into(),
-            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
-            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
-                bytes.clone()
-            }
-        };
-        // The codes of types with values are below 11.
-        RawValue::Block { code: value.value_type().code() as u8, bytes }
     }
 }
 
@@ -272,7 +255,7 @@ mod tests {
             Value::Event([0; 8].into()),
         ];
         for value in &values {
-            let raw = RawValue::from(value);
+            let raw = RawValue::encode(value);
             for other in &values {
                 let expected = if other == value { Ok(value.clone()) } else { Err(PmStatus::CONV) };
                 assert_eq!(raw.decode(other.value_type()), expected, "{value:?} as {other:?}");

@@ -1,6 +1,6 @@
 //! Reads values from text, as users and metrics of type STRING give them.
 
-use super::c_number::{NumberError, is_c_space, leading_number};
+use super::c_number::{NumberError, leading_number, trim_c_space};
 use super::{PmStatus, Value, ValueType};
 
 /// The system's error for a number out of range (ERANGE), as a status.
@@ -18,7 +18,7 @@ impl Value {
     /// [`PmStatus::TYPE`] if the text is no such number, or if `wanted` is
     /// neither a number nor text. `-ERANGE` if the number does not fit.
     pub fn parse(text: &str, wanted: ValueType) -> Result<Value, PmStatus> {
-        let number = text.trim_start_matches(|c: char| c.is_ascii() && is_c_space(c as u8));
+        let number = trim_c_space(text);
         match wanted {
             ValueType::String => Ok(Value::Text(text.into())),
             ValueType::F32 | ValueType::F64 => {

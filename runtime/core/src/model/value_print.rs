@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::events::{EventSummary, summarize_events};
 use super::value_text::{native_block, write_double, write_float};
-use super::{RawValue, RawValueRef, Timestamp, Value, ValueType};
+use super::{RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
 
 /// Gives the time of day of a point in time, with this many digits after the
 /// seconds (3 or 9), in the time zone of the program that prints.
@@ -43,8 +43,7 @@ impl RawValueRef<'_> {
         if value_type == ValueType::String
             && let RawValueRef::Block { code: 0 | 6, bytes } = self
         {
-            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            return right(out, &[b"\"", text, b"\""].concat(), width);
+            return right(out, &[b"\"", until_nul(bytes), b"\""].concat(), width);
         }
         let mut room = [0; 8];
         match (self.extract(value_type, value_type), self.encoded(&mut room)) {

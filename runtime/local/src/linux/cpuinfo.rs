@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use pmderive_core::model::{InstId, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstId, Semantics::*, ValueType::*, text_of_bytes};
 
 use super::area::Area;
 use super::table::{Row, indom::CPU, put_number, row, units::*};
@@ -86,7 +86,7 @@ impl Area for CpuInfo {
         match content {
             Content::Text(key) => {
                 for (processor, value) in each_processor(contents, key) {
-                    values.put(processor, AgentValue::Text(&text::text(value)));
+                    values.put(processor, AgentValue::Text(&text_of_bytes(value)));
                 }
             }
             Content::Number(key) => {

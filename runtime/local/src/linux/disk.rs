@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 
 use super::area::Area;
 use super::table::{
@@ -151,27 +151,21 @@ fn kind(name: &[u8]) -> Kind {
             return Kind::Neither;
         }
     }
-    let without_digits = name.trim_suffix_digits();
+    let stem = without_digits(name);
     let is_partition = if let Some((_, within)) = text::split_once(name, b'/') {
         within.contains(&b'p')
     } else if NUMBERED.iter().any(|prefix| name.starts_with(prefix)) {
-        without_digits.len() < name.len() && without_digits.ends_with(b"p")
+        stem.len() < name.len() && stem.ends_with(b"p")
     } else {
-        without_digits.len() < name.len()
+        stem.len() < name.len()
     };
     if is_partition { Kind::Partition } else { Kind::Disk }
 }
 
 /// A name without the number at its end.
-trait TrimDigits {
-    fn trim_suffix_digits(&self) -> &[u8];
-}
-
-impl TrimDigits for [u8] {
-    fn trim_suffix_digits(&self) -> &[u8] {
-        let end = self.iter().rposition(|byte| !byte.is_ascii_digit());
-        &self[..end.map_or(0, |last| last + 1)]
-    }
+fn without_digits(name: &[u8]) -> &[u8] {
+    let last = name.iter().rposition(|byte| !byte.is_ascii_digit());
+    &name[..last.map_or(0, |last| last + 1)]
 }
 
 /// The counts of a line. Before Linux 2.6.25, the line of a partition has four:
@@ -244,7 +238,7 @@ impl Area for Disks {
                 Kind::Partition => &mut self.partitions,
                 Kind::Neither => continue,
             };
-            devices.add(&text::text(name), counts(&mut words));
+            devices.add(&text_of_bytes(name), counts(&mut words));
         }
         self.disks.end();
         self.partitions.end();
@@ -272,7 +266,7 @@ impl Area for Disks {
             Content::Scheduler => {
                 self.each_attribute("queue/scheduler", files, |number, contents| {
                     if let Some(name) = scheduler(contents) {
-                        values.put(number, AgentValue::Text(&text::text(name)));
+                        values.put(number, AgentValue::Text(&text_of_bytes(name)));
                     }
                 });
             }

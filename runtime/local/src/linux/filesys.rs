@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 use rustix::fs::StatVfs;
 
 use super::area::Area;
@@ -134,7 +134,7 @@ impl Area for Filesystems {
                 read_only: options.any(|option| option == b"ro"),
                 stat: None,
             };
-            self.mounts.add(&text::text(device), mount);
+            self.mounts.add(&text_of_bytes(device), mount);
         }
         self.mounts.end();
     }
@@ -155,7 +155,7 @@ impl Area for Filesystems {
                     }
                 }
                 Content::MountDir => {
-                    values.put(number, AgentValue::Text(&text::text(&mount.directory)))
+                    values.put(number, AgentValue::Text(&text_of_bytes(&mount.directory)))
                 }
                 Content::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
                 Content::Number => {}

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pmderive_core::model::{InstId, InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstId, InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 use procfs::prelude::FromRead;
 use procfs::{LoadAverage, Uptime};
 
@@ -189,7 +189,7 @@ impl Area for Kernel {
             }
             Content::Uname(of) => {
                 let uname = rustix::system::uname();
-                values.put(SINGLE, AgentValue::Text(&text::text(of(&uname).to_bytes())));
+                values.put(SINGLE, AgentValue::Text(&text_of_bytes(of(&uname).to_bytes())));
             }
             Content::PageSize => {
                 put_number(values, SINGLE, u64::try_from(rustix::param::page_size()).ok());

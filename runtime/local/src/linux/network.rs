@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 
 use super::area::Area;
 use super::table::{Devices, Row, SINGLE, indom::INTERFACE, put_number, row, sum, units::*};
@@ -158,7 +158,7 @@ impl Area for Interfaces {
         // The two heading lines have no colon.
         for line in text::lines(contents.unwrap_or_default()) {
             let Some((name, counts)) = text::split_once(line, b':') else { continue };
-            let name = text::text(name.trim_ascii());
+            let name = text_of_bytes(name.trim_ascii());
             if !name.is_empty() {
                 self.interfaces.add(&name, text::numbers(text::words(counts)));
             }

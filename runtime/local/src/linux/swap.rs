@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*};
+use pmderive_core::model::{InstanceDomain, Semantics::*, ValueType::*, text_of_bytes};
 
 use super::area::Area;
 use super::table::{Devices, Row, indom::SWAP, put_number, row, units::*};
@@ -62,7 +62,7 @@ impl Area for Swap {
                 used: columns.next().and_then(text::number),
                 priority: columns.next().and_then(text::number),
             };
-            self.areas.add(&text::text(name), area);
+            self.areas.add(&text_of_bytes(name), area);
         }
         self.areas.end();
     }

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmderive_core::model::{InDom, InstId, InstanceDomain, InstanceProfile};
+use pmderive_core::model::{InDom, InstId, InstanceDomain, InstanceProfile, text_of_bytes};
 use pmderive_core::model::{LabelFlags, LabelLevel, LabelMap, LabelSet, PmStatus, Pmid};
 
 use self::files::{Kind, ProcessFiles};
@@ -70,10 +70,10 @@ impl ProcessAgent {
         let command = self.processes.contents(Kind::CommandLine, position).unwrap_or_default();
         let first = command.split(|byte| *byte == 0 || byte.is_ascii_whitespace()).next();
         match first.filter(|word| !word.is_empty()) {
-            Some(word) => format!("{pid:06} {}", text::text(word)).into(),
+            Some(word) => format!("{pid:06} {}", text_of_bytes(word)).into(),
             None => {
                 let stat = self.processes.contents(Kind::Stat, position).unwrap_or_default();
-                let name = values::name_of(stat).map(text::text).unwrap_or_default();
+                let name = values::name_of(stat).map(text_of_bytes).unwrap_or_default();
                 format!("{pid:06} ({name})").into()
             }
         }

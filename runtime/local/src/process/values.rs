@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pmderive_core::model::InstId;
+use pmderive_core::model::{InstId, text_of_bytes};
 
 use super::table::{Content, Form};
 use crate::agent::{AgentValue, Values};
@@ -42,7 +42,7 @@ fn names(contents: &[u8]) -> HashMap<u32, Box<str>> {
         let mut fields = line.split(|byte| *byte == b':');
         let (name, number) = (fields.next(), fields.nth(1).and_then(text::number));
         if let (Some(name), Some(number)) = (name, number) {
-            names.entry(number).or_insert_with(|| text::text(name).into());
+            names.entry(number).or_insert_with(|| text_of_bytes(name).into());
         }
     }
     names
@@ -106,6 +106,11 @@ fn keyed<'c>(contents: &'c [u8], key: &str) -> Option<&'c [u8]> {
     Some(line.strip_prefix(b":")?.trim_ascii())
 }
 
+/// The number after a key.
+fn keyed_number(contents: &[u8], key: &str) -> Option<u64> {
+    text::words(keyed(contents, key)?).next().and_then(text::number)
+}
+
 /// Adds the value of one process, if its file contains the value.
 pub(super) fn put(
     source: &Content,
@@ -137,19 +142,12 @@ pub(super) fn put(
             put_word(word, form, pid, out);
         }
         Content::Difference(of, less) => {
-            let number = |key| text::words(keyed(contents, key)?).next().and_then(text::number);
-            let number = |key| -> Option<u64> { number(key) };
-            put_number(out, pid, number(of).zip(number(less)).map(|(a, b)| a.saturating_sub(b)));
+            let both = keyed_number(contents, of).zip(keyed_number(contents, less));
+            put_number(out, pid, both.map(|(a, b)| a.saturating_sub(b)));
         }
         Content::Sum(one, other) => {
-            let number = |key| -> Option<u64> {
-                text::words(keyed(contents, key)?).next().and_then(text::number)
-            };
-            put_number(
-                out,
-                pid,
-                number(one).zip(number(other)).and_then(|(a, b)| a.checked_add(b)),
-            );
+            let both = keyed_number(contents, one).zip(keyed_number(contents, other));
+            put_number(out, pid, both.and_then(|(a, b)| a.checked_add(b)));
         }
         Content::User(word) => put_account(contents, "Uid", word, &accounts.users, pid, out),
         Content::Group(word) => put_account(contents, "Gid", word, &accounts.groups, pid, out),
@@ -170,7 +168,7 @@ pub(super) fn put(
                     if !groups.is_empty() {
                         groups.push(';');
                     }
-                    groups.push_str(&text::text(group));
+                    groups.push_str(&text_of_bytes(group));
                 }
             }
             put_text(Some(groups.as_bytes()), pid, out);
@@ -239,7 +237,7 @@ fn put_word(word: &[u8], form: Form, pid: InstId, out: &mut Values<'_, '_>) {
 fn put_text(value: Option<&[u8]>, pid: InstId, out: &mut Values<'_, '_>) {
     let Some(value) = value else { return };
     let value = &value[..value.len().min(MAX_TEXT_BYTES)];
-    out.put(pid, AgentValue::Text(&text::text(value)));
+    out.put(pid, AgentValue::Text(&text_of_bytes(value)));
 }
 
 fn blanks_for_nul(bytes: &[u8]) -> Vec<u8> {

@@ -1,9 +1,10 @@
 //! Dates in the order of ctime(3). Every part may be missing: `[Www] [Mmm] [DD]
 //! [HH[:MM[:SS[.f]]]] [am|pm] [YYYY]`.
 
-use pmderive_core::model::{Timestamp, is_c_space, leading_number};
+use pmderive_core::model::{Timestamp, leading_number, trim_c_space};
 
 use super::TimeZone;
+use super::broken_down::{MONTHS, WEEKDAYS};
 
 /// The parts of a date that were given or that follow from given ones.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,9 +26,6 @@ pub(super) type Fault = (usize, &'static str);
 pub(super) const UNEXPECTED: &str = "unexpected value";
 const MORE: &str = "more information expected";
 
-const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const MONTHS: &[&str] =
-    &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const HALVES: &[&str] = &["am", "pm"];
 
 /// The unread rest of a text.
@@ -42,10 +40,10 @@ impl Rest<'_> {
     }
 
     fn skip_space(&mut self) {
-        self.at += self.rest().bytes().take_while(|byte| is_c_space(*byte)).count();
+        self.at = self.text.len() - trim_c_space(self.rest()).len();
     }
 
-    /// Takes one of the words. Only its first three letters count.
+    /// Takes one of the words, in upper or lower case. Only its first three letters count.
     fn word(&mut self, words: &[&str]) -> Option<usize> {
         self.skip_space();
         let rest = self.rest();
@@ -91,8 +89,8 @@ impl DateParts {
     pub fn parse(text: &str) -> Result<DateParts, Fault> {
         let mut rest = Rest { text, at: 0 };
         let mut parts = DateParts::default();
-        let weekday = rest.word(WEEKDAYS);
-        parts.month = rest.word(MONTHS).and_then(|index| i64::try_from(index + 1).ok());
+        let weekday = rest.word(&WEEKDAYS);
+        parts.month = rest.word(&MONTHS).and_then(|index| i64::try_from(index + 1).ok());
         parts.day = rest.integer(0..=31);
         parts.hour = rest.integer(0..=23);
         if parts.day == Some(0) && parts.hour.is_some() {

@@ -8,7 +8,7 @@
 //!   2024-02-29         free_date, also what the others do not understand
 //! ```
 
-use pmderive_core::model::{Timestamp, is_c_space, parse_interval};
+use pmderive_core::model::{Timestamp, parse_interval, trim_c_space};
 
 use super::TimeZone;
 use super::ctime_form::{DateParts, Fault, UNEXPECTED};
@@ -48,7 +48,7 @@ impl Reference<'_> {
     /// The text is no point in time. The fault is that of the first reading,
     /// because the free form does not say where it fails.
     pub fn parse(&self, text: &str) -> Result<Timestamp, Misread> {
-        let text = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_c_space));
+        let text = trim_c_space(text);
         let (rest, fault) = if let Some(rest) = text.strip_prefix('@') {
             let read = DateParts::parse(rest)
                 .and_then(|parts| parts.time(self.start, self.zone).ok_or((0, UNEXPECTED)));
@@ -79,7 +79,7 @@ impl Reference<'_> {
 
     /// Reads a date in free form.
     fn free(&self, text: &str) -> Option<Timestamp> {
-        let text = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_c_space));
+        let text = trim_c_space(text);
         let text = text.strip_prefix('@').unwrap_or(text);
         let lower = text.to_ascii_lowercase();
         let is_distance = UNIT_WORDS.iter().any(|word| lower.trim_start().contains(word));

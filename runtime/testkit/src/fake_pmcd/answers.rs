@@ -248,7 +248,7 @@ fn children(state: &HostState, pdu: &[u8]) -> Outcome {
         PmnsNames::encode_names(&names, &mut reply);
     } else {
         let children: Vec<_> = children.iter().map(named_child).collect();
-        PmnsNames::encode_children(&children, &mut reply);
+        PmnsNames::encode_list(&children, &mut reply);
     }
     Ok(Answer::Reply(reply))
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::plain::{encoded, raw};
 use pmderive_runtime::context::HostContext;
-use pmderive_runtime::model::{InDom, Pmid};
+use pmderive_runtime::model::{InDom, Pmid, Selection};
 use pmderive_runtime::pdu::{
     DescIds, DescRequest, Fetch, InstanceRequest, PmnsChild, PmnsIds, PmnsNames, PmnsTraverse,
-    Profile, ProfileEntry, ProfileState, Resolution,
+    Profile, ProfileEntry, Resolution,
 };
 use pmderive_runtime::source::{Freshness, MetadataSource};
 
@@ -161,16 +161,16 @@ pub fn questions(host: &mut HostContext) -> Vec<(String, Vec<u8>)> {
     let listed = |state| ProfileEntry { indom: bins.0, state, instances: vec![100, 300, -5] };
     let profiles = [
         Profile::include_all(0),
-        Profile { context: 0, state: ProfileState::Exclude, entries: vec![] },
+        Profile { context: 0, state: Selection::Exclude, entries: vec![] },
         Profile {
             context: 0,
-            state: ProfileState::Exclude,
-            entries: vec![listed(ProfileState::Exclude)],
+            state: Selection::Exclude,
+            entries: vec![listed(Selection::Exclude)],
         },
         Profile {
             context: 0,
-            state: ProfileState::Include,
-            entries: vec![listed(ProfileState::Include)],
+            state: Selection::Include,
+            entries: vec![listed(Selection::Include)],
         },
     ];
     for profile in profiles {

@@ -4,19 +4,15 @@ use std::io::{self, BufRead, Write};
 
 use bzip2::{Decompress, Status};
 
-use super::expansion;
 use super::input::Input;
 use super::output::{CHUNK, Output};
 
 /// The streams of a file.
-#[derive(Default)]
-pub(super) struct Units {
-    is_begun: bool,
-}
+pub(super) struct Units;
 
-impl expansion::Units for Units {
+impl super::units::Units for Units {
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
-        if std::mem::replace(&mut self.is_begun, true) && input.peek::<1>()?.is_none() {
+        if input.position() > 0 && input.peek::<1>()?.is_none() {
             return Ok(false);
         }
         // The crate's own reader reports lack of memory as bad data.

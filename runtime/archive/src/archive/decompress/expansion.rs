@@ -12,6 +12,7 @@ use pmderive_system::pcp_conf::PcpConf;
 
 use super::input::Input;
 use super::output::Output;
+use super::units::Units;
 use super::xz::Block;
 use crate::archive::bytes::Bytes;
 
@@ -20,17 +21,6 @@ const ALLOWED: u64 = 16 << 30;
 
 /// Share of the free space, in percent, that a file may take if that is less.
 const ALLOWED_SHARE: u64 = 90;
-
-/// A decoder that goes through a file unit by unit. A unit is the smallest part whose
-/// contents are known to be good once all of it was expanded.
-pub(super) trait Units: Send {
-    /// Expands the next unit. False at the end of the file.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if, and only if, the file ends within a unit.
-    /// The expanded part of that unit is used although no checksum confirms it.
-    fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool>;
-}
 
 /// Why a file cannot be expanded.
 #[derive(Clone, Debug)]
@@ -129,16 +119,13 @@ impl Expansion {
         Ok(Expansion { contents, state })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
-        // State changes only as the last step of a computation, so a panic leaves the
-        // old state.
-        work(&mut lock(&self.state))
-    }
-
     /// Expands the part that contains `offset`. Returns the end of that part, or
     /// `offset` itself at the end of the contents.
     fn expand(&self, offset: u64) -> io::Result<u64> {
-        self.with(|State { input, limit, plan }| match plan {
+        // The state changes only as the last step of a computation, so a panic leaves the
+        // old state.
+        let State { input, limit, plan } = &mut *lock(&self.state);
+        match plan {
             Plan::Blocks(blocks) => {
                 let after = blocks.partition_point(|(block, _)| block.start <= offset);
                 let Some((block, progress)) = blocks[..after].last_mut() else { return Ok(offset) };
@@ -182,7 +169,7 @@ impl Expansion {
                 }
                 Ok(*size)
             }
-        })
+        }
     }
 }
 
@@ -195,14 +182,10 @@ impl Bytes for Arc<Expansion> {
     }
 
     fn size(&mut self) -> io::Result<u64> {
-        let known = self.with(|state| {
-            Ok(match &state.plan {
-                Plan::Blocks(blocks) => blocks.last().map(|(last, _)| last.end()),
-                Plan::InOrder { .. } => None,
-            })
-        })?;
-        if let Some(size) = known {
-            return Ok(size);
+        if let Plan::Blocks(blocks) = &lock(&self.state).plan
+            && let Some((last, _)) = blocks.last()
+        {
+            return Ok(last.end());
         }
         let mut size = 0;
         loop {

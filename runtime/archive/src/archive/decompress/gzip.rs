@@ -8,25 +8,22 @@ use flate2::bufread::GzDecoder;
 
 use super::input::Input;
 use super::output::Output;
-use super::{expansion, lzw, pack};
+use super::{lzw, pack};
 
 fn bad(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// The members of a file.
-#[derive(Default)]
-pub(super) struct Units {
-    is_begun: bool,
-}
+pub(super) struct Units;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const COMPRESS: [u8; 2] = [0x1f, 0x9d];
 const PACK: [u8; 2] = [0x1f, 0x1e];
 
-impl expansion::Units for Units {
+impl super::units::Units for Units {
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
-        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        let is_first = input.position() == 0;
         // Tape drives have filled the rest of a block with zeros.
         if !is_first && input.skip_zeros()? {
             return Ok(false);

@@ -26,6 +26,7 @@ mod output;
 mod pack;
 #[cfg(test)]
 mod tests;
+mod units;
 mod xz;
 mod zstd;
 
@@ -37,8 +38,9 @@ use pmderive_core::locks::lock;
 
 pub(super) use self::expansion::ExpandError;
 
-use self::expansion::{Expansion, Units};
+use self::expansion::Expansion;
 use self::input::Input;
+use self::units::Units;
 use crate::archive::bytes::{Bytes, open_plain};
 
 /// How a file is stored, according to the suffix of its name.
@@ -84,9 +86,9 @@ impl Compression {
         Some(match self {
             Compression::None => return None,
             Compression::Xz => Box::<xz::Units>::default(),
-            Compression::Gzip => Box::<gzip::Units>::default(),
-            Compression::Bzip2 => Box::<bzip2::Units>::default(),
-            Compression::Zstd => Box::<zstd::Units>::default(),
+            Compression::Gzip => Box::new(gzip::Units),
+            Compression::Bzip2 => Box::new(bzip2::Units),
+            Compression::Zstd => Box::new(zstd::Units),
         })
     }
 }

@@ -28,7 +28,6 @@ use sha2::{Digest as _, Sha256};
 pub(super) use self::index::blocks;
 
 use self::index::read_index;
-use super::expansion;
 use super::input::Input;
 use super::output::Output;
 
@@ -297,7 +296,6 @@ fn expand_block(
 /// The blocks of a file, one after the other.
 #[derive(Default)]
 pub(super) struct Units {
-    is_begun: bool,
     /// The stream that is being read.
     stream: Option<Stream>,
 }
@@ -308,10 +306,10 @@ struct Stream {
     sizes: Vec<(u64, u64)>,
 }
 
-impl expansion::Units for Units {
+impl super::units::Units for Units {
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
         loop {
-            let is_first = !std::mem::replace(&mut self.is_begun, true);
+            let is_first = input.position() == 0;
             let Some(Stream { check, sizes }) = &mut self.stream else {
                 let end = input.position();
                 if !is_first && input.skip_zeros()? {

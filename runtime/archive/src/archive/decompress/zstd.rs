@@ -5,7 +5,6 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::expansion;
 use super::input::Input;
 use super::output::Output;
 
@@ -16,10 +15,7 @@ const FRAME: u32 = 0xfd2f_b528;
 const SKIPPABLE: u32 = 0x184d_2a50;
 
 /// The frames of a file.
-#[derive(Default)]
-pub(super) struct Units {
-    is_begun: bool,
-}
+pub(super) struct Units;
 
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
@@ -34,10 +30,10 @@ fn cut_or(input: &mut Input, error: FrameDecoderError) -> io::Error {
     }
 }
 
-impl expansion::Units for Units {
+impl super::units::Units for Units {
     fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
         let decoder = loop {
-            if input.fill_buf()?.is_empty() && self.is_begun {
+            if input.position() > 0 && input.fill_buf()?.is_empty() {
                 return Ok(false);
             }
             let Some(magic) = input.peek()?.map(u32::from_le_bytes) else {
@@ -63,9 +59,7 @@ impl expansion::Units for Units {
                 }
                 Err(e) => return Err(cut_or(input, e)),
             }
-            self.is_begun = true;
         };
-        self.is_begun = true;
         let mut frame = Frame { input, decoder };
         output.take_all(&mut frame, |_| {})?;
         match frame.decoder.get_checksum_from_data() {

@@ -14,7 +14,8 @@ use pmderive_core::source::SourceError;
 
 use self::extent::Edge;
 use crate::archive::interpolation::rules::MarkRule;
-use crate::archive::sequence::{Place, Sequence, Travel};
+use crate::archive::order::Travel;
+use crate::archive::sequence::{Place, Sequence};
 
 /// Number of a record, relative to the record that was read first.
 pub(super) type Ordinal = i64;

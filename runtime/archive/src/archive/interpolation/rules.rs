@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pmderive_core::model::{IntervalError, parse_interval};
+use pmderive_core::model::{TextFault, parse_interval};
 
 /// Rules of interpolation (`PM_MODE_INTERP` of pmSetMode(3), and PCPIntro(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,12 +66,12 @@ impl InterpolationRules {
     }
 
     /// The mistake in the interval of `PCP_IGNORE_MARK_RECORDS`, if there is one.
-    pub fn mistake_in_environment() -> Option<IntervalError> {
+    pub fn mistake_in_environment() -> Option<TextFault> {
         marks_of_environment().err()
     }
 }
 
-fn marks_of_environment() -> Result<MarkRule, IntervalError> {
+fn marks_of_environment() -> Result<MarkRule, TextFault> {
     match std::env::var("PCP_IGNORE_MARK_RECORDS") {
         Ok(text) if text.is_empty() => Ok(MarkRule::Never),
         Ok(text) => parse_interval(&text).map(MarkRule::Beyond),

@@ -9,8 +9,8 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, ReadError};
-use crate::archive::sequence::LeftOut;
-use crate::archive::volumes::{Volumes, open_volume};
+use crate::archive::volume::open_volume;
+use crate::archive::volumes::{LeftOut, Volumes};
 
 impl Volumes {
     /// Enters the volume before the current one at its end. False if there is none.

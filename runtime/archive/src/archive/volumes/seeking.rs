@@ -9,8 +9,8 @@ use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
 
 use crate::archive::positions::VolumeId;
-use crate::archive::sequence::LeftOut;
-use crate::archive::volumes::{Volumes, open_volume};
+use crate::archive::volume::open_volume;
+use crate::archive::volumes::{LeftOut, Volumes};
 
 /// Number of index entries that are tried before a volume is read from its start.
 const INDEX_TRIES: usize = 8;

@@ -8,8 +8,9 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::interpolation::coverage::{Coverage, Covered, Met, Ordinal, Side};
 use crate::archive::interpolation::rules::MarkRule;
+use crate::archive::order::Travel;
 use crate::archive::record::Damage;
-use crate::archive::sequence::{Place, Sequence, Travel};
+use crate::archive::sequence::{Place, Sequence};
 use crate::archive::volume::Record;
 
 /// One end of a stretch of records.
