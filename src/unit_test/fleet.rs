@@ -19,7 +19,7 @@ use super::run::{
 };
 use super::series::{self, SeriesSource};
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
+use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
@@ -78,7 +78,6 @@ impl<'t> Fleet<'t> {
         }
         let metrics = HostMetrics::of_groups([hosts]);
         let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
-        report_cycles(&registry, diagnostics);
         Fleet { file, registry, is_whole, across: Arc::new(across) }
     }
 

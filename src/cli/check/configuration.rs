@@ -94,10 +94,7 @@ fn with_metadata(
     }
     if let Some(fleet) = &plan.fleet {
         let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));
-        // What is wrong on the hosts is known already.
-        let mut found = Diagnostics::default();
-        let across = stages::across(&engine, &fleet.definitions, groups, source, &mut found)?;
-        diagnostics.extend(across.of_fleet);
+        diagnostics.extend(stages::mistakes(&engine, &fleet.definitions, groups, source)?);
     }
     messages.warnings_of(&engine);
     Ok(())

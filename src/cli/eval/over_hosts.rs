@@ -8,7 +8,7 @@
 mod hosts;
 mod selected;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use super::{EvalArguments, Printer, digits, purpose};
 use crate::cli::messages::Messages;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::{Outcome, Stop};
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::Severity;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::aggregates::{Aggregates, Schedule};
 use crate::fleet::config::Limits;
@@ -29,6 +29,7 @@ use crate::fleet::sheet::Sheet;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::world::{Machine, World};
+use crate::text::Span;
 use hosts::Hosts;
 use selected::HostsSelection;
 
@@ -138,11 +139,12 @@ fn zone(text: &str) -> Result<TimeZone, Stop> {
 struct Told {
     /// For each host that fails, how.
     failing: std::collections::BTreeMap<Box<str>, Arc<str>>,
-    /// What was compiled for kinds of hosts of which all was told.
-    compiled: HashSet<usize>,
-    mistakes: HashSet<(String, u32)>,
+    /// What was compiled for kinds of hosts of which all was told, by its address, which
+    /// nothing else has as long as it is held.
+    compiled: HashMap<usize, Arc<Compiled>>,
+    mistakes: HashSet<(String, Span)>,
     /// What is wrong with each row, on the first host where something is.
-    of_rows: Vec<(Box<str>, String)>,
+    of_rows: HashMap<Box<str>, String>,
 }
 
 /// Samples, one after the other.
@@ -188,8 +190,11 @@ impl HostsRun<'_> {
             true => Outcome::Good,
             false => Outcome::Failed,
         };
+        // What no host and no engine has any more does not come back.
+        self.told.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
         for (host, compiled) in hosts.compiled() {
-            if self.told.compiled.insert(Arc::as_ptr(compiled).addr()) {
+            let address = Arc::as_ptr(compiled).addr();
+            if self.told.compiled.insert(address, Arc::clone(compiled)).is_none() {
                 self.of_hosts(host, compiled);
             }
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
@@ -215,13 +220,12 @@ impl HostsRun<'_> {
                 Some(name) => name.clone(),
                 None => self.selected.text_of(one.span),
             };
-            self.told.of_rows.push((name, one.message.clone()));
+            self.told.of_rows.entry(name).or_insert_with(|| one.message.clone());
         }
         let mistakes = &mut self.told.mistakes;
-        found.retain(|one| mistakes.insert((one.message.clone(), one.span.start)));
+        found.retain(|one| mistakes.insert((one.message.clone(), one.span)));
         if !found.is_empty() {
             self.messages.line(&format_args!("on {host} and hosts like it:"));
-            let found: Diagnostics = found;
             self.messages.diagnostics(found, &self.selected.definitions.sources);
         }
     }
@@ -241,10 +245,7 @@ impl HostsRun<'_> {
             Event::Stale(_) => None,
         });
         let of_rows = &self.told.of_rows;
-        let mistake = |row: &str| {
-            let found = of_rows.iter().find(|(name, _)| **name == *row);
-            found.map(|(_, mistake)| mistake.clone())
-        };
+        let mistake = |row: &str| of_rows.get(row).cloned();
         let mut outcome = Outcome::Good;
         self.sheet.show(time, frames, fleet, mistake, |shown| {
             use crate::engine::Finding;

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::bind::name_in;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Registered, Registry, report_cycles};
+use crate::engine::{Registered, Registry};
 use crate::escape;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
 use crate::fleet::config::Limits;
@@ -133,7 +133,6 @@ impl ReadFleet {
     ) -> Arc<aggregates::Definitions> {
         let registry = &self.registry;
         let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
-        report_cycles(registry, diagnostics);
         unknown_labels(&definitions, &self.targets, diagnostics);
         Arc::new(definitions)
     }

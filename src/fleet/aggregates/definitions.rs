@@ -19,7 +19,7 @@ use super::aggregate::{Aggregate, AggregateId, GroupingId, OperandId};
 use super::reading::{Found, Reader};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry, needed};
+use crate::engine::{Registered, Registry, needed, report_cycles};
 use crate::fleet::target::Target;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Spanned};
 use crate::syntax::{nearest, print_expr};
@@ -124,7 +124,7 @@ impl Definitions {
     }
 
     /// Reads definitions, and expressions without a name that are evaluated, too, with all
-    /// that may be known of hosts' metrics.
+    /// that may be known of hosts' metrics. What texts alone tell of mistakes is reported.
     pub fn read(
         registry: &Registry,
         expressions: &[Arc<Registered>],
@@ -143,6 +143,7 @@ impl Definitions {
             }
         }
         let Found { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
+        report_cycles(registry, diagnostics);
         let all = registry.definitions().iter().chain(expressions);
         let written = all.map(|one| (&one.name, &*one.expr));
         let expressions = computed;
@@ -247,8 +248,7 @@ impl Definitions {
     }
 }
 
-/// Definitions by their names, those that others mention first. Of a cycle, which
-/// the engine reports, some come before what they mention.
+/// Definitions by their names, those that others mention first. Of a cycle some come before what they mention.
 fn in_order(registry: &Registry) -> Vec<&Registered> {
     let mut ordered = Vec::new();
     let mut known: FxHashSet<&str> = FxHashSet::default();

@@ -1,15 +1,18 @@
 //! Computes across hosts: a thread that hears what every host did in a slot, and
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
+use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
 use crate::fleet::counting::Number;
@@ -204,8 +207,8 @@ struct Work<W: World> {
     numbers: Arc<Numbers>,
     /// The slot that ends next.
     next: Slot,
-    /// How many diagnostics were told.
-    told: usize,
+    /// Hashes of diagnostics that were told.
+    told: FxHashSet<u64>,
     world: PhantomData<fn() -> W>,
 }
 
@@ -220,7 +223,7 @@ impl<W: World> Work<W> {
         let aggregates = aggregates(engine, &plan, targets);
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
-        Work { plan, aggregates, outlets, numbers, next, told: 0, world }
+        Work { plan, aggregates, outlets, numbers, next, told: FxHashSet::default(), world }
     }
 
     async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Waiting>) {
@@ -288,12 +291,10 @@ impl<W: World> Work<W> {
         for warning in self.aggregates.take_warnings() {
             tracing::warn!("{warning}");
         }
-        let found = self.aggregates.diagnostics();
-        for diagnostic in found.iter().skip(self.told) {
+        for diagnostic in news(self.aggregates.diagnostics(), &mut self.told) {
             let metric = diagnostic.metric.as_deref().unwrap_or("?");
             tracing::warn!(metric, code = %diagnostic.code, "{}", diagnostic.message);
         }
-        self.told = found.len();
     }
 
     fn follow(&mut self, plan: StageTwo, targets: &[Arc<Target>], outlets: Outlets) {
@@ -307,7 +308,7 @@ impl<W: World> Work<W> {
             if plan.schedule.interval != self.plan.schedule.interval {
                 self.next = first_slot(&plan, W::now());
             }
-            self.told = 0;
+            self.told.clear();
             self.plan = plan;
         }
         self.outlets = outlets;
@@ -335,6 +336,15 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     aggregates
 }
 
+/// The diagnostics that were not told before, which are told from now on. What becomes known
+/// later may stand before what is known already.
+fn news<'f>(
+    found: &'f Diagnostics,
+    told: &mut FxHashSet<u64>,
+) -> impl Iterator<Item = &'f Diagnostic> {
+    found.iter().filter(|one| told.insert(FxBuildHasher.hash_one(one)))
+}
+
 /// The first slot that is computed of those from a time on. In the one that the time is in,
 /// some hosts were due before anybody asked them.
 fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
@@ -344,4 +354,30 @@ fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
 /// The slot that a time is in.
 fn slot_of(plan: &StageTwo, time: Nanos) -> Slot {
     crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Code;
+    use crate::text::{SourceId, Span};
+
+    #[test]
+    fn each_mistake_is_told_once() {
+        let span = Span::new(SourceId(0), 0, 1);
+        let found = |messages: &[&str]| {
+            let mut found = Diagnostics::default();
+            for message in messages {
+                found.push(Diagnostic::error(Code::NotNumeric, span, *message));
+            }
+            found
+        };
+        let mut told = FxHashSet::default();
+        let mut news = |messages: &[&str]| -> Vec<String> {
+            news(&found(messages), &mut told).map(|one| one.message.clone()).collect()
+        };
+        assert_eq!(news(&["later"]), ["later"]);
+        assert_eq!(news(&["first", "later"]), ["first"]);
+        assert_eq!(news(&["first", "later"]), [""; 0]);
+    }
 }
