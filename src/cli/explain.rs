@@ -22,13 +22,14 @@ use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
+use super::exit_status::ExitStatus;
 use super::fleet::{ExplainedFleet, FleetArguments};
 use super::help::render::render;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::source::open_metadata;
+use super::stop::Stop;
 use super::terminal::{self, Purpose, RawArgument};
-use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -122,21 +123,21 @@ fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
 }
 
 /// Prints the pages of codes, as `help` prints those of topics.
-fn show_pages(codes: &[Code], messages: &Messages) -> Result<Outcome, Stop> {
+fn show_pages(codes: &[Code], messages: &Messages) -> Result<ExitStatus, Stop> {
     let is_coloured = messages.is_output_coloured();
     let shown = |code: &Code| render(page(*code), terminal::width(), is_coloured);
     let pages: Vec<String> = codes.iter().map(shown).collect();
     messages.own_output().print(pages.join("\n"))?;
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// Runs the command.
-pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     match arguments.code {
         Some(Some(code)) => return show_pages(&[code], messages),
         Some(None) => {
             messages.output(Purpose::Text).print(codes())?;
-            return Ok(Outcome::Good);
+            return Ok(ExitStatus::Good);
         }
         None => {}
     }
@@ -212,7 +213,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             messages.note(&format_args!("more about this: pmderive explain {code}"));
         }
     }
-    Ok(if has_errors { Outcome::Mistake } else { Outcome::Good })
+    Ok(if has_errors { ExitStatus::Mistake } else { ExitStatus::Good })
 }
 
 /// Expressions of the arguments that have syntax errors, with what was

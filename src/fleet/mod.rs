@@ -24,6 +24,7 @@ pub mod ended;
 pub mod engine;
 pub mod frame;
 pub mod host;
+mod instances;
 pub mod json_lines;
 pub mod labels;
 pub mod log;

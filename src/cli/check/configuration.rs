@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::{CheckArguments, print_pages, show, sum_up};
+use super::arguments::CheckArguments;
+use super::report::{sum_up, tell};
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
@@ -22,7 +24,7 @@ pub fn run(
     path: &Path,
     arguments: &CheckArguments,
     messages: &mut Messages,
-) -> Result<Outcome, Stop> {
+) -> Result<ExitStatus, Stop> {
     messages.set_words(arguments.diag);
     let Loaded { plan, sources, mut diagnostics, mut problems, .. } =
         load_anyway(&Origin::File(path.to_owned()));
@@ -51,18 +53,14 @@ pub fn run(
         };
     }
     diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
-    let errors = diagnostics.errors();
-    let warnings = diagnostics.len() - errors;
-    let codes = arguments.pages_of(&diagnostics);
-    show(arguments.format, diagnostics, &sources, &[], messages)?;
-    print_pages(&codes, messages);
+    let (errors, warnings) = tell(arguments, diagnostics, &sources, &[], messages)?;
     problems.iter().for_each(|problem| messages.error(problem));
     unusable.iter().for_each(|problem| messages.warning(problem));
     // What was found without the source counts even if the source failed.
     checked?;
     let errors = errors + problems.len();
     sum_up(count, errors, warnings, is_offline, messages);
-    Ok(if errors > 0 { Outcome::Mistake } else { Outcome::Good })
+    Ok(if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good })
 }
 
 /// How many definitions there are, those that were refused included.

@@ -15,10 +15,13 @@ use std::time::{Duration, Instant};
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::TimeZone;
 
-use super::{EvalArguments, Printer, digits, purpose};
+use super::arguments::EvalArguments;
+use super::printer::{Printer, purpose};
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
+use crate::cli::samples::run::Sink as _;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::diag::Severity;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::aggregates::{Aggregates, Schedule};
@@ -34,7 +37,7 @@ use hosts::Hosts;
 use selected::HostsSelection;
 
 /// Runs the command.
-pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     refuse_others(arguments)?;
     let what = &arguments.what;
     messages.set_words(what.diag);
@@ -59,11 +62,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;
     let output = messages.output(purpose(arguments.format));
     let zone = what.time.zone.timezone.as_deref().map(zone).transpose()?;
-    let escaping = output.escaping();
-    let (several, digits) = (samples > 1, digits(arguments));
-    let renderer = arguments.format.renderer(several, arguments.verbose, zone, escaping, digits);
-    let mut printer = Printer { renderer, buffer: String::new(), output };
-    printer.begin()?;
+    let mut printer = Printer::begin(arguments, samples > 1, zone, output)?;
     let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),
         selected: &selected,
@@ -103,7 +102,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         }
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
-    Ok(if run.answered { outcome } else { outcome.max(Outcome::SourceFailed) })
+    Ok(if run.answered { outcome } else { outcome.max(ExitStatus::SourceFailed) })
 }
 
 /// How long a host may take unless the arguments say otherwise.
@@ -185,10 +184,10 @@ impl HostsRun<'_> {
     }
 
     /// Tells what is wrong with definitions on hosts and over the fleet, each once.
-    fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> Outcome {
+    fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> ExitStatus {
         let mut outcome = match self.told.failing.is_empty() {
-            true => Outcome::Good,
-            false => Outcome::Failed,
+            true => ExitStatus::Good,
+            false => ExitStatus::Failed,
         };
         // What no host and no engine has any more does not come back.
         self.told.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
@@ -198,11 +197,11 @@ impl HostsRun<'_> {
                 self.of_hosts(host, compiled);
             }
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
-            outcome = outcome.max(if is_whole { Outcome::Good } else { Outcome::Failed });
+            outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
         let of_fleet = aggregates.diagnostics().clone();
         if of_fleet.errors() > 0 {
-            outcome = Outcome::Failed;
+            outcome = ExitStatus::Failed;
         }
         self.messages.diagnostics(of_fleet, &self.selected.definitions.sources);
         for warning in aggregates.take_warnings() {
@@ -237,7 +236,7 @@ impl HostsRun<'_> {
         frames: &[Frame],
         of_fleet: &[Event],
         printer: &mut Printer,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<ExitStatus, Stop> {
         let seconds = i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX);
         let time = Timestamp::new(seconds, (at.0 % 1_000_000_000) as i64);
         let fleet = of_fleet.iter().find_map(|event| match event {
@@ -246,15 +245,15 @@ impl HostsRun<'_> {
         });
         let of_rows = &self.told.of_rows;
         let mistake = |row: &str| of_rows.get(row).cloned();
-        let mut outcome = Outcome::Good;
+        let mut outcome = ExitStatus::Good;
         self.sheet.show(time, frames, fleet, mistake, |shown| {
             use crate::engine::Finding;
             for (_, finding) in shown.findings() {
                 if let Finding::Failed(_) | Finding::Unusable(..) = finding {
-                    outcome = Outcome::Failed;
+                    outcome = ExitStatus::Failed;
                 }
             }
-            printer.print(shown)
+            printer.sample(shown)
         })?;
         Ok(outcome)
     }

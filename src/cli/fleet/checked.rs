@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::FleetArguments;
-use crate::cli::Stop;
+use super::arguments::FleetArguments;
 use crate::cli::definitions::Definitions;
+use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry};
 use crate::fleet::aggregates::{self, HostMetrics};

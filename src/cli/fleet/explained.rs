@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::{FleetArguments, name_of};
-use crate::cli::Stop;
+use super::arguments::{FleetArguments, name_of};
 use crate::cli::definitions::Definitions;
+use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::explain::Explained;

@@ -9,8 +9,8 @@ use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 
 use super::source::{Attempt, ToolSource};
-use crate::cli::Stop;
 use crate::cli::messages::Messages;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
 
 /// The values of a metric, or why there are none.

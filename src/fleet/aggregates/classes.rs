@@ -5,20 +5,14 @@
 use std::sync::Arc;
 
 use pmderive_runtime::position::Per;
-use pmderive_runtime::positions;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::aggregate::OperandId;
 use super::carry::carry;
-use super::definitions::{Definitions, Operand};
-use super::hosts::{Host, HostId, HostSlot, State};
-use super::operand::{Action, Reference, References};
+use super::definitions::Definitions;
+use super::hosts::{ClassId, Host, HostId, HostSlot, State};
+use super::operand::{Action, OperandId, Reference, References};
+use super::reading::Operand;
 use crate::fleet::frame::{ExportedId, Schema};
-
-positions! {
-    /// Position of hosts with the same metrics in a list of these.
-    pub ClassId;
-}
 
 /// All classes of hosts in use.
 #[derive(Debug, Default)]

@@ -13,12 +13,12 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, GroupingId, OperandId};
+use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
 use super::classes::Classes;
 use super::definitions::Definitions;
 use super::hosts::{Host, HostId, HostSlot, Keys, State, placement};
-use super::operand::{Reference, References};
+use super::operand::{OperandId, Reference, References};
 use super::shard::{Scratch, Shard, ShardPartials};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Frame, Schema};

@@ -43,6 +43,7 @@ mod encoding;
 mod evaluate;
 mod explained;
 mod groups;
+mod host_metrics;
 mod hosts;
 mod merge;
 mod operand;
@@ -56,17 +57,19 @@ use std::time::Duration;
 
 use pmderive_runtime::position::Per;
 
-pub use aggregate::{Aggregate, AggregateDesc, AggregateId, Function, GroupingId, OperandId};
+pub use aggregate::{Aggregate, AggregateDesc, AggregateId, Function, GroupingId};
 pub use collect::{Collector, Dropped, Taken};
-pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
+pub use definitions::{Definitions, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, GroupKey, MAX_KNOWN};
+pub use host_metrics::HostMetrics;
 pub use merge::{MergeError, Merged};
-pub use operand::{Kind, Reference, References};
+pub use operand::{Kind, OperandId, Reference, References};
 pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
+pub use reading::Operand;
 pub use shard::ShardPartials;
 
 use super::frame::{Event, Frame, Schema, StaleReason};

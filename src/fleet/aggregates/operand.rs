@@ -6,10 +6,14 @@
 
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 use pmderive_runtime::position::Per;
-
-use super::aggregate::OperandId;
+use pmderive_runtime::positions;
 
 use crate::fleet::frame::Exported;
+
+positions! {
+    /// Position of what aggregates take in [`Definitions::operands`](super::Definitions::operands).
+    pub OperandId;
+}
 
 /// What is known of each operand, once a host has had it.
 pub type References = Per<OperandId, Option<Reference>>;

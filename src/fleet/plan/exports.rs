@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use glob::Pattern;
 
-use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::aggregates::{Operand, counts_of_hosts};
@@ -18,6 +17,17 @@ use crate::text::{SourceId, SourceMap, Span};
 
 /// What marks a definition, in the line above it.
 const MARK: &str = "pmderive: export";
+
+/// An exported definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Which sinks want it.
+    pub sinks: SinkSet,
+    /// The group exports it. Others are only there for what computes across hosts.
+    pub is_chosen: bool,
+    /// One line about it, if its file has any.
+    pub help: Option<Arc<str>>,
+}
 
 /// The definitions of a group.
 pub struct Defined<'d> {

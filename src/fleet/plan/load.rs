@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
 
-use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
-use super::{Export, Plan, PlannedGroup, StageTwo};
+use super::exports::{Defined, Export, check_series, check_sinks, exports, of_fleet, with_series};
+use super::{Plan, PlannedGroup, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection};
 use crate::escape;

@@ -9,14 +9,15 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceError};
 
+use super::arguments::InfoShown;
 use super::labels::Labels;
 use super::lookup::{Described, describe};
-use super::{InfoShown, values};
-use crate::cli::Stop;
+use super::values;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::fetch::{Domains, Values, fetch};
 use crate::cli::pcp::source::ToolSource;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
@@ -73,11 +74,7 @@ impl<'s> Report<'s> {
     }
 
     /// Writes what is not written yet.
-    pub fn finish(&mut self) -> Result<(), Stop> {
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<(), Stop> {
+    pub fn write(&mut self) -> Result<(), Stop> {
         Ok(self.out.flush()?)
     }
 

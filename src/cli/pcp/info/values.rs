@@ -8,7 +8,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::InfoShown;
+use super::arguments::InfoShown;
 use crate::cli::pcp::fetch::{Domains, Values, print_value};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;

@@ -37,24 +37,25 @@ use self::number::NumberFormat;
 use self::report::{Asked, Form, Report, State, elapsed};
 use self::table::Table;
 use crate::cli::args::SourceArguments;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
 use crate::cli::pcp::mistakes::UnreadableFiles;
-use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
-use crate::cli::pcp::source::{Attempt, ToolSource};
+use crate::cli::pcp::options::{NO_ZONE, PcpOptions, archives_of_this_host};
+use crate::cli::pcp::source::{ARCHIVES_ONLY, Attempt, ToolSource};
 use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::{Purpose, shows_output};
-use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 use crate::escape::{self, Foreign};
 use crate::text::Escaping;
 
 /// Runs the command.
-pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let (mut options, spec) = with_source(arguments, messages)?;
     options.is_followed = arguments.follow.is_given();
     let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
