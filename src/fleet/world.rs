@@ -87,7 +87,7 @@ impl Job {
 }
 
 /// Counts seconds, as long as the thread comes to it.
-async fn keep_beating(beat: Arc<AtomicU64>) {
+pub async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(1)).await;
