@@ -131,18 +131,26 @@ fn show_pages(codes: &[Code], messages: &Messages) -> Result<ExitStatus, Stop> {
     Ok(ExitStatus::Good)
 }
 
-/// Runs the command.
-pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
-    match arguments.code {
-        Some(Some(code)) => return show_pages(&[code], messages),
+/// Explains codes, if that is asked for.
+fn explain_codes(
+    arguments: &ExplainArguments,
+    messages: &Messages,
+) -> Result<Option<ExitStatus>, Stop> {
+    let codes = match arguments.code {
+        Some(Some(code)) => Some(vec![code]),
         Some(None) => {
             messages.output(Purpose::Text).print(codes())?;
-            return Ok(ExitStatus::Good);
+            return Ok(Some(ExitStatus::Good));
         }
-        None => {}
-    }
-    if let Some(codes) = named_codes(&arguments.metrics)? {
-        return show_pages(&codes, messages);
+        None => named_codes(&arguments.metrics)?,
+    };
+    codes.map(|codes| show_pages(&codes, messages)).transpose()
+}
+
+/// Runs the command.
+pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
+    if let Some(status) = explain_codes(arguments, messages)? {
+        return Ok(status);
     }
     if arguments.is_empty() {
         return Err(Stop::Usage(
@@ -190,16 +198,30 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Exit
     }
     messages.warnings_of(&engine);
     let has_errors = diagnostics.errors() > 0;
+    print(&explanation, &over_fleet, arguments, diagnostics, &definitions, messages)?;
+    Ok(if has_errors { ExitStatus::Mistake } else { ExitStatus::Good })
+}
+
+/// Prints explanations of definitions of hosts and of those over the fleet, with what is
+/// wrong with them.
+fn print(
+    explanation: &Explanation,
+    over_fleet: &[Explained],
+    arguments: &ExplainArguments,
+    mut diagnostics: Diagnostics,
+    definitions: &Definitions,
+    messages: &mut Messages,
+) -> Result<(), Stop> {
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {
-            let out = match over_fleet[..] {
+            let out = match over_fleet {
                 [] => String::new(),
-                _ => definitions_to_text(&over_fleet) + "\n",
+                _ => definitions_to_text(over_fleet) + "\n",
             };
-            (out + &text(&explanation, arguments), Purpose::Text)
+            (out + &text(explanation, arguments), Purpose::Text)
         }
         ExplainFormat::Json => {
-            let out = json(&explanation, &over_fleet, arguments, &mut diagnostics, &definitions);
+            let out = json(explanation, over_fleet, arguments, &mut diagnostics, definitions);
             (out, Purpose::Exact)
         }
     };
@@ -213,7 +235,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Exit
             messages.note(&format_args!("more about this: pmderive explain {code}"));
         }
     }
-    Ok(if has_errors { ExitStatus::Mistake } else { ExitStatus::Good })
+    Ok(())
 }
 
 /// Expressions of the arguments that have syntax errors, with what was

@@ -10,6 +10,7 @@ use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, 
 use super::newest::Shown;
 use super::number;
 use super::text::{Family, Format, Kind, Writer, labels};
+use crate::check::units_name;
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
 use crate::fleet::sink_set::SinkPlace;
@@ -90,15 +91,12 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
 
 fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Families<'_>) {
     let domain = if exported.has_instances { "-" } else { "PM_INDOM_NULL" };
-    let mut units = exported.units.to_string();
-    if units.is_empty() {
-        units.push_str("none");
-    }
     writer.comment(&format!(
-        "PCP5 {} PM_ID_NULL {} {domain} {} {units}",
+        "PCP5 {} PM_ID_NULL {} {domain} {} {}",
         exported.name,
         exported.value_type.name().to_ascii_lowercase(),
-        exported.semantics
+        exported.semantics,
+        units_name(&exported.units)
     ));
     let mut kind = kind_of(exported.semantics);
     // In OpenMetrics the family of a counter has the name without `_total`.

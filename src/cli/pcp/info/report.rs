@@ -13,6 +13,7 @@ use super::arguments::InfoShown;
 use super::labels::Labels;
 use super::lookup::{Described, describe};
 use super::values;
+use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::fetch::{Domains, Values, fetch};
@@ -298,7 +299,7 @@ impl<'s> Report<'s> {
     fn print_desc_in_line(&mut self, desc: &MetricDesc) {
         let _ = write!(self.out, "\t{}\t", type_of(desc));
         self.print_indom(desc.indom);
-        let _ = write!(self.out, "\t{}\t{}", desc.semantics, units_of(desc));
+        let _ = write!(self.out, "\t{}\t{}", desc.semantics, units_name(&desc.units));
     }
 
     fn print_desc(&mut self, desc: &MetricDesc) {
@@ -312,7 +313,7 @@ impl<'s> Report<'s> {
         if let Semantics::Other(code) = desc.semantics {
             let _ = write!(self.out, " ({code})");
         }
-        let _ = writeln!(self.out, "  Units: {}", units_of(desc));
+        let _ = writeln!(self.out, "  Units: {}", units_name(&desc.units));
     }
 
     fn print_indom(&mut self, indom: Option<InDom>) {
@@ -382,13 +383,6 @@ impl<'s> Report<'s> {
 
 fn type_of(desc: &MetricDesc) -> &'static str {
     desc.value_type.description().unwrap_or("Not Supported")
-}
-
-fn units_of(desc: &MetricDesc) -> String {
-    match desc.units.to_string() {
-        units if units.is_empty() => "none".to_owned(),
-        units => units,
-    }
 }
 
 /// True for a failure that another fetch will meet with again.
