@@ -169,6 +169,14 @@ impl Event {
         }
     }
 
+    /// The frame, if it is one.
+    pub fn frame(&self) -> Option<&Frame> {
+        match self {
+            Event::Frame(frame) => Some(frame),
+            Event::Stale(_) => None,
+        }
+    }
+
     /// The metrics that it is about.
     pub fn schema(&self) -> &Arc<Schema> {
         match self {

@@ -140,16 +140,12 @@ impl<'t> Fleet<'t> {
         for step in 0..case.steps {
             let slot = Slot(step as u64);
             let stamp = series::stamp_of(case, step);
-            let seconds = u64::try_from(stamp.sec).unwrap_or(0);
-            let at = Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(stamp.nsec));
+            let at = Nanos::from(stamp);
             for one in &mut running {
                 one.step(self.file, slot, at, &mut aggregates);
             }
             let events = aggregates.finish_at(slot, at);
-            let frame = events.iter().find_map(|event| match event {
-                Event::Frame(frame) => Some(frame),
-                Event::Stale(_) => None,
-            });
+            let frame = events.iter().find_map(Event::frame);
             let mut digests = Vec::new();
             for (expected, told) in case.expected.iter().zip(&mut told) {
                 let wrong = self.mistake(expected, &aggregates);

@@ -12,7 +12,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::TimeZone;
 
 use super::arguments::EvalArguments;
@@ -237,16 +236,11 @@ impl HostsRun<'_> {
         of_fleet: &[Event],
         printer: &mut Printer,
     ) -> Result<ExitStatus, Stop> {
-        let seconds = i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX);
-        let time = Timestamp::new(seconds, (at.0 % 1_000_000_000) as i64);
-        let fleet = of_fleet.iter().find_map(|event| match event {
-            Event::Frame(frame) => Some(frame),
-            Event::Stale(_) => None,
-        });
+        let fleet = of_fleet.iter().find_map(Event::frame);
         let of_rows = &self.told.of_rows;
         let mistake = |row: &str| of_rows.get(row).cloned();
         let mut outcome = ExitStatus::Good;
-        self.sheet.show(time, frames, fleet, mistake, |shown| {
+        self.sheet.show(at.into(), frames, fleet, mistake, |shown| {
             use crate::engine::Finding;
             for (_, finding) in shown.findings() {
                 if let Finding::Failed(_) | Finding::Unusable(..) = finding {

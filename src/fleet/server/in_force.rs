@@ -7,9 +7,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::running::Sinks;
-use super::stage_two::{self, Computing};
+use super::stage_two::Computing;
 use crate::engine::{Backend, Engine};
-use crate::fleet::condition::Condition;
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
 use crate::fleet::numbers::HostNumbers;
@@ -22,13 +21,13 @@ use crate::fleet::world::World;
 
 /// A plan that is being carried out.
 pub struct InForce<W: World> {
-    config: Config,
-    engine: Arc<Engine>,
+    pub(super) config: Config,
+    pub(super) engine: Arc<Engine>,
     newest: Arc<Newest>,
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
     /// What computes across hosts.
-    across: Option<Computing>,
-    sinks: Sinks,
+    pub(super) across: Option<Computing>,
+    pub(super) sinks: Sinks,
     world: PhantomData<fn() -> W>,
 }
 
@@ -121,16 +120,6 @@ impl<W: World> InForce<W> {
         self.sinks.stop(deadline);
     }
 
-    /// The configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// What compiles definitions.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
     /// The newest frames, for a listener.
     pub fn newest(&self) -> &Arc<Newest> {
         &self.newest
@@ -146,34 +135,9 @@ impl<W: World> InForce<W> {
         self.fleet.numbers()
     }
 
-    /// Bytes of what computes across hosts, and of what waits for it.
-    pub fn across_bytes(&self) -> u64 {
-        self.across.as_ref().map_or(0, Computing::bytes)
-    }
-
-    /// What was counted by what computes across hosts.
-    pub fn across(&self) -> Option<&stage_two::Numbers> {
-        self.across.as_ref().map(Computing::numbers)
-    }
-
     /// The numbers of each sink, with its name.
     pub fn of_sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.sinks.numbers()
-    }
-
-    /// How the hosts are, by name.
-    pub fn conditions(&self) -> Vec<Arc<Condition>> {
-        self.fleet.conditions()
-    }
-
-    /// How a host is, by its name.
-    pub fn condition(&self, name: &str) -> Option<Arc<Condition>> {
-        self.fleet.condition(name)
-    }
-
-    /// What the engine has to say; it says so once.
-    pub fn take_warning(&self) -> Option<String> {
-        self.engine.take_warning()
     }
 
     /// For each thread, by name, a number that grows every second unless it is stuck.
@@ -182,22 +146,6 @@ impl<W: World> InForce<W> {
         let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
         let across = self.across.iter().map(|across| ("stage two".to_owned(), across.beat()));
         fleet.chain(across).chain(self.sinks.beats()).collect()
-    }
-
-    /// True if there is no sink left that gives anything to anybody.
-    pub fn is_output_closed(&self) -> bool {
-        self.sinks.are_closed()
-    }
-
-    /// Opens the files that are written to anew.
-    pub fn reopen(&self) {
-        self.sinks.reopen();
-    }
-}
-
-impl<W: World> std::fmt::Debug for InForce<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InForce").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
