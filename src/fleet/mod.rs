@@ -31,6 +31,7 @@ pub mod log;
 pub mod numbers;
 pub mod outlets;
 pub mod plan;
+mod series;
 pub mod server;
 pub mod sheet;
 pub mod sink_set;

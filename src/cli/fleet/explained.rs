@@ -82,6 +82,6 @@ impl ExplainedFleet {
                 selection.push(one);
             }
         }
-        aggregates.explain(&chosen, diagnostics)
+        Ok(aggregates.explain(&chosen, diagnostics))
     }
 }

@@ -43,19 +43,9 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads the definitions of a registry as definitions over a fleet, of whose
-    /// metrics `exported` gives the names. What cannot be one is reported and left
-    /// out.
-    pub fn new<'n>(
-        registry: &Registry,
-        exported: impl IntoIterator<Item = &'n str>,
-        diagnostics: &mut Diagnostics,
-    ) -> Definitions {
-        Definitions::read(registry, &[], &HostMetrics::of(exported), diagnostics)
-    }
-
-    /// Reads definitions, and expressions without a name that are evaluated, too, with all
-    /// that may be known of hosts' metrics. What texts alone tell of mistakes is reported.
+    /// Reads the definitions of a registry as definitions over a fleet, and expressions
+    /// without a name that are evaluated, too, with all that may be known of hosts' metrics.
+    /// What cannot be one is reported and left out; so are cycles.
     pub fn read(
         registry: &Registry,
         expressions: &[Arc<Registered>],
@@ -156,12 +146,6 @@ impl Definitions {
             needed.iter().flat_map(|one| references(&one.expr)).map(|one| one.name).collect();
         let used = self.aggregates.iter().filter(|one| texts.contains(&*one.text));
         used.map(|one| &*self.operands[one.operand].name).collect()
-    }
-
-    /// How a definition is computed: its expression over aggregates, which are
-    /// spelled as they are written.
-    pub fn computed(&self, name: &str) -> Option<String> {
-        self.registry.get(name).map(|one| print_expr(&one.expr))
     }
 
     /// True if they are the same as others, so that results go on with these.

@@ -4,10 +4,13 @@
 //! semantics ([`Reference`]). Values of other classes are converted if nothing is
 //! lost. Classes whose values cannot be converted are left out as a whole.
 
+use std::fmt;
+
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 use pmderive_runtime::position::Per;
 use pmderive_runtime::positions;
 
+use crate::check::units_name;
 use crate::fleet::frame::Exported;
 
 positions! {
@@ -100,6 +103,13 @@ impl Reference {
                 }
             }
         }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reference { value_type, semantics, units } = self;
+        write!(f, "{value_type}, {semantics}, units {}", units_name(units))
     }
 }
 
