@@ -154,7 +154,8 @@ impl Messages {
 
     /// Says something that has its line ends already.
     pub fn text(&self, text: &Lines) {
-        self.write_lines(self.purpose(), text);
+        let purpose = self.purpose();
+        self.write_bytes(purpose, text.form(self.escaping(purpose)).as_bytes());
     }
 
     /// Chooses the words of diagnostics.
@@ -271,11 +272,6 @@ impl Messages {
         let mut lines = Lines::of(parts);
         lines.push(&[&"\n"]);
         self.text(&lines);
-    }
-
-    fn write_lines(&self, purpose: Purpose, lines: &Lines) {
-        let escaping = self.escaping(purpose);
-        self.write_bytes(purpose, lines.form(escaping).as_bytes());
     }
 
     fn write_bytes(&self, purpose: Purpose, lines: &[u8]) {

@@ -2,7 +2,7 @@
 //! a single host. An instance of a host's metric is called `{instance="web1:44321",
 //! instname="sda"}`, an instance of an aggregate is a group.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
@@ -289,16 +289,11 @@ impl Feed for Values {
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         let mut writer = ResultWriter::new(batch.add_part(), self.time);
-        let positions: HashMap<Pmid, usize> = (0u32..)
-            .zip(0..self.metrics.len())
-            .map(|(serial, at)| (Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff), at))
-            .collect();
         for pmid in list.pmids() {
             writer.set(*pmid);
-            let Some((value_type, values)) = positions.get(pmid).map(|at| &self.metrics[*at])
-            else {
-                continue;
-            };
+            // The serial of a metric is its position.
+            let serial = pmid.cluster() << 10 | pmid.item();
+            let Some((value_type, values)) = self.metrics.get(serial as usize) else { continue };
             match (values.ids.is_empty(), values.status) {
                 (true, Some(status)) => writer.fail(status),
                 (true, None) => {}

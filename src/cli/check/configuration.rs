@@ -1,7 +1,6 @@
 //! `check --serve` checks everything that a configuration of `serve` names. The
 //! metadata of a source stand for those of its hosts.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,11 +8,12 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::arguments::CheckArguments;
 use super::report::{sum_up, tell};
+use crate::cli::definitions::refused;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
 use crate::cli::stop::Stop;
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
@@ -66,11 +66,10 @@ pub fn run(
 /// How many definitions there are, those that were refused included.
 fn defined(plan: &Plan, diagnostics: &Diagnostics) -> usize {
     let across = plan.fleet.iter().flat_map(|fleet| fleet.definitions.names());
-    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
     let groups = || plan.groups.iter().map(|group| group.selection.registry());
-    let refused = errors.filter_map(|one| one.metric.as_deref());
-    let refused = refused.filter(|name| groups().all(|registry| registry.get(name).is_none()));
-    let others: HashSet<&str> = across.chain(refused).collect();
+    let is_known = |name: &str| groups().any(|registry| registry.get(name).is_some());
+    let mut others = refused(diagnostics, is_known);
+    others.extend(across);
     plan.groups.iter().map(|group| group.defined).sum::<usize>() + others.len()
 }
 

@@ -12,7 +12,6 @@ mod fixing;
 mod report;
 mod settings;
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use pmderive_runtime::source::MetadataSource;
@@ -25,7 +24,7 @@ use crate::lint::{
 };
 
 use super::args::DiagWords;
-use super::definitions::Definitions;
+use super::definitions::{Definitions, refused};
 use super::exit_status::ExitStatus;
 use super::fleet::CheckedFleet;
 use super::messages::Messages;
@@ -207,12 +206,9 @@ fn check(
 /// that are no definition although one is due.
 fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
-    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
     let nameless =
-        errors().filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
-    let refused: HashSet<&str> = errors()
-        .filter_map(|diagnostic| diagnostic.metric.as_deref())
-        .filter(|name| registry.get(name).is_none())
-        .collect();
+        errors.filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
+    let refused = refused(diagnostics, |name| registry.get(name).is_some());
     definitions.own().count() + refused.len() + nameless + expressions
 }

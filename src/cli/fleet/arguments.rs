@@ -1,13 +1,12 @@
 //! The options that name a fleet, and the fleet that their files describe.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
 use crate::bind::name_in;
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
 use crate::escape;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
@@ -20,7 +19,7 @@ use crate::syntax::ast::NodeKind;
 use crate::text::SourceMap;
 
 use crate::cli::args::DefinitionArguments;
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::{Definitions, refused};
 use crate::cli::stop::Stop;
 
 /// Definitions over a fleet, and its hosts.
@@ -88,7 +87,8 @@ impl FleetArguments {
         for path in &self.fleet {
             definitions.read_elsewhere(path, &mut registry, &mut found);
         }
-        let count = registry.definitions().len() + refused(&found, &registry);
+        let count = registry.definitions().len()
+            + refused(&found, |name| registry.get(name).is_some()).len();
         diagnostics.extend(found);
         let targets = self.read_targets(&mut definitions.sources, diagnostics)?;
         Ok(ReadFleet { registry, count, targets })
@@ -138,14 +138,6 @@ impl ReadFleet {
                 || name_in(node).is_some_and(|(name, _)| self.registry.get(name).is_some())
         })
     }
-}
-
-/// How many definitions are not in the registry, as there are mistakes in their texts.
-fn refused(found: &Diagnostics, registry: &Registry) -> usize {
-    let errors = found.iter().filter(|one| one.severity == Severity::Error);
-    let names = errors.filter_map(|one| one.metric.as_deref());
-    let names: HashSet<&str> = names.filter(|name| registry.get(name).is_none()).collect();
-    names.len()
 }
 
 /// The name that is all of an expression.
