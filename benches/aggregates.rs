@@ -14,7 +14,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Definitions, Schedule, ShardPartials,
+    Aggregates, Collector, Definitions, HostMetrics, Schedule, ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
@@ -42,8 +42,8 @@ fn definitions() -> Arc<Definitions> {
     let text = sources.add("fleet.conf", text);
     let mut registry = Registry::new(LANGUAGE);
     registry.add_text(text, &sources, &mut diagnostics);
-    let names = names.iter().map(String::as_str);
-    let definitions = Definitions::new(&registry, names, &mut diagnostics);
+    let hosts = HostMetrics::of(names.iter().map(String::as_str));
+    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
     assert!(diagnostics.is_empty());
     Arc::new(definitions)
 }

@@ -13,12 +13,13 @@ use pmderive_runtime::time::TimeZone;
 
 use super::archives::joined;
 use super::args::ExpansionArguments;
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::pcp::val::Detail;
 use super::samples::window::ZoneOptions;
 use super::source::tell_warnings;
+use super::stop::Stop;
 use super::terminal::{Output, Purpose, RawArgument};
-use super::{Outcome, Stop};
 use crate::dialect::Dialect;
 
 /// Arguments of `archive`.
@@ -46,7 +47,7 @@ pub struct ArchiveArguments {
 const MOST_DAMAGE: usize = 20;
 
 /// Runs the command.
-pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let archives = joined(&arguments.archives).unwrap_or_default();
     let mut context = arguments.expansion.open(&archives, Dialect::Fixed)?;
     let told = tell_warnings(&mut context, messages);
@@ -59,19 +60,19 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
         return Err(Stop::Usage("this is not an archive".to_owned()));
     };
     let mut out = messages.output(Purpose::Exact);
-    let mut outcome = Outcome::Good;
+    let mut outcome = ExitStatus::Good;
     for (position, part) in archive.parts().enumerate() {
         if position > 0 {
             writeln!(out)?;
         }
         if let Err(error) = write_part(&mut out, &part, &zone)? {
             messages.error(&error);
-            outcome = Outcome::SourceFailed;
+            outcome = ExitStatus::SourceFailed;
         }
     }
     out.print(b"")?;
     if arguments.scan && scan(&mut archive, told, &mut out, messages)? > 0 {
-        outcome = Outcome::SourceFailed;
+        outcome = ExitStatus::SourceFailed;
     }
     Ok(outcome)
 }

@@ -14,10 +14,42 @@ use clap::{Args, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 
+use super::appearance::Colour;
 use crate::dialect::{Dialect, Language};
 use crate::project::Folders;
 use crate::report::findings::{Report, to_github, to_junit, to_sarif};
 use crate::size::size;
+
+/// What all commands have.
+#[derive(Debug, Args)]
+pub struct CommonArguments {
+    /// Show N diagnostics at most, and count the rest.
+    #[arg(
+        long, global = true, value_name = "N", default_value_t = MAX_DIAGNOSTICS,
+        display_order = 990
+    )]
+    pub max_diagnostics: usize,
+    /// Choose when messages have colours.
+    #[arg(
+        long,
+        alias = "colour",
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        display_order = 991
+    )]
+    pub color: Colour,
+    /// Print only errors: no warnings, notes, summaries or progress.
+    #[arg(short, long, global = true, display_order = 992)]
+    pub quiet: bool,
+    /// Print more, such as the definition files that are read.
+    #[arg(short, long, global = true, display_order = 993)]
+    pub verbose: bool,
+}
+
+/// Diagnostics that are drawn unless the arguments say otherwise.
+pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// The choice of a source. At most one is given.
 #[derive(Clone, Debug, Default, Args)]

@@ -15,17 +15,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches};
 
 use super::appearance::Colour;
+use super::command::Arguments;
 use super::environment::{Setting, settings};
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::pcp::arguments::{Impersonated, OwnOption, Tool};
-use super::{Arguments, Outcome, options, terminal};
+use super::{options, terminal};
 use crate::escape;
 use crate::syntax::nearest;
 
 /// Reads the arguments, of which the first is the program. If they leave
 /// nothing to do, or make no sense, it says so, and the error is the outcome of
 /// the run.
-pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
+pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, ExitStatus> {
     let mut command = command().color(Colour::of_arguments(&given).into());
     let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
     let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
@@ -37,7 +39,7 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
         let own = command.find_subcommand(of_tool.command).unwrap_or(&command);
         let (words, note) = words_of(&settings, own, is_local).map_err(|problem| {
             messages.error(&problem);
-            Outcome::Failed
+            ExitStatus::Failed
         })?;
         let given = [&given[..2], &words, &given[2..]].concat();
         return parse_or_tell(&mut command, &given).inspect_err(|_| messages.error(&note));
@@ -46,7 +48,7 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
     let own = own_options(&command, tool.tool);
     let given = tool.translate(&given, &own, &settings).map_err(|ending| {
         messages.text(&ending.text);
-        if ending.is_good { Outcome::Good } else { Outcome::Failed }
+        if ending.is_good { ExitStatus::Good } else { ExitStatus::Failed }
     })?;
     parse_or_tell(&mut command, &given)
 }
@@ -70,14 +72,14 @@ fn words_of(
     Ok((words, format!("options were also taken from the environment: {variables}")))
 }
 
-fn parse_or_tell(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, Outcome> {
+fn parse_or_tell(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, ExitStatus> {
     parse(command, given).map_err(|error| {
         print(&error, command, given);
         let name = given.get(1).and_then(|name| name.to_str());
         match (error.use_stderr(), name.and_then(Tool::of_command)) {
-            (false, _) => Outcome::Good,
-            (true, Some(_)) => Outcome::Failed,
-            (true, None) => Outcome::Mistake,
+            (false, _) => ExitStatus::Good,
+            (true, Some(_)) => ExitStatus::Failed,
+            (true, None) => ExitStatus::Mistake,
         }
     })
 }

@@ -4,9 +4,10 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
+use super::stop::Stop;
 use super::terminal::Purpose;
-use super::{Outcome, Stop, command_line};
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -24,13 +25,17 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-/// Runs the command.
-pub fn run(arguments: &CompletionsArguments, messages: &Messages) -> Result<Outcome, Stop> {
+/// Runs the command, for a command line.
+pub fn run(
+    arguments: &CompletionsArguments,
+    command: Command,
+    messages: &Messages,
+) -> Result<ExitStatus, Stop> {
     // To shells `?` is a pattern, so that `-?` would have to be in quotes.
     let with_word = |command: Command| command.mut_arg("help", |help| help.short(None));
-    let mut command = with_word(command_line::command()).mut_subcommands(with_word);
+    let mut command = with_word(command).mut_subcommands(with_word);
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, "pmderive", &mut script);
     messages.output(Purpose::Exact).print(script)?;
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
 }

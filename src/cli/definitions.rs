@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
 use crate::syntax::{counted, load_file};
@@ -371,4 +371,11 @@ impl<'s> From<&'s Registered> for Subject<'s> {
             false => Subject::Expression(one.name_span.source),
         }
     }
+}
+
+/// Names of definitions with mistakes in their texts, of which nothing is known.
+pub fn refused<'f>(found: &'f Diagnostics, is_known: impl Fn(&str) -> bool) -> HashSet<&'f str> {
+    let errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let names = errors.filter_map(|one| one.metric.as_deref());
+    names.filter(|name| !is_known(name)).collect()
 }

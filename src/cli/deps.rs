@@ -19,11 +19,12 @@ use crate::text::SourceMap;
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
+use super::stop::Stop;
 use super::terminal::{Purpose, RawArgument};
-use super::{Outcome, Stop};
 
 /// Arguments of `deps`.
 #[derive(Debug, Args)]
@@ -83,7 +84,7 @@ pub enum DepsFormat {
 const LONGEST_INTERVAL: Duration = Duration::from_secs(73 * 3600);
 
 /// Runs the command.
-pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     check_usage(arguments)?;
     let (mut definitions, names) = Definitions::read_positional(
         &arguments.definitions,
@@ -95,7 +96,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         false => definitions.select(names),
     }
     let mistakes = std::mem::take(&mut definitions.diagnostics);
-    let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+    let mut outcome = if mistakes.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     messages.diagnostics(mistakes, &definitions.sources);
     definitions.warn_of_system_mistakes(messages);
 
@@ -137,7 +138,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     messages.output(Purpose::Exact).print(out)?;
     let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
     if needs.metrics.iter().any(lacking) {
-        outcome = outcome.max(Outcome::Failed);
+        outcome = outcome.max(ExitStatus::Failed);
     }
     Ok(outcome)
 }

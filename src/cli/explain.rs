@@ -22,13 +22,14 @@ use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
+use super::exit_status::ExitStatus;
 use super::fleet::{ExplainedFleet, FleetArguments};
 use super::help::render::render;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::source::open_metadata;
+use super::stop::Stop;
 use super::terminal::{self, Purpose, RawArgument};
-use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -122,26 +123,34 @@ fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
 }
 
 /// Prints the pages of codes, as `help` prints those of topics.
-fn show_pages(codes: &[Code], messages: &Messages) -> Result<Outcome, Stop> {
+fn show_pages(codes: &[Code], messages: &Messages) -> Result<ExitStatus, Stop> {
     let is_coloured = messages.is_output_coloured();
     let shown = |code: &Code| render(page(*code), terminal::width(), is_coloured);
     let pages: Vec<String> = codes.iter().map(shown).collect();
     messages.own_output().print(pages.join("\n"))?;
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
+}
+
+/// Explains codes, if that is asked for.
+fn explain_codes(
+    arguments: &ExplainArguments,
+    messages: &Messages,
+) -> Result<Option<ExitStatus>, Stop> {
+    let codes = match arguments.code {
+        Some(Some(code)) => Some(vec![code]),
+        Some(None) => {
+            messages.output(Purpose::Text).print(codes())?;
+            return Ok(Some(ExitStatus::Good));
+        }
+        None => named_codes(&arguments.metrics)?,
+    };
+    codes.map(|codes| show_pages(&codes, messages)).transpose()
 }
 
 /// Runs the command.
-pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    match arguments.code {
-        Some(Some(code)) => return show_pages(&[code], messages),
-        Some(None) => {
-            messages.output(Purpose::Text).print(codes())?;
-            return Ok(Outcome::Good);
-        }
-        None => {}
-    }
-    if let Some(codes) = named_codes(&arguments.metrics)? {
-        return show_pages(&codes, messages);
+pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
+    if let Some(status) = explain_codes(arguments, messages)? {
+        return Ok(status);
     }
     if arguments.is_empty() {
         return Err(Stop::Usage(
@@ -189,16 +198,30 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     }
     messages.warnings_of(&engine);
     let has_errors = diagnostics.errors() > 0;
+    print(&explanation, &over_fleet, arguments, diagnostics, &definitions, messages)?;
+    Ok(if has_errors { ExitStatus::Mistake } else { ExitStatus::Good })
+}
+
+/// Prints explanations of definitions of hosts and of those over the fleet, with what is
+/// wrong with them.
+fn print(
+    explanation: &Explanation,
+    over_fleet: &[Explained],
+    arguments: &ExplainArguments,
+    mut diagnostics: Diagnostics,
+    definitions: &Definitions,
+    messages: &mut Messages,
+) -> Result<(), Stop> {
     let (out, purpose) = match arguments.format {
         ExplainFormat::Text => {
-            let out = match over_fleet[..] {
+            let out = match over_fleet {
                 [] => String::new(),
-                _ => definitions_to_text(&over_fleet) + "\n",
+                _ => definitions_to_text(over_fleet) + "\n",
             };
-            (out + &text(&explanation, arguments), Purpose::Text)
+            (out + &text(explanation, arguments), Purpose::Text)
         }
         ExplainFormat::Json => {
-            let out = json(&explanation, &over_fleet, arguments, &mut diagnostics, &definitions);
+            let out = json(explanation, over_fleet, arguments, &mut diagnostics, definitions);
             (out, Purpose::Exact)
         }
     };
@@ -212,7 +235,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             messages.note(&format_args!("more about this: pmderive explain {code}"));
         }
     }
-    Ok(if has_errors { Outcome::Mistake } else { Outcome::Good })
+    Ok(())
 }
 
 /// Expressions of the arguments that have syntax errors, with what was

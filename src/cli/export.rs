@@ -14,12 +14,13 @@ use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
 use crate::report::table::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::samples::arguments::SampleArguments;
 use super::samples::run::{Run, Sink};
 use super::signals::Signals;
+use super::stop::Stop;
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
-use super::{Outcome, Stop};
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
@@ -68,7 +69,7 @@ impl ExportArguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let format = arguments.format()?;
     let is_raw = arguments.raw.raw;
     let purpose = match format {
@@ -124,8 +125,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         samples: 0,
     };
     let ran = run.run(&mut table);
-    let is_damaged =
-        run.have_told_damage() || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
+    let is_damaged = run.have_told_damage()
+        || matches!(ran, Ok(ExitStatus::SourceFailed) | Err(Stop::Source(_)));
     let is_cut_off = run.sampler.clock.is_over() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
@@ -135,9 +136,9 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
                 let partial = escape::path(&partial);
                 messages.error(&format_args!("the {samples} samples so far are in {partial}"));
             }
-            ran.map(|ran| ran.max(Outcome::Failed))
+            ran.map(|ran| ran.max(ExitStatus::Failed))
         }
-        ran => ran.map(|ran| ran.max(Outcome::Failed)),
+        ran => ran.map(|ran| ran.max(ExitStatus::Failed)),
     };
     ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
 }

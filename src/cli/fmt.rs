@@ -21,11 +21,12 @@ use crate::syntax::{
 use crate::text::stray;
 
 use super::args::{FindingsFormat, LanguageArguments};
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::patch;
 use super::rewrite::replace;
+use super::stop::Stop;
 use super::terminal::{Purpose, RawArgument};
-use super::{Outcome, Stop};
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -66,8 +67,8 @@ enum Input {
 }
 
 /// Runs the command.
-pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let mut outcome = Outcome::Good;
+pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
+    let mut outcome = ExitStatus::Good;
     let mut report = Report::default();
     let mut folders = Folders::default();
     for path in &arguments.files {
@@ -92,7 +93,7 @@ pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<Outcome,
                             report.findings.push(finding);
                         }
                     }
-                    Outcome::Mistake
+                    ExitStatus::Mistake
                 }
             });
         }
@@ -174,7 +175,7 @@ fn format(
     arguments: &FmtArguments,
     report: &mut Report,
     messages: &Messages,
-) -> Result<Outcome, Stop> {
+) -> Result<ExitStatus, Stop> {
     let lines = match language.dialect {
         Dialect::Pcp6_0 => joined(&text, language),
         Dialect::Pcp7_2 | Dialect::Fixed => (&*text).into(),
@@ -184,7 +185,7 @@ fn format(
     let text = mark.to_owned() + &text;
     formatted.text.insert_str(0, mark);
     let name = input.name();
-    let mut outcome = Outcome::Good;
+    let mut outcome = ExitStatus::Good;
     if formatted.mistakes > 0 {
         let lines =
             if formatted.mistakes == 1 { "line has a mistake" } else { "lines have mistakes" };
@@ -194,7 +195,7 @@ fn format(
             FindingsFormat::Text => messages.error(&format_args!("{name}: {message}")),
             _ => report.findings.push(Finding::of_file("mistakes", &name, message)),
         }
-        outcome = Outcome::Mistake;
+        outcome = ExitStatus::Mistake;
     }
     let is_same = formatted.text == text;
     if arguments.check {
@@ -208,11 +209,11 @@ fn format(
             let start = Position { line, column: 1 };
             let finding = Finding::of_file("format", &name, message);
             report.findings.push(Finding { start, end: start, ..finding });
-            return Ok(outcome.max(Outcome::Failed));
+            return Ok(outcome.max(ExitStatus::Failed));
         }
         let name = escape::line(name.as_bytes());
         print(&patch::unified(&name, &text, &formatted.text), messages)?;
-        return Ok(outcome.max(Outcome::Failed));
+        return Ok(outcome.max(ExitStatus::Failed));
     }
     match input {
         Input::File(path) if !arguments.stdout => {
@@ -222,7 +223,7 @@ fn format(
             }
             if !is_same && let Err(error) = replace(path, &stray::encoded(&formatted.text)) {
                 messages.error(&format_args!("cannot write {name}: {error}"));
-                return Ok(Outcome::SourceFailed);
+                return Ok(ExitStatus::SourceFailed);
             }
         }
         _ => print(&formatted.text, messages)?,

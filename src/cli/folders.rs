@@ -8,9 +8,9 @@ use crate::escape;
 use crate::project::Folders;
 use crate::syntax::{Unreadable, counted, definition_files};
 
-use super::Stop;
 use super::args::{DefinitionArguments, LanguageArguments};
 use super::messages::Messages;
+use super::stop::Stop;
 
 impl DefinitionArguments {
     /// Reads what the folders of the files say, or this directory if there are no

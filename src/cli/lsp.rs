@@ -7,9 +7,10 @@ use clap::Args;
 use pmderive_runtime::source::SourceError;
 
 use super::args::{LanguageArguments, MetadataArguments, SourceArguments};
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
+use super::stop::Stop;
 use super::terminal::protocol_output;
-use super::{Outcome, Stop};
 use crate::lsp::{End, Opener, Options, Source, connect, serve};
 use crate::metadata::RecordedMetadata;
 
@@ -40,7 +41,7 @@ pub struct LspArguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &LspArguments, messages: &Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &LspArguments, messages: &Messages) -> Result<ExitStatus, Stop> {
     let language = arguments.language.chosen();
     let (client, streams) = connect(std::io::stdin(), protocol_output())?;
     let max_shown = messages.left();
@@ -52,10 +53,10 @@ pub fn run(arguments: &LspArguments, messages: &Messages) -> Result<Outcome, Sto
     // A thread that waits for a source that hangs does not keep the process.
     streams.join().map_err(|error| Stop::Usage(no_client(&error)))?;
     match end {
-        End::Agreed => Ok(Outcome::Good),
+        End::Agreed => Ok(ExitStatus::Good),
         End::WithoutShutdown => {
             messages.error(&"the client said `exit` without `shutdown` before it");
-            Ok(Outcome::Failed)
+            Ok(ExitStatus::Failed)
         }
     }
 }

@@ -17,12 +17,12 @@ use crate::text::SourceMap;
 use crate::text::{Escaping, stray};
 
 use super::appearance::{self, Colour};
-use super::args::DiagWords;
+use super::args::{CommonArguments, DiagWords, MAX_DIAGNOSTICS};
 use super::lines::Lines;
 use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
+use super::stop::Stop;
 use super::terminal::{Output, Purpose, shows_errors, shows_output, write_error};
-use super::{Arguments, Stop};
 
 /// Standard error, and what was said there.
 pub struct Messages {
@@ -47,9 +47,6 @@ pub struct Messages {
     tool: Option<Impersonated>,
 }
 
-/// Diagnostics that are drawn unless the arguments say otherwise.
-pub const MAX_DIAGNOSTICS: usize = 100;
-
 impl Messages {
     /// In the colours that the environment asks for.
     pub fn to_standard_error() -> Messages {
@@ -66,12 +63,13 @@ impl Messages {
         }
     }
 
-    /// Does what the options say that all commands have.
-    pub fn configure(&mut self, arguments: &Arguments) {
+    /// Does what the options say that all commands have; with `is_raw` text of others is
+    /// printed as it is.
+    pub fn configure(&mut self, arguments: &CommonArguments, is_raw: bool) {
         self.is_quiet = arguments.quiet;
         self.is_verbose = arguments.verbose;
         self.colour = arguments.color;
-        self.is_raw = arguments.command.is_raw();
+        self.is_raw = is_raw;
         self.left = arguments.max_diagnostics;
     }
 
@@ -156,7 +154,8 @@ impl Messages {
 
     /// Says something that has its line ends already.
     pub fn text(&self, text: &Lines) {
-        self.write_lines(self.purpose(), text);
+        let purpose = self.purpose();
+        self.write_bytes(purpose, text.form(self.escaping(purpose)).as_bytes());
     }
 
     /// Chooses the words of diagnostics.
@@ -273,11 +272,6 @@ impl Messages {
         let mut lines = Lines::of(parts);
         lines.push(&[&"\n"]);
         self.text(&lines);
-    }
-
-    fn write_lines(&self, purpose: Purpose, lines: &Lines) {
-        let escaping = self.escaping(purpose);
-        self.write_bytes(purpose, lines.form(escaping).as_bytes());
     }
 
     fn write_bytes(&self, purpose: Purpose, lines: &[u8]) {

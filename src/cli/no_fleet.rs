@@ -10,9 +10,9 @@ use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry};
 use crate::explain::Explained;
 
-use super::Stop;
 use super::args::DefinitionArguments;
 use super::definitions::Definitions;
+use super::stop::Stop;
 
 /// No options.
 #[derive(Clone, Debug, Default, Args)]

@@ -14,7 +14,7 @@ use crate::engine::Registry;
 use crate::syntax::{name_mistake, parse_expr};
 use crate::text::SourceMap;
 
-use super::Stop;
+use super::stop::Stop;
 
 /// What `check` and `deps` are to look at.
 #[derive(Debug, Args)]

@@ -9,8 +9,9 @@ use clap::Args;
 use crate::escape;
 use crate::replay::{ReplayError, replay};
 
+use super::exit_status::ExitStatus;
+use super::stop::Stop;
 use super::terminal::{Output, Purpose};
-use super::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 
@@ -32,7 +33,7 @@ pub struct ReplayArguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ReplayArguments) -> Result<ExitStatus, Stop> {
     let ReplayArguments { cases: path, archives, compat, backend } = arguments;
     let name = escape::path(&path).into_owned();
     let cases: Box<dyn BufRead> = match path == Path::new("-") {
@@ -48,7 +49,7 @@ pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
     // What was answered before a case that makes no sense stands.
     let flushed = answers.flush();
     match replayed.and(flushed.map_err(ReplayError::Io)) {
-        Ok(()) => Ok(Outcome::Good),
+        Ok(()) => Ok(ExitStatus::Good),
         Err(ReplayError::Io(error)) => Err(error.into()),
         Err(error) => Err(Stop::Usage(format!("{name}: {error}"))),
     }

@@ -22,7 +22,8 @@ use std::ops::{Deref, DerefMut};
 
 use clap::Args;
 
-use super::{Stop, appearance};
+use super::appearance;
+use super::stop::Stop;
 use crate::escape;
 use crate::text::Escaping;
 

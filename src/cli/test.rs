@@ -23,9 +23,10 @@ use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 
 use super::args::{FindingsFormat, LanguageArguments};
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
+use super::stop::Stop;
 use super::terminal::{Purpose, RawArgument};
-use super::{Outcome, Stop};
 
 /// Largest file of tests that is read, in bytes.
 const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
@@ -107,7 +108,7 @@ impl TestBackend {
 }
 
 /// Runs the command.
-pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let mut total = Total::default();
     let mut folders = Folders::default();
     for input in arguments.files.iter().flat_map(|path| inputs(path)) {
@@ -289,11 +290,11 @@ impl Total {
     }
 
     /// A mistake in a file counts for more than a test that failed.
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> ExitStatus {
         match (self.is_mistaken, self.failed) {
-            (true, _) => Outcome::Mistake,
-            (false, 0) => Outcome::Good,
-            (false, _) => Outcome::Failed,
+            (true, _) => ExitStatus::Mistake,
+            (false, 0) => ExitStatus::Good,
+            (false, _) => ExitStatus::Failed,
         }
     }
 }

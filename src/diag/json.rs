@@ -9,7 +9,7 @@ use crate::report::json::shown;
 use crate::text::stray;
 use crate::text::{SourceMap, Span};
 
-use super::{Derivation, Diagnostic, Severity, Step};
+use super::{Derivation, Diagnostic, Step};
 
 /// The diagnostic as a JSON object on one line, without the line end.
 pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
@@ -28,10 +28,7 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         .collect();
     let object = DiagnosticJson {
         code: diagnostic.code.to_string(),
-        severity: match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
+        severity: diagnostic.severity.word(),
         message: &diagnostic.message,
         file: file(diagnostic.span),
         span: ends(diagnostic.span),

@@ -37,6 +37,16 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// In a word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// One mistake: a headline, the place, what was inferred around it, and what to do.
 ///
 /// ```

@@ -13,7 +13,7 @@ use pmderive_runtime::result::ResultWriter;
 use pmderive_runtime::weak_table::Interner;
 use rustc_hash::FxHashMap;
 
-use super::frame::{ExportedId, Instances};
+use super::instances::{ExportedId, Instances};
 
 /// Patterns in use.
 static IN_USE: LazyLock<Interner<Pattern>> = LazyLock::new(Interner::default);

@@ -19,11 +19,6 @@ impl Number {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Raises it to a count that is kept elsewhere.
-    pub fn raise_to(&self, count: u64) {
-        self.0.fetch_max(count, Ordering::Relaxed);
-    }
-
     /// What it is now.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

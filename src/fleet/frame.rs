@@ -7,21 +7,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::position::Per;
-use pmderive_runtime::positions;
 
 use super::columns::{Columns, Heads, Pattern};
+pub use super::instances::{ExportedId, Instances};
 use super::labels::Labels;
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 use crate::engine::Metric;
-
-positions! {
-    /// Position of a metric in [`Schema::metrics`].
-    pub ExportedId;
-}
 
 /// What happened on a host, for sinks.
 #[derive(Clone, Debug)]
@@ -86,20 +81,6 @@ pub struct Exported {
     pub help: Option<Arc<str>>,
     /// Which sinks want it.
     pub sinks: SinkSet,
-}
-
-/// Instances of one metric in one slot, in the order of the values.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Instances {
-    /// Internal identifiers; one of -1 for a metric without a domain.
-    pub ids: Box<[InstId]>,
-    /// External names, parallel to the identifiers; empty for a metric without a domain.
-    pub names: Box<[Arc<str>]>,
-    /// Labels of the domain (`pmGetInDomLabels(3)`).
-    pub domain_labels: Labels,
-    /// Labels of each instance (`pmGetInstancesLabels(3)`), parallel to the
-    /// identifiers; empty where no instance has any.
-    pub labels: Box<[Labels]>,
 }
 
 /// Series that have ended, and why. None of them is in the frame of this slot, if
@@ -188,6 +169,14 @@ impl Event {
         }
     }
 
+    /// The frame, if it is one.
+    pub fn frame(&self) -> Option<&Frame> {
+        match self {
+            Event::Frame(frame) => Some(frame),
+            Event::Stale(_) => None,
+        }
+    }
+
     /// The metrics that it is about.
     pub fn schema(&self) -> &Arc<Schema> {
         match self {
@@ -243,21 +232,5 @@ impl Part<'_> {
             Part::Pattern(pattern) => pattern.bytes(),
             Part::Instances(instances) => instances.bytes(),
         }
-    }
-}
-
-impl Instances {
-    /// Bytes of memory, with the names and labels.
-    pub fn bytes(&self) -> usize {
-        /// The two counters of an `Arc`.
-        const SHARED: usize = 16;
-        let names = self.names.iter().map(|name| size_of_val(name) + SHARED + name.len());
-        let labels = self.labels.iter().map(|one| size_of_val(one) + SHARED + one.bytes());
-        size_of::<Instances>()
-            + SHARED
-            + size_of_val(&*self.ids)
-            + self.domain_labels.bytes()
-            + names.sum::<usize>()
-            + labels.sum::<usize>()
     }
 }

@@ -2,7 +2,7 @@
 //! a single host. An instance of a host's metric is called `{instance="web1:44321",
 //! instname="sda"}`, an instance of an aggregate is a group.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
@@ -100,6 +100,7 @@ impl Sheet {
         mistake: impl Fn(&str) -> Option<String>,
         show: impl FnOnce(&Shown<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.forget();
         let mut shapes: Vec<Shape> = Vec::new();
         for row in self.rows.clone() {
             let before = shapes.len();
@@ -140,6 +141,17 @@ impl Sheet {
             domains: &domains,
             mistakes: &mistakes,
         })
+    }
+
+    /// Forgets instances of hosts that the sample before did not have, once there are many.
+    fn forget(&mut self) {
+        if !self.of_hosts.is_full() {
+            return;
+        }
+        // Numbers of groups are among them, which keeps a few more.
+        let before = self.source.feed().metrics.iter().flat_map(|(_, values)| &values.ids);
+        let before: HashSet<InstId> = before.copied().collect();
+        self.of_hosts.keep(|entry| before.contains(&entry.id));
     }
 
     /// The values of a metric on all hosts, those with the same metadata together.
@@ -277,16 +289,11 @@ impl Feed for Values {
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         let mut writer = ResultWriter::new(batch.add_part(), self.time);
-        let positions: HashMap<Pmid, usize> = (0u32..)
-            .zip(0..self.metrics.len())
-            .map(|(serial, at)| (Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff), at))
-            .collect();
         for pmid in list.pmids() {
             writer.set(*pmid);
-            let Some((value_type, values)) = positions.get(pmid).map(|at| &self.metrics[*at])
-            else {
-                continue;
-            };
+            // The serial of a metric is its position.
+            let serial = pmid.cluster() << 10 | pmid.item();
+            let Some((value_type, values)) = self.metrics.get(serial as usize) else { continue };
             match (values.ids.is_empty(), values.status) {
                 (true, Some(status)) => writer.fail(status),
                 (true, None) => {}
@@ -312,5 +319,40 @@ impl MetricValues {
             return;
         }
         write_numbers(writer, value_type, &self.ids, &self.bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::aggregates::MAX_KNOWN;
+    use crate::fleet::frame::Event;
+    use crate::fleet::sinks::samples::{frame_of, named};
+
+    /// Processes come and go on each host, and `eval --targets` may go on for long.
+    #[test]
+    fn instances_that_went_are_forgotten() {
+        const MANY: usize = MAX_KNOWN / 2;
+        let mut sheet = Sheet::new(vec![Row::OfHosts("n".into())]);
+        for slot in 0..6 {
+            let names: Vec<String> = (0..MANY).map(|at| format!("{slot} {at}")).collect();
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+            let event = Arc::unwrap_or_clone(frame_of(slot, &named(&names)));
+            let Event::Frame(frame) = event else { panic!("a frame") };
+            let shown = sheet.show(
+                Timestamp::default(),
+                &[frame],
+                None,
+                |_| None,
+                |shown| {
+                    let output = shown.metrics[0].output.expect("values");
+                    assert_eq!(shown.values.get(output).len(), MANY);
+                    Ok::<(), ()>(())
+                },
+            );
+            assert_eq!(shown, Ok(()));
+        }
+        let known = sheet.of_hosts.instances().len();
+        assert!(known <= MAX_KNOWN + MANY, "{known}");
     }
 }

@@ -8,6 +8,8 @@
 
 use std::time::Duration;
 
+use pmderive_runtime::model::Timestamp;
+
 /// A time of the engine's clock: nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
@@ -38,6 +40,21 @@ impl Nanos {
     pub fn milliseconds(self) -> i64 {
         // Some 584 years fit in 64 bits of nanoseconds.
         (self.0 / 1_000_000) as i64
+    }
+}
+
+impl From<Nanos> for Timestamp {
+    fn from(time: Nanos) -> Timestamp {
+        // Some 584 years fit in 64 bits of nanoseconds.
+        Timestamp::new((time.0 / 1_000_000_000) as i64, (time.0 % 1_000_000_000) as i64)
+    }
+}
+
+impl From<Timestamp> for Nanos {
+    /// A time before 1970 is that moment.
+    fn from(time: Timestamp) -> Nanos {
+        let seconds = u64::try_from(time.sec).unwrap_or(0);
+        Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(time.nsec)))
     }
 }
 

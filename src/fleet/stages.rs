@@ -25,17 +25,8 @@ pub fn operands_of<'d>(
     named.chain(across.computed_by(hosts, is_open)).collect()
 }
 
-/// Definitions over the fleet that know the metadata of hosts.
-pub struct CheckedAcross {
-    /// What would compute them.
-    pub aggregates: Aggregates,
-    /// What is wrong with them.
-    pub of_fleet: Diagnostics,
-}
-
-/// Definitions over the fleet with the metadata of hosts that are like a source, for
-/// each group of definitions of hosts; what is wrong with operands on hosts goes to
-/// `diagnostics`.
+/// What would compute definitions over the fleet, with the metadata of hosts that are like
+/// a source, for each group of definitions of hosts. What is wrong with these is not told.
 ///
 /// # Errors
 /// The source failed.
@@ -44,20 +35,34 @@ pub fn across<'g>(
     across: &Arc<Definitions>,
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
-    diagnostics: &mut Diagnostics,
-) -> Result<CheckedAcross, SourceError> {
+) -> Result<Aggregates, SourceError> {
     let schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
     let mut aggregates =
         Aggregates::new(Arc::clone(engine), Arc::clone(across), schedule, &|_| SinkSet::NONE);
     for (hosts, is_open) in groups {
         let selection = operands_of(across, hosts, is_open);
-        let compiled = engine.compile(hosts, &selection, source, diagnostics)?;
+        let mut of_hosts = Diagnostics::default();
+        let compiled = engine.compile(hosts, &selection, source, &mut of_hosts)?;
         let metrics =
             compiled.metrics.iter().filter_map(|metric| Exported::of(metric, SinkSet::NONE, None));
         aggregates.announce(&Schema { metrics: metrics.collect() });
     }
-    let mut of_fleet = aggregates.diagnostics().clone();
-    // Texts alone have cycles.
-    of_fleet.retain(|one| one.code != Code::DefinitionCycle);
-    Ok(CheckedAcross { aggregates, of_fleet })
+    Ok(aggregates)
+}
+
+/// What is wrong with definitions over the fleet where hosts are like a source, beside what
+/// their texts alone tell.
+///
+/// # Errors
+/// The source failed.
+pub fn mistakes<'g>(
+    engine: &Arc<Engine>,
+    definitions: &Arc<Definitions>,
+    groups: impl IntoIterator<Item = (&'g Registry, bool)>,
+    source: &mut dyn MetadataSource,
+) -> Result<Diagnostics, SourceError> {
+    let mut found = across(engine, definitions, groups, source)?.diagnostics().clone();
+    // Cycles are found when texts are read.
+    found.retain(|one| one.code != Code::DefinitionCycle);
+    Ok(found)
 }

@@ -87,7 +87,7 @@ impl Job {
 }
 
 /// Counts seconds, as long as the thread comes to it.
-async fn keep_beating(beat: Arc<AtomicU64>) {
+pub async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -104,14 +104,11 @@ impl World for Machine {
     type Client = HttpClient;
 
     fn now() -> Nanos {
-        let now = Timestamp::now();
-        let seconds = u64::try_from(now.sec).unwrap_or(0);
-        let machine = Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(now.nsec));
         static BEGAN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
         static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
         // All threads have one clock.
         let mut clock = lock(&CLOCK);
-        clock.read(machine, BEGAN.elapsed())
+        clock.read(Nanos::from(Timestamp::now()), BEGAN.elapsed())
     }
 
     fn chance() -> f64 {

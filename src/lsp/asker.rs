@@ -300,12 +300,10 @@ impl Thread {
         // What hosts compute for the text's aggregates stands in the text.
         let on_hosts = definitions.computed_by(hosts, true);
         let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|_| {
-            let mut ignored = Diagnostics::default();
-            let hosts = [(hosts, true)];
-            crate::fleet::stages::across(&engine, definitions, hosts, source, &mut ignored)
+            crate::fleet::stages::mistakes(&engine, definitions, [(hosts, true)], source)
         });
         match checked {
-            Ok(across) => found.extend(across.of_fleet),
+            Ok(of_fleet) => found.extend(of_fleet),
             Err(error) => {
                 asked.fails(&error);
                 return false;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use lsp_types::Uri;
 
 use crate::syntax::{is_hidden, read_definition_file};
+use crate::text::percent;
 
 /// Most files of a folder that are read because one of them is open.
 const MAX_FILES: usize = 1_000;
@@ -102,14 +103,7 @@ pub fn path_of(uri: &Uri) -> Option<PathBuf> {
 /// The `file:` URI of an absolute path.
 pub fn uri_of(path: &Path) -> Option<Uri> {
     let mut text = "file://".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                text.push(char::from(*byte));
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
+    percent::push(&mut text, path.as_os_str().as_bytes());
     text.parse().ok()
 }
 

@@ -12,7 +12,7 @@ use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::RecorderError;
+use super::error::RecorderError;
 use super::selection::Metric;
 use crate::engine::Session;
 

@@ -13,7 +13,7 @@ use pmderive_runtime::result::MetricValues;
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::RecorderError;
+use super::error::RecorderError;
 use super::selection::{Metric, Notice};
 use crate::engine::Session;
 

@@ -12,17 +12,17 @@
 //! source fails. This module knows neither options nor messages.
 
 mod domains;
+mod error;
 mod identifiers;
 mod label;
 mod metadata;
+mod recording;
 mod selection;
 mod tidy;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmderive_runtime::archive::Version;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 use pmderive_runtime::model::{InstId, LabelLevel, Pmid, Timestamp};
 use pmderive_runtime::result::{FetchResult, MetricValues, ResultBatch};
@@ -32,67 +32,13 @@ use rustc_hash::FxHashMap;
 use crate::engine::Session;
 
 use self::domains::Domains;
+pub use self::error::RecorderError;
 pub use self::label::Origin;
 use self::metadata::Described;
+pub use self::recording::{Recording, Records};
 pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
 use self::tidy::tidy;
-
-/// The input of a recording, and the archive to write.
-#[derive(Debug)]
-pub struct Recording<S> {
-    /// Base name of the archive; none of its files may exist.
-    pub base: PathBuf,
-    /// Version of the archive.
-    pub version: Version,
-    /// Size in bytes at which the next volume begins.
-    pub volume_bytes: Option<u64>,
-    /// The origin of the values, for the label.
-    pub origin: Origin,
-    /// Metrics, and nodes of the name space that stand for all metrics below
-    /// them.
-    pub names: Vec<Box<str>>,
-    /// True to record the operands of derived metrics too.
-    pub with_operands: bool,
-    /// The last time to record.
-    pub end: Option<Timestamp>,
-    /// True if the source is an archive, which knows instances at any time.
-    pub is_archive: bool,
-    /// Times at which labels of an archive change, in order.
-    pub label_times: Vec<Timestamp>,
-    /// For an archive that is read record by record: what its records say.
-    pub records: Option<Records<S>>,
-}
-
-/// What the records of a source that is an archive say.
-#[derive(Debug)]
-pub struct Records<S> {
-    /// Tells whether the record that was fetched last has a metric, even without values.
-    /// Metrics that a record lacks are not recorded.
-    pub holds: fn(&mut S, Pmid) -> bool,
-    /// The time of the last mark.
-    pub last_mark: fn(&mut S) -> Option<Timestamp>,
-}
-
-impl<S> Clone for Records<S> {
-    fn clone(&self) -> Records<S> {
-        *self
-    }
-}
-
-impl<S> Copy for Records<S> {}
-
-/// The reason why a recording stopped.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecorderError {
-    /// The source failed. Everything that was written is complete.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The archive cannot be created or written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
 
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

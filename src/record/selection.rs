@@ -13,8 +13,8 @@ use pmderive_runtime::model::{InstId, MetricDesc, PmStatus, Pmid, Timestamp, Utc
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Recording;
 use super::identifiers::Identifiers;
+use super::recording::Recording;
 use crate::engine::{Session, is_anonymous};
 
 /// A metric that is recorded.

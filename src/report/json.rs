@@ -62,9 +62,15 @@ impl Object<'_> {
     /// Adds a member. `write` writes its value.
     pub fn member(&mut self, name: &str, write: impl FnOnce(&mut String)) {
         self.members(|out| {
-            let _ = write!(out, "\"{name}\":");
+            write_string(out, name);
+            out.push(':');
             write(out);
         });
+    }
+
+    /// Adds an object. `write` adds its members.
+    pub fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+        self.member(name, |out| write_object(out, write));
     }
 
     /// Adds a string.

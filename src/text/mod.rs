@@ -2,6 +2,7 @@
 //! from others that a terminal must not obey.
 
 mod escaping;
+pub(crate) mod percent;
 mod spans;
 pub(crate) mod stray;
 

@@ -19,7 +19,7 @@ use super::report::{Report, unusable};
 use super::series::name_of;
 use super::series::{self, SeriesSource};
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space, report_cycles};
+use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
@@ -78,7 +78,6 @@ impl<'t> Fleet<'t> {
         }
         let metrics = HostMetrics::of_groups([hosts]);
         let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
-        report_cycles(&registry, diagnostics);
         Fleet { file, registry, is_whole, across: Arc::new(across) }
     }
 
@@ -141,16 +140,12 @@ impl<'t> Fleet<'t> {
         for step in 0..case.steps {
             let slot = Slot(step as u64);
             let stamp = series::stamp_of(case, step);
-            let seconds = u64::try_from(stamp.sec).unwrap_or(0);
-            let at = Nanos(seconds.saturating_mul(1_000_000_000) + u64::from(stamp.nsec));
+            let at = Nanos::from(stamp);
             for one in &mut running {
                 one.step(self.file, slot, at, &mut aggregates);
             }
             let events = aggregates.finish_at(slot, at);
-            let frame = events.iter().find_map(|event| match event {
-                Event::Frame(frame) => Some(frame),
-                Event::Stale(_) => None,
-            });
+            let frame = events.iter().find_map(Event::frame);
             let mut digests = Vec::new();
             for (expected, told) in case.expected.iter().zip(&mut told) {
                 let wrong = self.mistake(expected, &aggregates);

@@ -257,6 +257,18 @@ fn what_is_wrong_on_hosts_is_told_once() {
     assert_eq!(status, Some(2), "{err}");
 }
 
+/// Two texts may have the same mistake at the same place in them.
+#[test]
+fn what_is_wrong_is_told_of_each_text() {
+    let site = Site::new(2, Shares::NONE);
+    let Run { status, err, .. } = site.eval(&["no.such + 1", "no.such + 2"]);
+    assert_eq!(status, Some(1), "{err}");
+    for text in ["no.such + 1", "no.such + 2"] {
+        assert!(err.contains(text), "{err}");
+    }
+    assert_eq!(err.matches("PMD0100").count(), 2, "{err}");
+}
+
 #[test]
 fn all_hosts_fail() {
     let site = Site::new(2, Shares { refusing: 1.0, ..Shares::NONE });

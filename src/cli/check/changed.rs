@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::bind::references;
-use crate::cli::Stop;
+use crate::cli::stop::Stop;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dialect::Language;
 use crate::engine::Registry;

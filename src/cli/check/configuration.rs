@@ -1,17 +1,19 @@
 //! `check --serve` checks everything that a configuration of `serve` names. The
 //! metadata of a source stand for those of its hosts.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::{CheckArguments, print_pages, show, sum_up};
+use super::arguments::CheckArguments;
+use super::report::{sum_up, tell};
+use crate::cli::definitions::refused;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::source::open_metadata;
-use crate::cli::{Outcome, Stop};
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::cli::stop::Stop;
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
@@ -22,7 +24,7 @@ pub fn run(
     path: &Path,
     arguments: &CheckArguments,
     messages: &mut Messages,
-) -> Result<Outcome, Stop> {
+) -> Result<ExitStatus, Stop> {
     messages.set_words(arguments.diag);
     let Loaded { plan, sources, mut diagnostics, mut problems, .. } =
         load_anyway(&Origin::File(path.to_owned()));
@@ -51,28 +53,23 @@ pub fn run(
         };
     }
     diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
-    let errors = diagnostics.errors();
-    let warnings = diagnostics.len() - errors;
-    let codes = arguments.pages_of(&diagnostics);
-    show(arguments.format, diagnostics, &sources, &[], messages)?;
-    print_pages(&codes, messages);
+    let (errors, warnings) = tell(arguments, diagnostics, &sources, &[], messages)?;
     problems.iter().for_each(|problem| messages.error(problem));
     unusable.iter().for_each(|problem| messages.warning(problem));
     // What was found without the source counts even if the source failed.
     checked?;
     let errors = errors + problems.len();
     sum_up(count, errors, warnings, is_offline, messages);
-    Ok(if errors > 0 { Outcome::Mistake } else { Outcome::Good })
+    Ok(if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good })
 }
 
 /// How many definitions there are, those that were refused included.
 fn defined(plan: &Plan, diagnostics: &Diagnostics) -> usize {
     let across = plan.fleet.iter().flat_map(|fleet| fleet.definitions.names());
-    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
     let groups = || plan.groups.iter().map(|group| group.selection.registry());
-    let refused = errors.filter_map(|one| one.metric.as_deref());
-    let refused = refused.filter(|name| groups().all(|registry| registry.get(name).is_none()));
-    let others: HashSet<&str> = across.chain(refused).collect();
+    let is_known = |name: &str| groups().any(|registry| registry.get(name).is_some());
+    let mut others = refused(diagnostics, is_known);
+    others.extend(across);
     plan.groups.iter().map(|group| group.defined).sum::<usize>() + others.len()
 }
 
@@ -94,10 +91,7 @@ fn with_metadata(
     }
     if let Some(fleet) = &plan.fleet {
         let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));
-        // What is wrong on the hosts is known already.
-        let mut found = Diagnostics::default();
-        let across = stages::across(&engine, &fleet.definitions, groups, source, &mut found)?;
-        diagnostics.extend(across.of_fleet);
+        diagnostics.extend(stages::mistakes(&engine, &fleet.definitions, groups, source)?);
     }
     messages.warnings_of(&engine);
     Ok(())

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::definitions::Definitions;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::patch;
 use crate::cli::rewrite::replace;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::Purpose;
-use crate::cli::{Outcome, Stop};
 use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
@@ -101,9 +102,9 @@ impl Fixing {
     }
 
     /// Writes the files, and says how many edits there were.
-    pub fn write(&self, messages: &Messages) -> Outcome {
+    pub fn write(&self, messages: &Messages) -> ExitStatus {
         let changes = self.changes();
-        let (mut outcome, mut written, mut edits) = (Outcome::Good, 0, 0);
+        let (mut outcome, mut written, mut edits) = (ExitStatus::Good, 0, 0);
         for (name, _, after) in &changes {
             match replace(Path::new(&***name), &stray::encoded(after)) {
                 Ok(()) => {
@@ -112,7 +113,7 @@ impl Fixing {
                 }
                 Err(error) => {
                     messages.error(&format_args!("cannot write {name}: {error}"));
-                    outcome = Outcome::SourceFailed;
+                    outcome = ExitStatus::SourceFailed;
                 }
             }
         }
@@ -127,7 +128,7 @@ impl Fixing {
     }
 
     /// Prints patches; nothing is written.
-    pub fn show(&self, messages: &Messages) -> Result<Outcome, Stop> {
+    pub fn show(&self, messages: &Messages) -> Result<ExitStatus, Stop> {
         let changes = self.changes();
         for (name, before, after) in &changes {
             let name = escape::line(name.as_bytes());
@@ -137,7 +138,7 @@ impl Fixing {
         if self.is_cut_short {
             messages.warning(&MORE);
         }
-        Ok(if changes.is_empty() { Outcome::Good } else { Outcome::Failed })
+        Ok(if changes.is_empty() { ExitStatus::Good } else { ExitStatus::Failed })
     }
 }
 

@@ -4,142 +4,41 @@
 //! what the texts alone tell. Definitions over a fleet are checked together with
 //! those of its hosts; then the source stands for the hosts.
 
+mod arguments;
 mod changed;
 #[cfg(feature = "fleet")]
 mod configuration;
 mod fixing;
+mod report;
 mod settings;
 
-use std::collections::{BTreeSet, HashSet};
-use std::io::Write;
 use std::path::Path;
 
-use clap::Args;
 use pmderive_runtime::source::MetadataSource;
 
-use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostics, Severity, page};
+use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others,
 };
-use crate::report::findings::Report;
-use crate::syntax::counted;
-use crate::text::{SourceId, SourceMap};
 
-use super::args::{
-    DefinitionArguments, DiagWords, FindingsFormat, MetadataArguments, SourceArguments,
-};
-use super::definitions::Definitions;
-use super::fleet::{CheckedFleet, FleetArguments, refuse_configurations};
-use super::help::render::render;
+use super::args::DiagWords;
+use super::definitions::{Definitions, refused};
+use super::exit_status::ExitStatus;
+use super::fleet::CheckedFleet;
 use super::messages::Messages;
 use super::missing::{LeftOutDefinitions, Missing};
-use super::positional::PositionalArguments;
 use super::source::open_metadata;
-use super::terminal::{self, Purpose, RawArgument};
-use super::{Outcome, Stop};
+use super::stop::Stop;
+pub use arguments::CheckArguments;
 use changed::Changed;
 use fixing::Fixing;
+use report::{sum_up, tell};
 use settings::{Settings, settings};
 
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArguments {
-    /// Where metrics come from; without it, what needs their metadata is not checked.
-    #[command(flatten)]
-    pub source: SourceArguments,
-    /// Metadata in place of a source.
-    #[command(flatten)]
-    pub metadata: MetadataArguments,
-    /// Definitions.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Definitions over a fleet.
-    #[command(flatten)]
-    pub fleet: FleetArguments,
-    /// Check this configuration of `serve`, and all definitions that it names.
-    #[cfg(feature = "fleet")]
-    #[arg(
-        long, value_name = "FILE",
-        conflicts_with_all = [
-            "configs", "arguments", "expressions", "fleet", "targets", "lint", "fix", "diff",
-            "changed_since", "missing", "extensions", "compat"
-        ]
-    )]
-    pub serve: Option<std::path::PathBuf>,
-    /// Choose the form of diagnostics: text goes to standard error, all others to standard
-    /// output.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: FindingsFormat,
-    /// Choose the words of diagnostics.
-    #[arg(long, value_enum, default_value_t)]
-    pub diag: DiagWords,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
-    /// Warn about definitions that are legal but probably wrong.
-    #[arg(long)]
-    pub lint: bool,
-    /// Write edits into the definition files where nothing else can be meant.
-    #[arg(long)]
-    pub fix: bool,
-    /// Print these edits as patches and write nothing; exit with 1 if there are any, or with 2 if
-    /// there are mistakes.
-    #[arg(long, conflicts_with = "fix")]
-    pub diff: bool,
-    /// Report only what is in files that have changed since a revision of git, and errors of
-    /// definitions that depend on them.
-    #[arg(long, value_name = "REVISION")]
-    pub changed_since: Option<String>,
-    /// Also print the page of each code that was reported.
-    #[arg(long)]
-    pub explain_all: bool,
-    /// Choose what to do if the source lacks an operand [default: error; ignore
-    /// in the definitions that come with PCP].
-    #[arg(long, value_enum)]
-    pub missing: Option<Missing>,
-    /// List the definitions that are left out because operands are missing.
-    #[arg(short, long, display_order = 993)]
-    pub verbose: bool,
-    /// What to check.
-    #[command(flatten)]
-    pub positional: PositionalArguments,
-}
-
-impl CheckArguments {
-    /// Reads what the folders of the definitions say. Beside a configuration of `serve`,
-    /// which has settings of its own, there are none.
-    pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
-        if !self.is_empty() {
-            let files = self.positional.files();
-            self.fleet.add(self.definitions.settle(&files, messages)?);
-        }
-        Ok(())
-    }
-
-    /// True if there is nothing to check.
-    fn is_empty(&self) -> bool {
-        self.definitions.configs.is_empty()
-            && self.positional.is_empty()
-            && !self.fleet.has_definitions()
-    }
-
-    /// The codes whose pages are wanted.
-    fn pages_of(&self, diagnostics: &Diagnostics) -> BTreeSet<Code> {
-        diagnostics.iter().filter(|_| self.explain_all).map(|one| one.code).collect()
-    }
-
-    /// Where definitions come from, and in which language they are.
-    fn definitions(&self) -> Result<DefinitionArguments, Stop> {
-        refuse_configurations(&self.definitions)?;
-        Ok(self.fleet.definitions(&self.definitions))
-    }
-}
-
 /// Runs the command.
-pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     #[cfg(feature = "fleet")]
     if let Some(path) = &arguments.serve {
         return configuration::run(path, arguments, messages);
@@ -185,13 +84,9 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let CheckedDefinitions { definitions, diagnostics, warnings, left_out, count, .. } = checked;
     definitions.warn_of_system_mistakes(messages);
     warnings.iter().for_each(|warning| messages.warning(warning));
-    let errors = diagnostics.errors();
-    let warnings = diagnostics.len() - errors;
-    let mut outcome = if errors > 0 { Outcome::Mistake } else { Outcome::Good };
-    let codes = arguments.pages_of(&diagnostics);
     let own = definitions.own_texts();
-    show(arguments.format, diagnostics, &definitions.sources, &own, messages)?;
-    print_pages(&codes, messages);
+    let (errors, warnings) = tell(arguments, diagnostics, &definitions.sources, &own, messages)?;
+    let mut outcome = if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     left_out.tell(arguments.verbose, messages);
     if arguments.fix {
         outcome = outcome.max(fixing.write(messages));
@@ -204,27 +99,6 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     }
     sum_up(count, errors, warnings, is_offline, messages);
     Ok(outcome)
-}
-
-fn print_pages(codes: &BTreeSet<Code>, messages: &Messages) {
-    for code in codes {
-        messages.lines(&[&render(page(*code), terminal::width(), false)]);
-    }
-}
-
-/// Says how many definitions have how many mistakes.
-fn sum_up(count: usize, errors: usize, warnings: usize, is_offline: bool, messages: &Messages) {
-    if is_offline {
-        messages.note(
-            &"names, types, semantics, units and instance domains of operands were not checked: \
-              that needs a source (-h, -a, -L or --metadata)",
-        );
-    }
-    let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));
-    if warnings > 0 {
-        summary = format!("{summary}, {}", counted(warnings, "warning"));
-    }
-    messages.note(&summary);
 }
 
 /// Definitions, and what is wrong with them.
@@ -332,41 +206,9 @@ fn check(
 /// that are no definition although one is due.
 fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
-    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
     let nameless =
-        errors().filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
-    let refused: HashSet<&str> = errors()
-        .filter_map(|diagnostic| diagnostic.metric.as_deref())
-        .filter(|name| registry.get(name).is_none())
-        .collect();
+        errors.filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
+    let refused = refused(diagnostics, |name| registry.get(name).is_some());
     definitions.own().count() + refused.len() + nameless + expressions
-}
-
-/// Tells what was found, in one of the forms; `files` are the texts that were
-/// looked at.
-fn show(
-    format: FindingsFormat,
-    mut diagnostics: Diagnostics,
-    sources: &SourceMap,
-    files: &[SourceId],
-    messages: &mut Messages,
-) -> Result<(), Stop> {
-    match format {
-        FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
-        FindingsFormat::Json => {
-            diagnostics.sort();
-            let mut out = messages.output(Purpose::Exact);
-            let written =
-                diagnostics.iter().try_for_each(|one| writeln!(out, "{}", to_json(one, sources)));
-            out.end(written)?;
-        }
-        FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
-            let mut report = Report::default();
-            report.add(diagnostics, sources);
-            report.files = files.iter().map(|text| sources.get(*text).name.to_string()).collect();
-            let document = format.document(&report).unwrap_or_default();
-            messages.output(Purpose::Exact).print(document)?;
-        }
-    }
-    Ok(())
 }

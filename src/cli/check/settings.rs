@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CheckArguments;
-use crate::cli::Stop;
+use super::arguments::CheckArguments;
 use crate::cli::args::DefinitionArguments;
+use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostics};
 use crate::escape;
 use crate::project::{Level, Levels, Project, apply_levels};

@@ -8,18 +8,20 @@
 mod hosts;
 mod selected;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::TimeZone;
 
-use super::{EvalArguments, Printer, digits, purpose};
+use super::arguments::EvalArguments;
+use super::printer::{Printer, purpose};
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
+use crate::cli::samples::run::Sink as _;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
-use crate::cli::{Outcome, Stop};
-use crate::diag::{Diagnostics, Severity};
+use crate::cli::stop::Stop;
+use crate::diag::Severity;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::aggregates::{Aggregates, Schedule};
 use crate::fleet::config::Limits;
@@ -29,11 +31,12 @@ use crate::fleet::sheet::Sheet;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::world::{Machine, World};
+use crate::text::Span;
 use hosts::Hosts;
 use selected::HostsSelection;
 
 /// Runs the command.
-pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     refuse_others(arguments)?;
     let what = &arguments.what;
     messages.set_words(what.diag);
@@ -58,11 +61,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;
     let output = messages.output(purpose(arguments.format));
     let zone = what.time.zone.timezone.as_deref().map(zone).transpose()?;
-    let escaping = output.escaping();
-    let (several, digits) = (samples > 1, digits(arguments));
-    let renderer = arguments.format.renderer(several, arguments.verbose, zone, escaping, digits);
-    let mut printer = Printer { renderer, buffer: String::new(), output };
-    printer.begin()?;
+    let mut printer = Printer::begin(arguments, samples > 1, zone, output)?;
     let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),
         selected: &selected,
@@ -102,7 +101,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         }
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
-    Ok(if run.answered { outcome } else { outcome.max(Outcome::SourceFailed) })
+    Ok(if run.answered { outcome } else { outcome.max(ExitStatus::SourceFailed) })
 }
 
 /// How long a host may take unless the arguments say otherwise.
@@ -138,11 +137,12 @@ fn zone(text: &str) -> Result<TimeZone, Stop> {
 struct Told {
     /// For each host that fails, how.
     failing: std::collections::BTreeMap<Box<str>, Arc<str>>,
-    /// What was compiled for kinds of hosts of which all was told.
-    compiled: HashSet<usize>,
-    mistakes: HashSet<(String, u32)>,
+    /// What was compiled for kinds of hosts of which all was told, by its address, which
+    /// nothing else has as long as it is held.
+    compiled: HashMap<usize, Arc<Compiled>>,
+    mistakes: HashSet<(String, Span)>,
     /// What is wrong with each row, on the first host where something is.
-    of_rows: Vec<(Box<str>, String)>,
+    of_rows: HashMap<Box<str>, String>,
 }
 
 /// Samples, one after the other.
@@ -183,21 +183,24 @@ impl HostsRun<'_> {
     }
 
     /// Tells what is wrong with definitions on hosts and over the fleet, each once.
-    fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> Outcome {
+    fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> ExitStatus {
         let mut outcome = match self.told.failing.is_empty() {
-            true => Outcome::Good,
-            false => Outcome::Failed,
+            true => ExitStatus::Good,
+            false => ExitStatus::Failed,
         };
+        // What no host and no engine has any more does not come back.
+        self.told.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
         for (host, compiled) in hosts.compiled() {
-            if self.told.compiled.insert(Arc::as_ptr(compiled).addr()) {
+            let address = Arc::as_ptr(compiled).addr();
+            if self.told.compiled.insert(address, Arc::clone(compiled)).is_none() {
                 self.of_hosts(host, compiled);
             }
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
-            outcome = outcome.max(if is_whole { Outcome::Good } else { Outcome::Failed });
+            outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
         let of_fleet = aggregates.diagnostics().clone();
         if of_fleet.errors() > 0 {
-            outcome = Outcome::Failed;
+            outcome = ExitStatus::Failed;
         }
         self.messages.diagnostics(of_fleet, &self.selected.definitions.sources);
         for warning in aggregates.take_warnings() {
@@ -215,13 +218,12 @@ impl HostsRun<'_> {
                 Some(name) => name.clone(),
                 None => self.selected.text_of(one.span),
             };
-            self.told.of_rows.push((name, one.message.clone()));
+            self.told.of_rows.entry(name).or_insert_with(|| one.message.clone());
         }
         let mistakes = &mut self.told.mistakes;
-        found.retain(|one| mistakes.insert((one.message.clone(), one.span.start)));
+        found.retain(|one| mistakes.insert((one.message.clone(), one.span)));
         if !found.is_empty() {
             self.messages.line(&format_args!("on {host} and hosts like it:"));
-            let found: Diagnostics = found;
             self.messages.diagnostics(found, &self.selected.definitions.sources);
         }
     }
@@ -233,27 +235,19 @@ impl HostsRun<'_> {
         frames: &[Frame],
         of_fleet: &[Event],
         printer: &mut Printer,
-    ) -> Result<Outcome, Stop> {
-        let seconds = i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX);
-        let time = Timestamp::new(seconds, (at.0 % 1_000_000_000) as i64);
-        let fleet = of_fleet.iter().find_map(|event| match event {
-            Event::Frame(frame) => Some(frame),
-            Event::Stale(_) => None,
-        });
+    ) -> Result<ExitStatus, Stop> {
+        let fleet = of_fleet.iter().find_map(Event::frame);
         let of_rows = &self.told.of_rows;
-        let mistake = |row: &str| {
-            let found = of_rows.iter().find(|(name, _)| **name == *row);
-            found.map(|(_, mistake)| mistake.clone())
-        };
-        let mut outcome = Outcome::Good;
-        self.sheet.show(time, frames, fleet, mistake, |shown| {
+        let mistake = |row: &str| of_rows.get(row).cloned();
+        let mut outcome = ExitStatus::Good;
+        self.sheet.show(at.into(), frames, fleet, mistake, |shown| {
             use crate::engine::Finding;
             for (_, finding) in shown.findings() {
                 if let Finding::Failed(_) | Finding::Unusable(..) = finding {
-                    outcome = Outcome::Failed;
+                    outcome = ExitStatus::Failed;
                 }
             }
-            printer.print(shown)
+            printer.sample(shown)
         })?;
         Ok(outcome)
     }

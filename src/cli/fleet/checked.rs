@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::FleetArguments;
-use crate::cli::Stop;
+use super::arguments::FleetArguments;
 use crate::cli::definitions::Definitions;
+use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry};
 use crate::fleet::aggregates::{self, HostMetrics};
@@ -67,11 +67,8 @@ impl CheckedFleet {
         diagnostics: &mut Diagnostics,
     ) -> Result<(), SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(()) };
-        // What is wrong on the hosts is known already.
-        let mut found = Diagnostics::default();
         let hosts = [(hosts, self.is_open)];
-        let across = stages::across(&Arc::new(engine), definitions, hosts, source, &mut found)?;
-        diagnostics.extend(across.of_fleet);
+        diagnostics.extend(stages::mistakes(&Arc::new(engine), definitions, hosts, source)?);
         Ok(())
     }
 }

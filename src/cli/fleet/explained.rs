@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::{FleetArguments, name_of};
-use crate::cli::Stop;
+use super::arguments::{FleetArguments, name_of};
 use crate::cli::definitions::Definitions;
+use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::explain::Explained;
@@ -68,9 +68,7 @@ impl ExplainedFleet {
     ) -> Result<Vec<Explained>, SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(Vec::new()) };
         let engine = Arc::new(Engine::of_this_machine(hosts.language(), Backend::Interp));
-        // What is wrong on the hosts is found where that is explained.
-        let mut found = Diagnostics::default();
-        let mut across = stages::across(&engine, definitions, [(hosts, true)], source, &mut found)?;
+        let mut aggregates = stages::across(&engine, definitions, [(hosts, true)], source)?;
         let is_wanted = |one: &Registered| self.wanted.contains(&one.name);
         let chosen = definitions.selection().iter().map(|one| &**one);
         let chosen: Vec<&Registered> = chosen.filter(|one| is_wanted(one)).collect();
@@ -84,6 +82,6 @@ impl ExplainedFleet {
                 selection.push(one);
             }
         }
-        across.aggregates.explain(&chosen, diagnostics)
+        Ok(aggregates.explain(&chosen, diagnostics))
     }
 }

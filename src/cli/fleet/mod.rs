@@ -1,159 +1,15 @@
 //! Definitions over a fleet in the commands: files of them beside the definitions of
 //! hosts, with those hosts. In a program without fleets `no_fleet.rs` stands for this.
 
+mod arguments;
 mod checked;
 mod explained;
 
-use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use clap::Args;
-
-use crate::bind::name_in;
-use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Registered, Registry, report_cycles};
-use crate::escape;
-use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
-use crate::fleet::config::Limits;
-use crate::fleet::labels::Labels;
-use crate::fleet::plan::bounded;
-use crate::fleet::target::{GroupId, Target};
-use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
-use crate::syntax::ast::NodeKind;
-use crate::text::SourceMap;
-
-use super::Stop;
 use super::args::DefinitionArguments;
-use super::definitions::Definitions;
+use super::stop::Stop;
+pub use arguments::{FleetArguments, name_of};
 pub use checked::CheckedFleet;
 pub use explained::ExplainedFleet;
-
-/// Definitions over a fleet, and its hosts.
-#[derive(Clone, Debug, Default, Args)]
-pub struct FleetArguments {
-    /// Read definitions over a fleet from this file. They take metrics that -c defines for
-    /// each host. Extensions are allowed in both.
-    #[arg(long, value_name = "FILE")]
-    pub fleet: Vec<String>,
-    /// Take the hosts of the fleet from this file, a list of targets in JSON as for `serve`.
-    /// Expressions with `by` are over all hosts, `by (job)` takes them together; others are of
-    /// each host.
-    #[arg(long, value_name = "FILE")]
-    pub targets: Vec<PathBuf>,
-}
-
-/// A fleet as its files describe it.
-pub struct ReadFleet {
-    /// The definitions over it, without a mistake in their texts.
-    pub registry: Registry,
-    /// How many definitions there are, those with mistakes included.
-    pub count: usize,
-    /// The hosts.
-    pub targets: Vec<Arc<Target>>,
-}
-
-impl FleetArguments {
-    /// True if there is a fleet.
-    pub fn is_given(&self) -> bool {
-        !self.fleet.is_empty() || !self.targets.is_empty()
-    }
-
-    /// True if there are files of definitions.
-    pub fn has_definitions(&self) -> bool {
-        !self.fleet.is_empty()
-    }
-
-    /// Takes further files of definitions.
-    pub fn add(&mut self, files: Vec<String>) {
-        self.fleet.extend(files);
-    }
-
-    /// Definitions of hosts with the extensions that definitions of a fleet have.
-    pub fn definitions(&self, arguments: &DefinitionArguments) -> DefinitionArguments {
-        let mut arguments = arguments.clone();
-        if self.is_given() {
-            arguments.language.extensions = true;
-            arguments.are_extensions_given = Some(true);
-        }
-        arguments
-    }
-
-    /// Reads the fleet, in the language of the definitions of its hosts and into their
-    /// source map.
-    ///
-    /// # Errors
-    /// A file of targets cannot be read.
-    pub fn read(
-        &self,
-        definitions: &mut Definitions,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<ReadFleet, Stop> {
-        let mut registry = Registry::new(definitions.registry.language());
-        let mut found = Diagnostics::default();
-        for path in &self.fleet {
-            definitions.read_elsewhere(path, &mut registry, &mut found);
-        }
-        let count = registry.definitions().len() + refused(&found, &registry);
-        diagnostics.extend(found);
-        let targets = self.read_targets(&mut definitions.sources, diagnostics)?;
-        Ok(ReadFleet { registry, count, targets })
-    }
-
-    /// The hosts.
-    fn read_targets(
-        &self,
-        sources: &mut SourceMap,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<Vec<Arc<Target>>, Stop> {
-        let mut targets = Targets::default();
-        // As `serve --targets` calls them.
-        let labels = Labels::from_iter([("job", "fleet")]);
-        for path in &self.targets {
-            let cannot = |reason: String| {
-                Stop::Usage(format!("cannot read {}: {reason}", escape::path(path)))
-            };
-            let text = bounded(path, MAX_FILE_BYTES).map_err(cannot)?;
-            let source = sources.add(escape::path(path), text);
-            let limit = Limits::default().targets;
-            targets.read(source, GroupId(0), &labels, limit, sources, diagnostics);
-        }
-        Ok(targets.into_all())
-    }
-}
-
-impl ReadFleet {
-    /// The definitions of a fleet whose hosts have certain definitions, as far as the texts
-    /// tell: what is wrong with them is reported.
-    pub fn across(
-        &self,
-        expressions: &[Arc<Registered>],
-        hosts: &HostMetrics<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Arc<aggregates::Definitions> {
-        let registry = &self.registry;
-        let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
-        report_cycles(registry, diagnostics);
-        unknown_labels(&definitions, &self.targets, diagnostics);
-        Arc::new(definitions)
-    }
-
-    /// True for an expression over the fleet: it has groups, or names of the fleet.
-    pub fn is_over(&self, one: &Registered) -> bool {
-        one.expr.nodes().any(|(_, node)| {
-            matches!(node.kind, NodeKind::Grouped { .. })
-                || name_in(node).is_some_and(|(name, _)| self.registry.get(name).is_some())
-        })
-    }
-}
-
-/// How many definitions are not in the registry, as there are mistakes in their texts.
-fn refused(found: &Diagnostics, registry: &Registry) -> usize {
-    let errors = found.iter().filter(|one| one.severity == Severity::Error);
-    let names = errors.filter_map(|one| one.metric.as_deref());
-    let names: HashSet<&str> = names.filter(|name| registry.get(name).is_none()).collect();
-    names.len()
-}
 
 /// Refuses a configuration of `serve` in place of a file of definitions.
 ///
@@ -165,13 +21,5 @@ pub fn refuse_configurations(arguments: &DefinitionArguments) -> Result<(), Stop
         Some(file) => Err(Stop::Usage(format!(
             "`{file}` looks like a configuration of `serve`: give it as `--serve {file}`"
         ))),
-    }
-}
-
-/// The name that is all of an expression.
-pub fn name_of(one: &Registered) -> Option<&str> {
-    match &one.expr.node(one.expr.root()).kind {
-        NodeKind::Metric(name) => Some(name),
-        _ => None,
     }
 }

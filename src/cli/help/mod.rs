@@ -6,40 +6,33 @@
 //!        └─► a command ── clap's text ────────────────────────────┴─► pager ─► the terminal
 //! ```
 
+mod arguments;
 mod pager;
 pub mod render;
 
 use std::borrow::Cow;
 
-use clap::Args;
 use clap::builder::StyledStr;
 
+pub use self::arguments::HelpArguments;
 use super::command_line::command;
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
+use super::stop::Stop;
 use super::terminal;
-use super::{Outcome, Stop};
 use crate::diag::{Code, page};
 use crate::functions::signature;
 use crate::manual::{TOPICS, topic};
 use crate::syntax::nearest;
 
-/// Arguments of `help`.
-#[derive(Debug, Args)]
-pub struct HelpArguments {
-    /// A topic of the manual, a command, a function such as rate, or the code of a
-    /// diagnostic such as PMD0202.
-    #[arg(value_name = "TOPIC|COMMAND|FUNCTION|CODE")]
-    pub words: Vec<String>,
-}
-
 /// Runs `help`.
-pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<ExitStatus, Stop> {
     let text = text(arguments, messages.is_output_coloured())?;
     let is_paged = terminal::shows_output() && pager::show(&text);
     if !is_paged {
         messages.own_output().print(text)?;
     }
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// What was asked for; with escape sequences for bold if it is `styled`.

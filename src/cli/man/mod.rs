@@ -4,37 +4,29 @@
 //! clap_mangen describes the options. It cannot know exit statuses, files and the
 //! environment: those are in [`sections`].
 
+mod arguments;
 mod sections;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
-use clap::{Args, Command};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+pub use self::arguments::ManArguments;
 use self::sections::{ENVIRONMENT, Entry, FILES, SEE_ALSO, exit_statuses};
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
+use super::stop::Stop;
 use super::terminal::Purpose;
-use super::{Outcome, Stop, command_line, examples, options};
+use super::{command_line, examples, options};
 
 /// When the texts of the pages were last gone through.
 const DATE: &str = "2026-11-24";
 
-/// Arguments of `man`.
-#[derive(Debug, Args)]
-pub struct ManArguments {
-    /// Write all pages into this directory, as pmderive.1, pmderive-eval.1 and so on.
-    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "word")]
-    pub output: Option<PathBuf>,
-    /// The command whose page is printed; without one, the page of the program.
-    #[arg(value_name = "COMMAND")]
-    pub word: Option<String>,
-}
-
 /// Runs the command.
-pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<ExitStatus, Stop> {
     let pages = pages().map_err(Stop::Output)?;
     if let Some(folder) = &arguments.output {
         fs::create_dir_all(folder).map_err(|error| Stop::of_file(folder, &error))?;
@@ -42,7 +34,7 @@ pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<Outcome, Sto
             let path = folder.join(format!("{name}.1"));
             fs::write(&path, page).map_err(|error| Stop::of_file(&path, &error))?;
         }
-        return Ok(Outcome::Good);
+        return Ok(ExitStatus::Good);
     }
     let name = match &arguments.word {
         Some(word) => format!("pmderive-{word}"),
@@ -53,7 +45,7 @@ pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<Outcome, Sto
         return Err(Stop::Usage(command_line::no_such_command(word)));
     };
     messages.output(Purpose::Exact).print(page)?;
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// All pages, with their names.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, ValueType};
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+use pmderive_runtime::time::TimeZone;
 
 use super::source::{Attempt, ToolSource};
-use crate::cli::Stop;
 use crate::cli::messages::Messages;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
 
 /// The values of a metric, or why there are none.
@@ -118,10 +119,10 @@ pub fn fetch(
 }
 
 /// Writes a value as pmPrintValue(3) does, without padding, on one line.
-pub fn print_value(out: &mut Output, source: &ToolSource, value_type: ValueType, value: &RawValue) {
+pub fn print_value(out: &mut Output, zone: &TimeZone, value_type: ValueType, value: &RawValue) {
     let clock = |time, digits| match digits {
-        9 => source.zone.clock_nanos(time),
-        _ => source.zone.clock_millis(time),
+        9 => zone.clock_nanos(time),
+        _ => zone.clock_millis(time),
     };
     let mut printed = Vec::new();
     value.print(&mut printed, value_type, 1, &clock);

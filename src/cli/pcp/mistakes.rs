@@ -8,8 +8,9 @@
 
 use crate::cli::args::{DefinitionArguments, DiagWords};
 use crate::cli::definitions::Definitions;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
 use crate::engine::{Refused, Registry};
@@ -155,10 +156,10 @@ impl Mistakes {
 
     /// What the mistakes that were told mean for the outcome of the run. To
     /// PCP's tools they are no failure.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ExitStatus {
         match self.has_own && self.dialect == Dialect::Fixed {
-            true => Outcome::Failed,
-            false => Outcome::Good,
+            true => ExitStatus::Failed,
+            false => ExitStatus::Good,
         }
     }
 }

@@ -18,7 +18,6 @@ use pmderive_runtime::time::TimeZone;
 
 use super::mistakes::{Mistakes, UnreadableFiles};
 use super::source::ToolSource;
-use crate::cli::Stop;
 use crate::cli::args::{DefinitionArguments, SourceArguments};
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
@@ -26,6 +25,7 @@ use crate::cli::positional::refuse_files;
 use crate::cli::samples::Sampler;
 use crate::cli::samples::patience::{Patience, Retry, RetryArgument};
 use crate::cli::samples::window::{WindowOptions, ZoneOptions};
+use crate::cli::stop::Stop;
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Engine, Session, SharedRegistry};
 use crate::escape;
@@ -65,9 +65,6 @@ pub struct PcpOptions {
 
 /// Said where the zone of a source is wanted and no source was chosen.
 pub const NO_ZONE: &str = "use of timezone from metric source requires a source";
-
-/// Said where a part of a live source's time is wanted.
-pub const ARCHIVES_ONLY: &str = "time window options are supported for archives only";
 
 impl PcpOptions {
     /// Opens the source, with the derived metrics of the system and of the

@@ -6,6 +6,7 @@ use clap::Args;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::{BatchArgument, Batches};
 use crate::cli::pcp::fetch::{Domain, Domains, Values, fetch, print_value};
@@ -14,8 +15,8 @@ use crate::cli::pcp::options::PcpOptions;
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
 use crate::cli::samples::window::WindowOptions;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
-use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 
@@ -77,7 +78,7 @@ type Metric = (String, Pmid);
 
 /// Runs the command. The exit status is 0 whatever happens to single metrics,
 /// and 1 if an archive is damaged.
-pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let shown = &arguments.shown;
     if shown.values && shown.instances() {
         return Err(messages.misuse(&"at most one of -v and (-i or -I) allowed"));
@@ -357,7 +358,7 @@ impl Probe<'_> {
             match (desc, indom) {
                 (Some(desc), _) if self.shown.values => {
                     self.out.push(b' ');
-                    print_value(&mut self.out, &self.source, desc.value_type, &one.value);
+                    print_value(&mut self.out, &self.source.zone, desc.value_type, &one.value);
                 }
                 (_, Some(_)) => {
                     let domain = domain.as_ref().ok();

@@ -12,20 +12,23 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 
 use super::mistakes::Mistakes;
-use super::options::ARCHIVES_ONLY;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::positional::{is_expression, is_selection};
 use crate::cli::samples::window::WindowOptions;
 use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::tell_warnings;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::Purpose;
-use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
 /// What PCP's tools add when the end of an archive cannot be found.
 const END_UNKNOWN: &str = "\nWARNING: This archive is sufficiently damaged that it may not be possible to\n         \
      produce complete information.  Continuing and hoping for the best.\n";
+
+/// Said where a part of a live source's time is wanted.
+pub const ARCHIVES_ONLY: &str = "time window options are supported for archives only";
 
 /// A source of any kind, with its own names or with those of a file.
 pub type AnyNamed = WithNameSpace<Context>;
@@ -103,7 +106,7 @@ impl ToolSource {
     }
 
     /// What the mistakes in definitions make of the run.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ExitStatus {
         self.mistakes.outcome()
     }
 
@@ -122,13 +125,13 @@ impl ToolSource {
 
     /// Tells of the damage that fetches have come upon. Where answers are to be
     /// those of PCP's tools, it is no failure, since these do not notice.
-    pub fn tell_damage(&mut self, messages: &Messages) -> Outcome {
+    pub fn tell_damage(&mut self, messages: &Messages) -> ExitStatus {
         tell_warnings(self.kind(), messages);
         if self.dialect != Dialect::Fixed || self.damage.met.is_empty() {
-            return Outcome::Good;
+            return ExitStatus::Good;
         }
         self.damage.untold.drain(..).for_each(|text| messages.error(&text));
-        Outcome::Failed
+        ExitStatus::Failed
     }
 
     /// The times of the first and the last value of an archive; for a live

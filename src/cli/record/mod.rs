@@ -21,6 +21,7 @@ pub use self::arguments::RecordArguments;
 use self::refusal::{refuse, refuse_below};
 use self::run::RecordingRun;
 use super::definitions::Definitions;
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::progress::Progress;
@@ -28,14 +29,14 @@ use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::signals::Signals;
-use super::{Outcome, Stop};
+use super::stop::Stop;
 use crate::engine::{Engine, Session};
 use crate::escape;
 use crate::project::directory_of;
 use crate::record::{Origin, Recorder, Recording, Records};
 
 /// Runs the command.
-pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
         return Err(Stop::Usage(
             "nothing to record: give a definition file (-c FILE) or names of metrics".to_owned(),
@@ -46,7 +47,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     refuse_files(&arguments.metrics, &definitions.registry)?;
     arguments.definitions_in_arguments().for_each(|text| definitions.define(text));
     let mistakes = std::mem::take(&mut definitions.diagnostics);
-    let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+    let mut outcome = if mistakes.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     let mistaken: HashSet<Box<str>> =
         mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
     messages.diagnostics(mistakes, &definitions.sources);
@@ -56,7 +57,9 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     };
     if names.is_empty() {
         return match outcome {
-            Outcome::Good => Err(Stop::Usage("nothing to record: no metric is defined".to_owned())),
+            ExitStatus::Good => {
+                Err(Stop::Usage("nothing to record: no metric is defined".to_owned()))
+            }
             outcome => Ok(outcome),
         };
     }
@@ -73,10 +76,10 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
     outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     messages.warnings_of(&engine);
-    if outcome == Outcome::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
+    if outcome == ExitStatus::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
         messages
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
-        return Ok(outcome.max(Outcome::Failed));
+        return Ok(outcome.max(ExitStatus::Failed));
     }
     let progress = Progress::of(recorder.context().source(), course.last, !messages.are_quiet())?;
     let mut run = RecordingRun {

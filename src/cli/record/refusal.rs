@@ -7,8 +7,8 @@ use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::RecordArguments;
-use crate::cli::Outcome;
 use crate::cli::definitions::Definitions;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::missing::{LeftOutDefinitions, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -31,15 +31,15 @@ pub fn refuse(
     definitions: &Definitions,
     mistaken: &HashSet<Box<str>>,
     messages: &mut Messages,
-) -> Result<Outcome, SourceError> {
+) -> Result<ExitStatus, SourceError> {
     let left_out: Vec<(String, LeftOut)> =
         recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
-    let mut outcome = Outcome::Good;
+    let mut outcome = ExitStatus::Good;
     for (name, why) in left_out {
         if definitions.registry.definition(&name).is_some() {
             let (diagnostics, sources) = recorder.context().mistakes(&name)?;
             messages.diagnostics(diagnostics, &sources);
-            outcome = outcome.max(Outcome::Failed);
+            outcome = outcome.max(ExitStatus::Failed);
             continue;
         }
         match why {
@@ -47,11 +47,11 @@ pub fn refuse(
                 if !mistaken.contains(&*name) {
                     unknown(recorder, &name, status, definitions, messages)?;
                 }
-                outcome = Outcome::Mistake;
+                outcome = ExitStatus::Mistake;
             }
             why => {
                 messages.error(&format_args!("{name}: {why}"));
-                outcome = outcome.max(Outcome::Failed);
+                outcome = outcome.max(ExitStatus::Failed);
             }
         }
     }
@@ -68,7 +68,7 @@ pub fn refuse_below(
     arguments: &RecordArguments,
     definitions: &Definitions,
     messages: &mut Messages,
-) -> Result<Outcome, SourceError> {
+) -> Result<ExitStatus, SourceError> {
     let registry = &definitions.registry;
     let mut diagnostics = Diagnostics::default();
     for name in arguments.names().filter(|name| registry.definition(name).is_none()) {
@@ -87,7 +87,7 @@ pub fn refuse_below(
             }
         });
     missing.tell_number("", messages);
-    let outcome = if diagnostics.errors() > 0 { Outcome::Failed } else { Outcome::Good };
+    let outcome = if diagnostics.errors() > 0 { ExitStatus::Failed } else { ExitStatus::Good };
     messages.diagnostics(diagnostics, &definitions.sources);
     Ok(outcome)
 }

@@ -9,13 +9,14 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::source::SourceError;
 
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::progress::Progress;
 use crate::cli::samples::pace::{Clock, Pace};
 use crate::cli::samples::patience::Patience;
 use crate::cli::signals::Signals;
 use crate::cli::source::{check_rest, tell_warnings};
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::record::{Extent, Recorder, RecorderError, Sampled};
 use crate::syntax::counted;
 
@@ -112,7 +113,7 @@ impl RecordingRun<'_> {
         self,
         target: &str,
         recorded: Result<(), RecorderError>,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<ExitStatus, Stop> {
         let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
         let is_left_out = self.recorder.left_out().next().is_some();
         let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete;
@@ -132,7 +133,7 @@ impl RecordingRun<'_> {
             }
             (Ok(()), Ok(_)) => {
                 self.messages.note(&summary);
-                Ok(if is_whole { Outcome::Good } else { Outcome::Failed })
+                Ok(if is_whole { ExitStatus::Good } else { ExitStatus::Failed })
             }
         }
     }

@@ -7,12 +7,13 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
 use crate::cli::definitions::Definitions;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
 use crate::cli::samples::following::FollowArgument;
 use crate::cli::samples::patience::RetryArgument;
 use crate::cli::samples::time::TimeArguments;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 use crate::engine::Registry;
@@ -108,7 +109,7 @@ impl SampleArguments {
         definitions: &mut Definitions,
         groups: Option<&mut dyn MetadataSource>,
         messages: &mut Messages,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<ExitStatus, Stop> {
         match (self.metrics.is_empty(), groups) {
             (true, _) => definitions.select_all(),
             (false, None) => definitions.select(&self.metrics),
@@ -120,14 +121,14 @@ impl SampleArguments {
                 definitions.select(&names);
             }
         }
-        let mut outcome = Outcome::Good;
+        let mut outcome = ExitStatus::Good;
         let mistakes = std::mem::take(&mut definitions.diagnostics);
         if mistakes.errors() > 0 {
-            outcome = Outcome::Mistake;
+            outcome = ExitStatus::Mistake;
         }
         definitions.warn_of_system_mistakes(messages);
         messages.diagnostics(mistakes, &definitions.sources);
-        if definitions.selection().is_empty() && outcome == Outcome::Good {
+        if definitions.selection().is_empty() && outcome == ExitStatus::Good {
             return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
         }
         Ok(outcome)

@@ -12,9 +12,9 @@ use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::SourceError;
 
 use super::pace::{Clock, Pace, SystemClock};
-use crate::cli::Stop;
 use crate::cli::args::interval;
 use crate::cli::messages::Messages;
+use crate::cli::stop::Stop;
 
 /// Time between looks at the archive.
 const LOOKS: Duration = Duration::from_millis(100);

@@ -21,8 +21,8 @@ use pmderive_runtime::context::Context;
 use self::following::Follower;
 use self::pace::{Clock, Pace, SystemClock};
 use self::patience::Patience;
-use super::Stop;
 use super::messages::Messages;
+use super::stop::Stop;
 
 /// What samples are taken of.
 pub trait SampledSource {

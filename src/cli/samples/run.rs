@@ -22,11 +22,12 @@ use super::pace::Pace;
 use super::time::{Course, DEFAULT_INTERVAL};
 use super::{SampledSource, Sampler};
 use crate::cli::definitions::{Definitions, Subject};
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::missing::LeftOutDefinitions;
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::lint::{missing_instances, selects_instances};
 
 /// Takes samples, one after the other.
@@ -190,18 +191,18 @@ impl<'r> Run<'r> {
         &mut self,
         is_unwanted: impl Fn(&Metric) -> bool,
         say: impl Fn(&Metric, &Messages),
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<ExitStatus, Stop> {
         let Selected { session, selection, messages, .. } = &mut self.selected;
         let unwanted: Vec<bool> = session.metrics().iter().map(is_unwanted).collect();
         if !unwanted.contains(&true) {
-            return Ok(Outcome::Good);
+            return Ok(ExitStatus::Good);
         }
         let of_selection = session.metrics().iter().zip(&unwanted);
         of_selection.filter(|(_, leave)| **leave).for_each(|(metric, _)| say(metric, messages));
         let mut leave = unwanted.into_iter();
         selection.retain(|_| leave.next() != Some(true));
         self.selected.compile()?;
-        Ok(Outcome::Failed)
+        Ok(ExitStatus::Failed)
     }
 
     /// Ends before the process does. What was compiled stays in memory, which the
@@ -216,10 +217,10 @@ impl<'r> Run<'r> {
     ///
     /// # Errors
     /// The source or the sink failed.
-    pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Outcome, Stop> {
+    pub fn run(&mut self, sink: &mut dyn Sink) -> Result<ExitStatus, Stop> {
         let Run { selected, sampler, samples, is_primed } = self;
         let source = selected.session.source().name();
-        let mut outcome = Outcome::Good;
+        let mut outcome = ExitStatus::Good;
         let mut taken = 0;
         let mut is_first = true;
         let mut is_priming = *is_primed;
@@ -242,7 +243,7 @@ impl<'r> Run<'r> {
                     selected.progress.finish();
                     if taken == 0 && !sampler.clock.is_over() {
                         selected.nothing_found(!is_first);
-                        outcome = outcome.max(Outcome::Failed);
+                        outcome = outcome.max(ExitStatus::Failed);
                     }
                     break;
                 }
@@ -285,7 +286,7 @@ impl Selected<'_> {
         &mut self,
         source: &str,
         sink: Option<&mut dyn Sink>,
-    ) -> Result<Option<Outcome>, Stop> {
+    ) -> Result<Option<ExitStatus>, Stop> {
         if self.session.is_stale() {
             self.compile()?;
         }
@@ -301,7 +302,7 @@ impl Selected<'_> {
             Err(error) => return Err(error.into()),
         };
         self.progress.at(sample.values.timestamp());
-        let Some(sink) = sink else { return Ok(Some(Outcome::Good)) };
+        let Some(sink) = sink else { return Ok(Some(ExitStatus::Good)) };
         if !self.has_begun {
             sink.begin(sample.metrics, sample.source)?;
             self.has_begun = true;
@@ -315,14 +316,14 @@ impl Selected<'_> {
             mistakes: &self.mistakes,
         };
         let taken = sink.sample(&shown);
-        let mut outcome = Outcome::Good;
+        let mut outcome = ExitStatus::Good;
         self.failures.resize(shown.metrics.len(), None);
         for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
             let failure = match finding {
                 Finding::Values(_) | Finding::Empty(_) => None,
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
-            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
+            outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
             if let Some(status) = failure.filter(|_| !sink.shows_failures())
                 && *before != failure
             {

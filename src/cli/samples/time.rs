@@ -15,10 +15,10 @@ use pmderive_runtime::time::{
 };
 
 use super::window::{WindowOptions, ZoneOptions};
-use crate::cli::Stop;
 use crate::cli::args::interval;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
+use crate::cli::stop::Stop;
 
 /// Options about time.
 #[derive(Debug, Default, Args)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::Stop;
 use crate::cli::args::interval;
+use crate::cli::stop::Stop;
 use crate::fleet::plan::Origin;
 
 /// Said after the options.

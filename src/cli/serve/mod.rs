@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::fleet::plan::{Loaded, load};
-use crate::fleet::server::{Losses, Reload, Server, allow_files, tell_refused};
+use crate::fleet::server::{Losses, Server, allow_files};
 use crate::syntax::counted;
 
+use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::signals::Signals;
+use super::stop::Stop;
 use super::terminal::Purpose;
-use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
 use service::Service;
 
@@ -26,14 +27,14 @@ use service::Service;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs the command.
-pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let origin = arguments.origin()?;
     let mut loaded = load(&origin);
     tell(&mut loaded, messages);
-    let Some(plan) = loaded.plan.take() else { return Ok(Outcome::Mistake) };
+    let Some(plan) = loaded.plan.take() else { return Ok(ExitStatus::Mistake) };
     if let Err(problem) = Server::check(&plan) {
         messages.error(&problem);
-        return Ok(Outcome::Mistake);
+        return Ok(ExitStatus::Mistake);
     }
     if arguments.check {
         for problem in Server::unusable_files(&plan) {
@@ -50,11 +51,11 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
             counted(plan.config.sinks.len(), "sink"),
         );
         messages.output(Purpose::Text).print(line)?;
-        return Ok(Outcome::Good);
+        return Ok(ExitStatus::Good);
     }
     if let Err(problem) = allow_files(plan.targets.len()) {
         messages.error(&problem);
-        return Ok(Outcome::Mistake);
+        return Ok(ExitStatus::Mistake);
     }
     // Signals first: from the first line of the log on they mean what they should.
     let signals = Signals::watch(&[SIGTERM, SIGINT, SIGHUP, SIGUSR1], &[SIGTERM, SIGINT]);
@@ -74,7 +75,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         Ok(server) => server,
         Err(problem) => {
             messages.error(&problem);
-            return Ok(Outcome::Mistake);
+            return Ok(ExitStatus::Mistake);
         }
     };
     tracing::info!(hosts, groups, "watching");
@@ -100,7 +101,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     let sinks = server.sinks();
     server.stop(Instant::now() + arguments.drain);
     losses.tell(&sinks, true);
-    Ok(Outcome::Good)
+    Ok(ExitStatus::Good)
 }
 
 #[allow(clippy::disallowed_methods, reason = "the log escapes what a terminal would obey")]
@@ -109,9 +110,9 @@ fn log_stream() -> std::io::Stderr {
 }
 
 fn reload(server: &Server) {
-    match server.reload() {
-        Reload::Done { hosts } => tracing::info!(hosts, "read again"),
-        Reload::Refused(report) => tell_refused(&report),
+    // Why something is refused is in the log.
+    if let Ok(hosts) = server.reload() {
+        tracing::info!(hosts, "read again");
     }
 }
 

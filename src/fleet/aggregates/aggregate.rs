@@ -4,14 +4,12 @@
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 use pmderive_runtime::positions;
 
-use super::operand::{Kind, Reference};
+use super::operand::{Kind, OperandId, Reference};
 use crate::text::Span;
 
 positions! {
     /// Position of an aggregate in [`Definitions::aggregates`](super::Definitions::aggregates).
     pub AggregateId;
-    /// Position of what aggregates take in [`Definitions::operands`](super::Definitions::operands).
-    pub OperandId;
     /// Position of labels in [`Definitions::groupings`](super::Definitions::groupings).
     pub GroupingId;
 }

@@ -6,8 +6,9 @@ use std::hash::Hash;
 use pmderive_runtime::position::{Per, Position};
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, GroupingId, OperandId};
+use super::aggregate::{AggregateId, GroupingId};
 use super::definitions::Definitions;
+use super::operand::OperandId;
 
 /// For each part of the definitions of now its position in those of before; none for
 /// a part that is new.

@@ -5,20 +5,14 @@
 use std::sync::Arc;
 
 use pmderive_runtime::position::Per;
-use pmderive_runtime::positions;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::aggregate::OperandId;
 use super::carry::carry;
-use super::definitions::{Definitions, Operand};
-use super::hosts::{Host, HostId, HostSlot, State};
-use super::operand::{Action, Reference, References};
+use super::definitions::Definitions;
+use super::hosts::{ClassId, Host, HostId, HostSlot, State};
+use super::operand::{Action, OperandId, Reference, References};
+use super::reading::Operand;
 use crate::fleet::frame::{ExportedId, Schema};
-
-positions! {
-    /// Position of hosts with the same metrics in a list of these.
-    pub ClassId;
-}
 
 /// All classes of hosts in use.
 #[derive(Debug, Default)]
@@ -134,9 +128,8 @@ impl Classes {
             }
             if *forsaken >= MAX_FORSAKEN {
                 *forsaken = 0;
-                let words = in_words(&reference);
                 warnings.push(format!(
-                    "{name} is {words} on no host any more: hosts that have it decide anew"
+                    "{name} is {reference} on no host any more: hosts that have it decide anew"
                 ));
                 references[operand] = None;
                 for class in all.iter_mut() {
@@ -180,8 +173,8 @@ impl Classes {
                          the fleet's aggregates",
                         metric.name,
                         host.name,
-                        in_words(&Reference::of(metric)),
-                        in_words(&reference),
+                        Reference::of(metric),
+                        reference,
                     ));
                 }
             }
@@ -197,11 +190,4 @@ impl Classes {
 fn columns(schema: &Schema, definitions: &Definitions) -> Per<OperandId, Option<ExportedId>> {
     let column = |operand: &Operand| schema.find(&operand.name).map(|(at, _)| at);
     definitions.operands().iter().map(column).collect()
-}
-
-fn in_words(reference: &Reference) -> String {
-    let Reference { value_type, semantics, units } = reference;
-    let units = units.to_string();
-    let units = if units.is_empty() { "none".to_owned() } else { units };
-    format!("{value_type}, {semantics}, units {units}")
 }

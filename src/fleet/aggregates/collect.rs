@@ -13,12 +13,12 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, GroupingId, OperandId};
+use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
 use super::classes::Classes;
 use super::definitions::Definitions;
 use super::hosts::{Host, HostId, HostSlot, Keys, State, placement};
-use super::operand::{Reference, References};
+use super::operand::{OperandId, Reference, References};
 use super::shard::{Scratch, Shard, ShardPartials};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Frame, Schema};
@@ -28,17 +28,6 @@ use crate::fleet::target::{GroupId, SHARDS, Target};
 /// Most slots that are open at once. That of the grace time and the next one are
 /// enough while the clock goes on as it should.
 const MAX_OPEN: usize = 4;
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// It counts.
-    Counted,
-    /// Its slot is over.
-    Late,
-    /// Its host is none of those expected.
-    Unexpected,
-}
 
 /// What has been left aside since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -198,14 +187,14 @@ impl Collector {
     }
 
     /// Takes the values of a host.
-    pub fn frame(&mut self, frame: &Frame) -> Taken {
+    pub fn frame(&mut self, frame: &Frame) {
         let Some(&at) = self.by_name.get(&*frame.target.name) else {
             self.dropped.unexpected += 1;
-            return Taken::Unexpected;
+            return;
         };
         let Some(open) = self.open_at(frame.slot) else {
             self.dropped.late += 1;
-            return Taken::Late;
+            return;
         };
         let class = self.classes.class(&frame.schema, &self.definitions);
         let host = &mut self.hosts[at];
@@ -242,7 +231,6 @@ impl Collector {
                 _ => *kept = Some((Arc::clone(now), lanes)),
             }
         }
-        Taken::Counted
     }
 
     /// Says that a host did not answer rightly before the deadline of a slot.

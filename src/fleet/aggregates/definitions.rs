@@ -15,11 +15,13 @@ use std::sync::Arc;
 use pmderive_runtime::position::Per;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::aggregate::{Aggregate, AggregateId, GroupingId, OperandId};
-use super::reading::{Found, Reader};
+use super::aggregate::{Aggregate, AggregateId, GroupingId};
+use super::host_metrics::HostMetrics;
+use super::operand::OperandId;
+use super::reading::{Found, Operand, Reader, Unchanged};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry, needed};
+use crate::engine::{Registered, Registry, needed, report_cycles};
 use crate::fleet::target::Target;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Spanned};
 use crate::syntax::{nearest, print_expr};
@@ -40,91 +42,10 @@ pub struct Definitions {
     pub(super) unchanged: Box<[Unchanged]>,
 }
 
-/// What an aggregate takes of each host.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    /// What it is called in frames: the name of a metric, or the text of an expression.
-    pub name: Arc<str>,
-    /// The expression, if hosts compute it for aggregates alone.
-    pub computed: Option<Arc<Registered>>,
-}
-
-/// A metric that says where no members have changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unchanged {
-    /// Its name in expressions.
-    pub name: Box<str>,
-    /// The aggregates whose members these are.
-    pub aggregates: Box<[AggregateId]>,
-}
-
-/// The metrics of hosts that definitions over the fleet may name.
-#[derive(Clone, Debug, Default)]
-pub struct HostMetrics<'n> {
-    /// For each group of hosts, what is defined there.
-    groups: Vec<FxHashSet<&'n str>>,
-    /// Hosts may have others.
-    is_open: bool,
-}
-
-impl<'n> HostMetrics<'n> {
-    /// Those of these names, which all hosts have.
-    pub fn of(names: impl IntoIterator<Item = &'n str>) -> HostMetrics<'n> {
-        HostMetrics { groups: vec![names.into_iter().collect()], is_open: false }
-    }
-
-    /// Those that the definitions of each group have.
-    pub fn of_groups(groups: impl IntoIterator<Item = &'n Registry>) -> HostMetrics<'n> {
-        let groups = groups.into_iter().map(|registry| registry.names().collect()).collect();
-        HostMetrics { groups, is_open: false }
-    }
-
-    /// Allows any other name that is not defined over the fleet: whether hosts have such
-    /// a metric is found out when they are asked.
-    #[must_use]
-    pub fn and_others(self) -> HostMetrics<'n> {
-        HostMetrics { is_open: true, ..self }
-    }
-
-    /// True for the name of a definition of hosts.
-    pub(super) fn defines(&self, name: &str) -> bool {
-        self.groups.iter().any(|names| names.contains(name))
-    }
-
-    /// True if names that are not known may be metrics of hosts.
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
-    }
-
-    /// True if the hosts of some group have all of these names.
-    pub(super) fn has_together<'o>(&self, names: impl Iterator<Item = &'o str> + Clone) -> bool {
-        self.is_open
-            || self.groups.iter().any(|known| names.clone().all(|name| known.contains(name)))
-    }
-
-    /// All that are defined, by name.
-    pub(super) fn names(&self) -> Vec<&'n str> {
-        let mut names: Vec<&str> = self.groups.iter().flatten().copied().collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-}
-
 impl Definitions {
-    /// Reads the definitions of a registry as definitions over a fleet, of whose
-    /// metrics `exported` gives the names. What cannot be one is reported and left
-    /// out.
-    pub fn new<'n>(
-        registry: &Registry,
-        exported: impl IntoIterator<Item = &'n str>,
-        diagnostics: &mut Diagnostics,
-    ) -> Definitions {
-        Definitions::read(registry, &[], &HostMetrics::of(exported), diagnostics)
-    }
-
-    /// Reads definitions, and expressions without a name that are evaluated, too, with all
-    /// that may be known of hosts' metrics.
+    /// Reads the definitions of a registry as definitions over a fleet, and expressions
+    /// without a name that are evaluated, too, with all that may be known of hosts' metrics.
+    /// What cannot be one is reported and left out; so are cycles.
     pub fn read(
         registry: &Registry,
         expressions: &[Arc<Registered>],
@@ -143,6 +64,7 @@ impl Definitions {
             }
         }
         let Found { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
+        report_cycles(registry, diagnostics);
         let all = registry.definitions().iter().chain(expressions);
         let written = all.map(|one| (&one.name, &*one.expr));
         let expressions = computed;
@@ -226,12 +148,6 @@ impl Definitions {
         used.map(|one| &*self.operands[one.operand].name).collect()
     }
 
-    /// How a definition is computed: its expression over aggregates, which are
-    /// spelled as they are written.
-    pub fn computed(&self, name: &str) -> Option<String> {
-        self.registry.get(name).map(|one| print_expr(&one.expr))
-    }
-
     /// True if they are the same as others, so that results go on with these.
     pub fn is_same(&self, other: &Definitions) -> bool {
         let same = |a: &Arc<Registered>, b: &Arc<Registered>| {
@@ -247,8 +163,7 @@ impl Definitions {
     }
 }
 
-/// Definitions by their names, those that others mention first. Of a cycle, which
-/// the engine reports, some come before what they mention.
+/// Definitions by their names, those that others mention first. Of a cycle some come before what they mention.
 fn in_order(registry: &Registry) -> Vec<&Registered> {
     let mut ordered = Vec::new();
     let mut known: FxHashSet<&str> = FxHashSet::default();

@@ -1,6 +1,10 @@
 //! Partial aggregates of a shard as bytes, for processes that share a fleet. The merged
 //! shards of several processes have the same bits as those of one process.
 //!
+//! `serve` does not share a fleet between processes yet, so that only tests read and write
+//! these bytes. They are the seam between a [`Collector`](super::Collector), of which each
+//! process has one, and [`Merged`](super::Merged), which one process has.
+//!
 //! ```text
 //! "pmsp" version shard fingerprint                     4 + 1 + 1 + 8 bytes
 //! for each grouping: groups:u32, each: 0 | 1 and for each label a text
@@ -343,6 +347,7 @@ impl<'b> Reader<'b> {
 fn example() -> (Arc<Definitions>, References) {
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
+    use super::host_metrics::HostMetrics;
     use super::operand::Reference;
     use crate::diag::Diagnostics;
     use crate::dialect::{Dialect, Language};
@@ -355,7 +360,8 @@ fn example() -> (Arc<Definitions>, References) {
                 f.e = quantile(0.5, n)\nf.f = topk(2, x) by (r)\n";
     let text = sources.add("fuzz", text);
     registry.add_text(text, &sources, &mut diagnostics);
-    let definitions = Definitions::new(&registry, ["x", "n"], &mut diagnostics);
+    let hosts = HostMetrics::of(["x", "n"]);
+    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let reference = |value_type| {
         Some(Reference { value_type, semantics: Semantics::Instant, units: Units::NONE })

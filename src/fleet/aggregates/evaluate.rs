@@ -21,11 +21,9 @@ use super::source::{self, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::columns::{Columns, Heads, Lanes};
-use crate::fleet::ended::Ended;
-use crate::fleet::frame::{
-    Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
-};
+use crate::fleet::frame::{Event, Exported, ExportedId, Frame, Instances, Schema, StaleReason};
 use crate::fleet::labels::Labels;
+use crate::fleet::series::Series;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
@@ -98,7 +96,7 @@ pub struct Evaluation {
     schema: Arc<Schema>,
     /// Where the values of the metrics come from.
     origins: Per<ExportedId, Origin>,
-    last: Option<Frame>,
+    series: Series,
     target: Arc<Target>,
     refused: Refused,
 }
@@ -148,7 +146,7 @@ impl Evaluation {
             exports,
             schema: Arc::new(Schema { metrics: Per::default() }),
             origins: Per::default(),
-            last: None,
+            series: Series::default(),
             target: Arc::new(Target::fleet()),
             refused: Refused::default(),
             engine,
@@ -304,10 +302,7 @@ impl Evaluation {
         if self.compiled.is_none() {
             self.bind();
         }
-        let stamp = Timestamp::new(
-            i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX),
-            (at.0 % 1_000_000_000) as i64,
-        );
+        let stamp = at.into();
         let hosts = self.feed(stamp, merged);
         self.name_instances();
         let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
@@ -315,8 +310,7 @@ impl Evaluation {
         let mut lanes = Lanes::default();
         let (groups, of_hosts) = (&self.groups, &self.of_hosts);
         let former = |position: ExportedId| -> Option<&Arc<Instances>> {
-            let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.schema, &self.schema))?;
-            Some(last.columns.heads().get(position)?.1)
+            Some(self.series.heads(&self.schema)?.get(position)?.1)
         };
         let hosts_instances = {
             let ids: Vec<InstId> = hosts.iter().map(|(id, _)| *id).collect();
@@ -358,29 +352,13 @@ impl Evaluation {
             schema: Arc::clone(&self.schema),
             columns: Columns::new(Heads::new(heads), lanes),
         };
-        let mut events: Vec<Event> =
-            self.last.iter().flat_map(|last| ended(last, &frame)).collect();
-        self.last = Some(frame.clone());
-        events.push(Event::Frame(frame));
-        events
+        let ended = self.series.go_on(&frame, frame.schema.sinks());
+        ended.into_iter().map(|(event, _)| event).chain([Event::Frame(frame)]).collect()
     }
 
     /// Says that all series have ended, if there are any.
     pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
-        let last = self.last.take()?;
-        let series = last.columns.heads().present();
-        let series: Box<[_]> = series.map(|(metric, has)| (metric, Arc::clone(has))).collect();
-        let has_ended = !series.is_empty();
-        let stale = Stale {
-            target: last.target,
-            host_labels: last.host_labels,
-            slot,
-            at,
-            reason,
-            schema: last.schema,
-            series,
-        };
-        Some(Event::Stale(stale)).filter(|_| has_ended)
+        self.series.end(&self.target, slot, at, reason).map(|(event, _)| event)
     }
 
     /// Gives the source the values of a slot; tells the numbers of hosts.
@@ -610,24 +588,4 @@ fn instances<'n>(
         domain_labels: Labels::default(),
         labels: labels.into(),
     })
-}
-
-/// The series of a frame that the next one has not.
-fn ended(last: &Frame, next: &Frame) -> Vec<Event> {
-    let is_same = Arc::ptr_eq(&last.schema, &next.schema);
-    let mut ended = Ended::default();
-    let before = last.schema.metrics.enumerate().zip(last.columns.heads().iter());
-    for ((position, metric), (_, instances)) in before {
-        let found = match is_same {
-            true => Some((position, metric)),
-            false => next.schema.find(&metric.name),
-        };
-        let now = found.and_then(|(at, metric)| {
-            let (_, instances) = next.columns.heads().get(at)?;
-            Some((metric, instances))
-        });
-        ended.compare((metric, instances), now);
-    }
-    let events = ended.events((&last.target, &last.host_labels), next.slot, (last.at, next.at));
-    events.map(|(event, _)| event).collect()
 }

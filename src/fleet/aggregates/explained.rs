@@ -2,15 +2,12 @@
 //! aggregate takes of hosts, how it groups them, and which rule decided about the
 //! metadata of its values.
 
-use pmderive_runtime::source::SourceError;
-
 use super::aggregate::{Aggregate, Function, GroupingId};
 use super::definitions::Definitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
-use crate::check::units_name;
 use crate::diag::Diagnostics;
 use crate::engine::Registered;
 use crate::explain::{Explained, Outcome, explain};
@@ -18,29 +15,19 @@ use crate::explain::{Explained, Outcome, explain};
 impl Aggregates {
     /// Explains some of the definitions, and those that they need, with the metadata
     /// that are known; what is wrong with them is reported.
-    ///
-    /// # Errors
-    /// None: the fleet does not fail as a source.
     pub fn explain(
         &mut self,
         chosen: &[&Registered],
         diagnostics: &mut Diagnostics,
-    ) -> Result<Vec<Explained>, SourceError> {
-        self.evaluation.explain(chosen, diagnostics)
-    }
-}
-
-impl Evaluation {
-    fn explain(
-        &mut self,
-        chosen: &[&Registered],
-        diagnostics: &mut Diagnostics,
-    ) -> Result<Vec<Explained>, SourceError> {
-        let Evaluation { engine, definitions, source, references, identifiers, .. } = self;
+    ) -> Vec<Explained> {
+        let Evaluation { engine, definitions, source, references, identifiers, .. } =
+            &mut self.evaluation;
         // What is wrong is known in the words of fleets.
         let mut found = Diagnostics::default();
         let registry = &definitions.registry;
-        let mut explained = explain(engine, registry, chosen, source, &mut found)?.definitions;
+        // A source in memory does not fail.
+        let explained = explain(engine, registry, chosen, source, &mut found);
+        let mut explained = explained.map(|all| all.definitions).unwrap_or_default();
         for one in &mut explained {
             if let Some(written) = definitions.written.get(&*one.name) {
                 one.text.clone_from(written);
@@ -64,7 +51,7 @@ impl Evaluation {
             }
         }
         diagnostics.extend(self.diagnostics().iter().cloned());
-        Ok(explained)
+        explained
     }
 }
 
@@ -87,9 +74,9 @@ fn notes(
     let operand = &definitions.operands()[aggregate.operand];
     let name = &operand.name;
     let mut notes = vec![match (&operand.computed, reference) {
-        (None, Some(reference)) => format!("takes {name} of each host: {}", words(reference)),
+        (None, Some(reference)) => format!("takes {name} of each host: {reference}"),
         (Some(_), Some(reference)) => {
-            format!("takes {name}, computed on each host for it: {}", words(reference))
+            format!("takes {name}, computed on each host for it: {reference}")
         }
         (_, None) => format!("takes {name} of each host, whose metadata are not known"),
     }];
@@ -140,9 +127,4 @@ fn rule(function: Function, operand: Option<&Reference>) -> String {
             if top { "greatest" } else { "least" }
         ),
     }
-}
-
-fn words(reference: &Reference) -> String {
-    let Reference { value_type, semantics, units } = reference;
-    format!("{value_type}, {semantics}, units {}", units_name(units))
 }

@@ -8,10 +8,10 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::positions;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{GroupingId, OperandId};
-use super::classes::ClassId;
+use super::aggregate::GroupingId;
 use super::definitions::Definitions;
 use super::groups::GroupKey;
+use super::operand::OperandId;
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::hash_of;
@@ -20,6 +20,8 @@ use crate::fleet::target::Target;
 positions! {
     /// Position of a host in a list by shard and name.
     pub HostId;
+    /// Position of hosts with the same metrics in a list of these.
+    pub ClassId;
     /// Position of a group in [`Keys::keys`].
     pub KeyId;
 }

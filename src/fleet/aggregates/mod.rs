@@ -43,6 +43,7 @@ mod encoding;
 mod evaluate;
 mod explained;
 mod groups;
+mod host_metrics;
 mod hosts;
 mod merge;
 mod operand;
@@ -56,17 +57,21 @@ use std::time::Duration;
 
 use pmderive_runtime::position::Per;
 
-pub use aggregate::{Aggregate, AggregateDesc, AggregateId, Function, GroupingId, OperandId};
-pub use collect::{Collector, Dropped, Taken};
-pub use definitions::{Definitions, HostMetrics, Operand, unknown_labels};
+pub use aggregate::{AggregateId, Function};
+pub use collect::{Collector, Dropped};
+pub use definitions::{Definitions, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
-pub use groups::{FleetDomain, GroupKey, MAX_KNOWN};
+pub use groups::FleetDomain;
+#[cfg(test)]
+pub use groups::MAX_KNOWN;
+pub use host_metrics::HostMetrics;
 pub use merge::{MergeError, Merged};
-pub use operand::{Kind, Reference, References};
-pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
+pub use operand::{OperandId, Reference, References};
+pub use partial::MAX_QUANTILE_VALUES;
+pub use reading::Operand;
 pub use shard::ShardPartials;
 
 use super::frame::{Event, Frame, Schema, StaleReason};
@@ -93,7 +98,7 @@ pub struct Schedule {
 /// # use pmderive::diag::Diagnostics;
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
-/// # use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, Schedule};
+/// # use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule};
 /// # use pmderive::internal::fleet::sink_set::SinkSet;
 /// # use pmderive::internal::fleet::slot::Slot;
 /// # use pmderive::SourceMap;
@@ -102,7 +107,8 @@ pub struct Schedule {
 /// let mut registry = Registry::new(language);
 /// let text = sources.add("fleet.conf", "racks.rate = sum(shop.rate) by (rack)\n");
 /// registry.add_text(text, &sources, &mut diagnostics);
-/// let definitions = Definitions::new(&registry, ["shop.rate"], &mut diagnostics);
+/// let hosts = HostMetrics::of(["shop.rate"]);
+/// let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
 /// assert!(diagnostics.is_empty());
 ///
 /// let engine = Arc::new(Engine::new(language, Backend::Auto));
@@ -120,7 +126,6 @@ pub struct Schedule {
 pub struct Aggregates {
     collector: Collector,
     evaluation: Evaluation,
-    definitions: Arc<Definitions>,
     schedule: Schedule,
 }
 
@@ -135,8 +140,7 @@ impl Aggregates {
     ) -> Aggregates {
         Aggregates {
             collector: Collector::alone(Arc::clone(&definitions)),
-            evaluation: Evaluation::new(engine, Arc::clone(&definitions), sinks),
-            definitions,
+            evaluation: Evaluation::new(engine, definitions, sinks),
             schedule,
         }
     }
@@ -167,8 +171,8 @@ impl Aggregates {
             self.collector.forget_slots();
         }
         self.collector.follow(Arc::clone(&definitions), targets);
-        self.evaluation.follow(Arc::clone(&definitions), sinks);
-        (self.definitions, self.schedule) = (definitions, schedule);
+        self.evaluation.follow(definitions, sinks);
+        self.schedule = schedule;
     }
 
     /// Takes the metadata of a class of hosts before any frame of it, and checks
@@ -179,8 +183,8 @@ impl Aggregates {
     }
 
     /// Takes the values of a host.
-    pub fn frame(&mut self, frame: &Frame) -> Taken {
-        self.collector.frame(frame)
+    pub fn frame(&mut self, frame: &Frame) {
+        self.collector.frame(frame);
     }
 
     /// Says that a host did not answer rightly before the deadline of a slot.
@@ -206,10 +210,10 @@ impl Aggregates {
 
     /// Ends a slot whose values are of the time `at`.
     pub fn finish_at(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
-        let Aggregates { collector, evaluation, definitions, .. } = self;
+        let Aggregates { collector, evaluation, .. } = self;
         // Which metadata count is decided with the first shard.
         let mut merged: Option<Merged> = None;
-        let definitions = Arc::clone(definitions);
+        let definitions = Arc::clone(&evaluation.definitions);
         let references = collector.finish(slot, |references, shard| {
             let merged =
                 merged.get_or_insert_with(|| Merged::new(Arc::clone(&definitions), references));

@@ -4,12 +4,19 @@
 //! semantics ([`Reference`]). Values of other classes are converted if nothing is
 //! lost. Classes whose values cannot be converted are left out as a whole.
 
+use std::fmt;
+
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 use pmderive_runtime::position::Per;
+use pmderive_runtime::positions;
 
-use super::aggregate::OperandId;
-
+use crate::check::units_name;
 use crate::fleet::frame::Exported;
+
+positions! {
+    /// Position of what aggregates take in [`Definitions::operands`](super::Definitions::operands).
+    pub OperandId;
+}
 
 /// What is known of each operand, once a host has had it.
 pub type References = Per<OperandId, Option<Reference>>;
@@ -96,6 +103,13 @@ impl Reference {
                 }
             }
         }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reference { value_type, semantics, units } = self;
+        write!(f, "{value_type}, {semantics}, units {}", units_name(units))
     }
 }
 

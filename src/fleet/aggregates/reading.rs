@@ -12,8 +12,9 @@ use std::sync::Arc;
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{Aggregate, AggregateId, Function, GroupingId, OperandId};
-use super::definitions::{HostMetrics, Operand, Unchanged};
+use super::aggregate::{Aggregate, AggregateId, Function, GroupingId};
+use super::host_metrics::HostMetrics;
+use super::operand::OperandId;
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
@@ -25,6 +26,24 @@ use crate::text::Span;
 
 /// Names of labels, as they are written.
 type Written = [Spanned<Box<str>>];
+
+/// What an aggregate takes of each host.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// What it is called in frames: the name of a metric, or the text of an expression.
+    pub name: Arc<str>,
+    /// The expression, if hosts compute it for aggregates alone.
+    pub computed: Option<Arc<Registered>>,
+}
+
+/// A metric that says where no members have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unchanged {
+    /// Its name in expressions.
+    pub name: Box<str>,
+    /// The aggregates whose members these are.
+    pub aggregates: Box<[AggregateId]>,
+}
 
 /// Reads definitions over the fleet, those first that others mention.
 pub(super) struct Reader<'r> {

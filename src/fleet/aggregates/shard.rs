@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, Function, GroupingId, OperandId};
+use super::aggregate::{AggregateId, Function, GroupingId};
 use super::classes::Classes;
 use super::definitions::Definitions;
 use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
-use super::operand::{Action, Kind, References, convert, kind_of};
+use super::operand::{Action, Kind, OperandId, References, convert, kind_of};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
 use crate::fleet::target::GroupId;
 

@@ -11,10 +11,10 @@ use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{AggregateId, GroupingId, OperandId};
+use super::aggregate::{AggregateId, GroupingId};
 use super::carry::Numbered;
 use super::definitions::Definitions;
-use super::operand::Reference;
+use super::operand::{OperandId, Reference};
 use crate::fleet::columns::write_numbers;
 
 /// The fleet.

@@ -135,7 +135,7 @@ impl Reader<'_> {
         self.only(table, &WEB, &[]);
         Web {
             certificate: self.pair(table, "certificate", "key", Self::path),
-            token_file: table.get("token-file").and_then(|value| self.path(value)),
+            token_file: self.path_of(table, "token-file"),
         }
     }
 
@@ -166,9 +166,9 @@ impl Reader<'_> {
             encryption: table
                 .get("secure")
                 .and_then(|value| self.document.word(value, &encryptions)),
-            tls: table.get("tls").and_then(|value| self.path(value)),
-            user: table.get("user").and_then(|value| Some(self.document.string(value)?.0.into())),
-            password_file: table.get("password-file").and_then(|value| self.path(value)),
+            tls: self.path_of(table, "tls"),
+            user: self.text_of(table, "user"),
+            password_file: self.path_of(table, "password-file"),
         };
         let export = table.get("export").map(|value| self.texts(value));
         let labels = labels.unwrap_or_default();
@@ -201,7 +201,7 @@ impl Reader<'_> {
             ["url", "authorities", "user", "password-file", "token-file", "timeout", "max-age"];
         let (others, kind): (&[&str], _) = match word {
             "json-lines" => {
-                let path = table.get("path").and_then(|value| self.path(value));
+                let path = self.path_of(table, "path");
                 let file = path.filter(|path| !path.ends_with("-"));
                 (&of_remote, SinkKind::JsonLines(file))
             }
@@ -222,9 +222,9 @@ impl Reader<'_> {
             }
         };
         self.foreign(table, others, word);
-        let name = table.get("name").and_then(|value| Some(self.document.string(value)?.0));
+        let name = self.text_of(table, "name");
         Some(Sink {
-            name: name.unwrap_or(word).into(),
+            name: name.unwrap_or_else(|| word.into()),
             span,
             export: table.get("export").map(|value| self.texts(value)),
             buffer: table.get("buffer").and_then(|value| self.size(value)).unwrap_or(64 << 20),
@@ -249,11 +249,8 @@ impl Reader<'_> {
             let message = "a receiver's address begins with `http://` or `https://`";
             self.document.error_with_help(span, message, help);
         }
-        let text_of = |reader: &mut Self, value: &Value<'_>| {
-            Some(Box::<str>::from(reader.document.string(value)?.0))
-        };
-        let user = table.get("user").and_then(|value| text_of(self, value));
-        let password = table.get("password-file").and_then(|value| self.path(value));
+        let user = self.text_of(table, "user");
+        let password = self.path_of(table, "password-file");
         if user.is_some() != password.is_some() {
             self.document.error(span, "`user` and `password-file` need each other");
         }
@@ -268,13 +265,21 @@ impl Reader<'_> {
         };
         Some(RemoteWrite {
             url: Spanned { value: text.into(), span },
-            authorities: table.get("authorities").and_then(|value| self.path(value)),
+            authorities: self.path_of(table, "authorities"),
             authorities_then: Stamps::default(),
             login: user.zip(password),
-            token_file: table.get("token-file").and_then(|value| self.path(value)),
+            token_file: self.path_of(table, "token-file"),
             timeout: time(self, "timeout", Duration::from_secs(30)),
             max_age: time(self, "max-age", Duration::from_secs(600)),
         })
+    }
+
+    fn path_of(&mut self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
+        table.get(key).and_then(|value| self.path(value))
+    }
+
+    fn text_of(&mut self, table: &Table<'_>, key: &str) -> Option<Box<str>> {
+        table.get(key).and_then(|value| Some(self.document.string(value)?.0.into()))
     }
 
     /// Two keys of which neither makes sense without the other.

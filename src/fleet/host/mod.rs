@@ -17,7 +17,6 @@ mod failure;
 mod life;
 mod names;
 mod polled;
-mod series;
 mod turns;
 mod view;
 
@@ -35,12 +34,13 @@ use tokio::sync::Notify;
 use super::columns::{Columns, Heads};
 use super::condition::Condition;
 use super::config::Limits;
-use super::frame::{Frame, StaleReason};
+use super::frame::{Event, Frame, StaleReason};
 use super::labels::Labels;
 use super::log::Limiter;
 use super::numbers::HostNumbers;
 use super::outlets::Outlets;
 use super::plan::PlannedGroup;
+use super::series::Series;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 use super::world::World;
@@ -49,7 +49,6 @@ use columns::{Found, FoundHeads};
 use failure::Failure;
 pub use life::live;
 pub use polled::Polled;
-use series::Series;
 use turns::Turns;
 use view::{View, Views};
 
@@ -205,7 +204,9 @@ impl<W: World> Host<W> {
 
     /// All series end.
     fn end(&mut self, why: StaleReason, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
-        self.series.end(&orders.target, slot, at, why, &shared.outlets.borrow());
+        if let Some((event, sinks)) = self.series.end(&orders.target, slot, at, why) {
+            shared.outlets.borrow().offer(event, sinks);
+        }
     }
 
     fn failed(
@@ -407,7 +408,13 @@ impl<W: World> Host<W> {
             columns: Columns::new(heads, lanes),
         };
         let count = frame.columns.heads().series_count();
-        series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
+        let (outlets, sinks) = (shared.outlets.borrow(), bound.view.sinks);
+        for (event, sinks) in series.go_on(&frame, sinks) {
+            outlets.offer(event, sinks);
+        }
+        if !sinks.is_empty() {
+            outlets.offer(Event::Frame(frame), sinks);
+        }
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
         Ok(Answered { skew, kind: bound.view.kind, series: count, bytes })
     }

@@ -11,13 +11,15 @@
 
 use std::fmt::Write as _;
 
+use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::program::Status;
+
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::slot::Nanos;
-use crate::report::json::{write_string, write_value};
-use pmderive_runtime::program::Status;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::report::json::{Object, write_object, write_string, write_value};
 
 /// Writes an event as the sink at a place gets it, with its line end. Nothing if none of
 /// its metrics is for that sink.
@@ -36,27 +38,29 @@ fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) {
     if columns().next().is_none() {
         return;
     }
-    write_head(out, frame.at, &frame.target.name, frame.slot.0);
-    let _ = write!(out, ",\"stamp\":\"{}\"", frame.stamp);
-    write_labels(out, &frame.target.labels, &frame.host_labels);
-    out.push_str(",\"metrics\":{");
-    let mut is_first = true;
-    for (metric, column) in columns().filter(|(_, column)| !column.instances.ids.is_empty()) {
-        write_key(out, &metric.name, &mut is_first);
-        write_column(out, metric, &column);
-    }
-    out.push('}');
-    let mut is_first = true;
-    for (metric, column) in columns() {
-        if let Status::Failed(status) = column.status {
-            if is_first {
-                out.push_str(",\"failed\":{");
+    let failed = || {
+        columns().filter_map(|(metric, column)| match column.status {
+            Status::Failed(status) => Some((metric, status)),
+            _ => None,
+        })
+    };
+    write_object(out, |line| {
+        add_head(line, frame.at, &frame.target.name, frame.slot);
+        line.value("stamp", format_args!("\"{}\"", frame.stamp));
+        add_labels(line, &frame.target.labels, &frame.host_labels);
+        line.object("metrics", |metrics| {
+            for (metric, column) in columns().filter(|(_, column)| !column.instances.ids.is_empty())
+            {
+                metrics.member(&metric.name, |out| write_column(out, metric, &column));
             }
-            write_key(out, &metric.name, &mut is_first);
-            write_string(out, &status.to_string());
+        });
+        if failed().next().is_some() {
+            line.object("failed", |metrics| {
+                failed().for_each(|(metric, why)| metrics.text(&metric.name, &why.to_string()));
+            });
         }
-    }
-    out.push_str(if is_first { "}\n" } else { "}}\n" });
+    });
+    out.push('\n');
 }
 
 fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
@@ -84,54 +88,37 @@ fn write_stale(out: &mut String, stale: &Stale, sink: SinkPlace) {
     if series().next().is_none() {
         return;
     }
-    write_head(out, stale.at, &stale.target.name, stale.slot.0);
-    write_labels(out, &stale.target.labels, &stale.host_labels);
-    out.push_str(",\"reason\":");
-    write_string(out, &stale.reason.to_string());
-    out.push_str(",\"stale\":{");
-    let mut is_first = true;
-    for (metric, instances) in series() {
-        write_key(out, &metric.name, &mut is_first);
-        if !metric.has_instances {
-            out.push_str("true");
-            continue;
-        }
-        out.push('[');
-        for lane in 0..instances.ids.len() {
-            out.push_str(if lane == 0 { "[" } else { ",[" });
-            write_instance(out, instances, lane);
-            out.push(']');
-        }
-        out.push(']');
-    }
-    out.push_str("}}\n");
+    write_object(out, |line| {
+        add_head(line, stale.at, &stale.target.name, stale.slot);
+        add_labels(line, &stale.target.labels, &stale.host_labels);
+        line.text("reason", &stale.reason.to_string());
+        line.object("stale", |metrics| {
+            for (metric, instances) in series() {
+                if !metric.has_instances {
+                    metrics.value(&metric.name, true);
+                    continue;
+                }
+                metrics.list(&metric.name, 0..instances.ids.len(), |out, lane| {
+                    out.push('[');
+                    write_instance(out, instances, lane);
+                    out.push(']');
+                });
+            }
+        });
+    });
+    out.push('\n');
 }
 
-fn write_head(out: &mut String, at: Nanos, target: &str, slot: u64) {
-    let (seconds, rest) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
-    let _ = write!(out, "{{\"t\":\"{seconds}.{rest:09}\",\"target\":");
-    write_string(out, target);
-    let _ = write!(out, ",\"slot\":{slot}");
+fn add_head(line: &mut Object<'_>, at: Nanos, target: &str, slot: Slot) {
+    line.value("t", format_args!("\"{}\"", Timestamp::from(at)));
+    line.text("target", target);
+    line.value("slot", slot.0);
 }
 
-fn write_labels(out: &mut String, target: &Labels, host: &Labels) {
-    for (key, labels) in [(",\"labels\":{", target), (",\"host\":{", host)] {
-        out.push_str(key);
-        let mut is_first = true;
-        for (name, value) in labels.iter() {
-            write_key(out, name, &mut is_first);
-            write_string(out, value);
-        }
-        out.push('}');
+fn add_labels(line: &mut Object<'_>, target: &Labels, host: &Labels) {
+    for (key, labels) in [("labels", target), ("host", host)] {
+        line.object(key, |all| labels.iter().for_each(|(name, value)| all.text(name, value)));
     }
-}
-
-fn write_key(out: &mut String, name: &str, is_first: &mut bool) {
-    if !std::mem::take(is_first) {
-        out.push(',');
-    }
-    write_string(out, name);
-    out.push(':');
 }
 
 fn write_instance(out: &mut String, instances: &Instances, lane: usize) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use glob::Pattern;
 
-use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::aggregates::{Operand, counts_of_hosts};
@@ -18,6 +17,17 @@ use crate::text::{SourceId, SourceMap, Span};
 
 /// What marks a definition, in the line above it.
 const MARK: &str = "pmderive: export";
+
+/// An exported definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Which sinks want it.
+    pub sinks: SinkSet,
+    /// The group exports it. Others are only there for what computes across hosts.
+    pub is_chosen: bool,
+    /// One line about it, if its file has any.
+    pub help: Option<Arc<str>>,
+}
 
 /// The definitions of a group.
 pub struct Defined<'d> {
@@ -36,28 +46,13 @@ pub fn exports<'d>(
     diagnostics: &mut Diagnostics,
 ) -> Vec<(&'d Registered, Export)> {
     let all = defined.registry.all();
-    let mut is_chosen = vec![false; all.len()];
-    match &group.export {
-        None => {
-            for (one, is_chosen) in all.iter().zip(&mut is_chosen) {
-                *is_chosen = is_marked(one, defined.sources);
-            }
-        }
+    let is_chosen: Vec<bool> = match &group.export {
+        None => all.iter().map(|one| is_marked(one, defined.sources)).collect(),
         Some(entries) => {
-            for entry in entries {
-                let choice = Choice::of(entry, &group.definitions, defined.files);
-                let mut is_used = false;
-                for (one, is_chosen) in all.iter().zip(&mut is_chosen) {
-                    let is_meant = choice.is_of(one);
-                    is_used |= is_meant;
-                    *is_chosen |= is_meant;
-                }
-                if !is_used {
-                    diagnostics.push(unused(entry, all.iter().map(|one| &*one.name)));
-                }
-            }
+            let named: Vec<_> = all.iter().map(|one| (&*one.name, Some(*one))).collect();
+            chosen(entries, &group.definitions, defined.files, &named, diagnostics)
         }
-    }
+    };
     let export = |(one, is_chosen): (&'d Registered, bool)| {
         let wants = |sink: &Sink| {
             sink.export
@@ -88,34 +83,40 @@ pub fn of_fleet(
     diagnostics: &mut Diagnostics,
 ) -> Vec<Box<str>> {
     let own = defined.registry.all();
-    let mut all: Vec<&str> = own.iter().map(|one| &*one.name).collect();
-    for name in counts_of_hosts() {
-        if defined.registry.get(name).is_none() {
-            all.push(name);
-        }
-    }
-    let Some(entries) = &fleet.export else {
-        return all.into_iter().map(Box::from).collect();
+    let counts = counts_of_hosts().filter(|name| defined.registry.get(name).is_none());
+    let own = own.iter().map(|one| (&*one.name, Some(*one)));
+    let all: Vec<_> = own.chain(counts.map(|name| (name, None))).collect();
+    let is_chosen = match &fleet.export {
+        None => vec![true; all.len()],
+        Some(entries) => chosen(entries, &fleet.definitions, defined.files, &all, diagnostics),
     };
+    let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
+    chosen.map(|((name, _), _)| Box::from(name)).collect()
+}
+
+/// Which metrics the entries of an `export` mean, parallel to `all`: names, with definitions
+/// unless they are numbers of hosts. What matches nothing is reported.
+fn chosen(
+    entries: &[Spanned<Box<str>>],
+    definitions: &[Spanned<PathBuf>],
+    files: &[Vec<SourceId>],
+    all: &[(&str, Option<&Registered>)],
+    diagnostics: &mut Diagnostics,
+) -> Vec<bool> {
     let mut is_chosen = vec![false; all.len()];
     for entry in entries {
-        let choice = Choice::of(entry, &fleet.definitions, defined.files);
+        let choice = Choice::of(entry, definitions, files);
         let mut is_used = false;
-        for (at, name) in all.iter().enumerate() {
-            let is_meant = match (&choice, own.get(at)) {
-                (_, Some(one)) => choice.is_of(one),
-                (Choice::Names(pattern), None) => matches(pattern, name),
-                (Choice::File(_), None) => false,
-            };
+        for ((name, one), is_chosen) in all.iter().zip(&mut is_chosen) {
+            let is_meant = choice.is_of(name, *one);
             is_used |= is_meant;
-            is_chosen[at] |= is_meant;
+            *is_chosen |= is_meant;
         }
         if !is_used {
-            diagnostics.push(unused(entry, all.iter().copied()));
+            diagnostics.push(unused(entry, all.iter().map(|(name, _)| *name)));
         }
     }
-    let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    chosen.map(|(name, _)| Box::from(name)).collect()
+    is_chosen
 }
 
 /// Reports what sinks want and no group exports.
@@ -181,10 +182,10 @@ impl<'c> Choice<'c> {
         }
     }
 
-    fn is_of(&self, one: &Registered) -> bool {
+    fn is_of(&self, name: &str, one: Option<&Registered>) -> bool {
         match self {
-            Choice::File(texts) => texts.contains(&one.name_span.source),
-            Choice::Names(pattern) => matches(pattern, &one.name),
+            Choice::File(texts) => one.is_some_and(|one| texts.contains(&one.name_span.source)),
+            Choice::Names(pattern) => matches(pattern, name),
         }
     }
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
 
-use super::exports::{Defined, check_series, check_sinks, exports, of_fleet, with_series};
-use super::{Export, Plan, PlannedGroup, StageTwo};
+use super::exports::{Defined, Export, check_series, check_sinks, exports, of_fleet, with_series};
+use super::{Plan, PlannedGroup, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry, Selection, report_cycles};
+use crate::engine::{Registered, Registry, Selection};
 use crate::escape;
 use crate::fleet::aggregates::{
     Definitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
@@ -178,7 +178,6 @@ impl Loaded {
     ) -> StageTwo {
         let (registry, files) = self.definitions(&fleet.definitions, config);
         let definitions = Definitions::read(&registry, &[], hosts, &mut self.diagnostics);
-        report_cycles(&registry, &mut self.diagnostics);
         let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
         let exported = of_fleet(fleet, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);

@@ -21,6 +21,7 @@ use super::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::syntax::ast::Spanned;
 
+pub use exports::Export;
 pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
 
 /// Everything to do.
@@ -104,17 +105,6 @@ impl StageTwo {
             && self.operands == other.operands
             && self.definitions.is_same(&other.definitions)
     }
-}
-
-/// An exported definition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Export {
-    /// Which sinks want it.
-    pub sinks: SinkSet,
-    /// The group exports it. Others are only there for what computes across hosts.
-    pub is_chosen: bool,
-    /// One line about it, if its file has any.
-    pub help: Option<Arc<str>>,
 }
 
 impl Plan {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::running::Sinks;
-use super::stage_two::{self, Computing};
+use super::stage_two::Computing;
 use crate::engine::{Backend, Engine};
-use crate::fleet::condition::Condition;
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
 use crate::fleet::numbers::HostNumbers;
+use crate::fleet::outlets::Outlets;
 use crate::fleet::plan::Plan;
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::newest::Newest;
@@ -21,13 +21,13 @@ use crate::fleet::world::World;
 
 /// A plan that is being carried out.
 pub struct InForce<W: World> {
-    config: Config,
-    engine: Arc<Engine>,
+    pub(super) config: Config,
+    pub(super) engine: Arc<Engine>,
     newest: Arc<Newest>,
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
     /// What computes across hosts.
-    across: Option<Computing>,
-    sinks: Sinks,
+    pub(super) across: Option<Computing>,
+    pub(super) sinks: Sinks,
     world: PhantomData<fn() -> W>,
 }
 
@@ -74,9 +74,18 @@ impl<W: World> InForce<W> {
         if let Some(what) = fixed(&self.config, &plan.config) {
             return Err(format!("`{what}` has changed, which takes a restart\n"));
         }
-        let sinks = std::mem::take(&mut self.sinks);
-        let places = sinks.places(&plan.config.sinks);
+        let places = self.sinks.places(&plan.config.sinks);
         plan.place_sinks(&places);
+        let started = match (&plan.fleet, &self.across) {
+            // It gets its sinks once nothing can be refused any more.
+            (Some(new), None) => {
+                let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
+                let started = Computing::start::<W>(engine, new, targets, Outlets::default());
+                Some(started.map_err(no_thread)?)
+            }
+            _ => None,
+        };
+        let sinks = std::mem::take(&mut self.sinks);
         match sinks.follow::<W>(&plan.config.sinks, &places, &self.newest) {
             Ok(sinks) => self.sinks = sinks,
             Err((sinks, problem)) => {
@@ -85,21 +94,16 @@ impl<W: World> InForce<W> {
             }
         }
         let outlets = self.sinks.outlets();
-        match (&plan.fleet, &self.across) {
-            (None, _) => {
-                if let Some(across) = self.across.take() {
-                    across.leave();
-                }
-            }
-            (Some(new), Some(across)) => {
+        self.across = self.across.take().or(started).and_then(|across| match &plan.fleet {
+            Some(new) => {
                 across.follow(new, plan.targets.clone(), outlets.clone());
+                Some(across)
             }
-            (Some(new), None) => {
-                let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
-                let across = Computing::start::<W>(engine, new, targets, outlets.clone());
-                self.across = Some(across.map_err(no_thread)?);
+            None => {
+                across.leave();
+                None
             }
-        }
+        });
         let outlets = outlets.with(self.across.as_ref().map(Computing::across));
         self.fleet.follow(&plan, &outlets);
         self.config = plan.config;
@@ -114,16 +118,6 @@ impl<W: World> InForce<W> {
             across.stop(deadline);
         }
         self.sinks.stop(deadline);
-    }
-
-    /// The configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// What compiles definitions.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
     }
 
     /// The newest frames, for a listener.
@@ -141,34 +135,9 @@ impl<W: World> InForce<W> {
         self.fleet.numbers()
     }
 
-    /// Bytes of what computes across hosts, and of what waits for it.
-    pub fn across_bytes(&self) -> u64 {
-        self.across.as_ref().map_or(0, Computing::bytes)
-    }
-
-    /// What was counted by what computes across hosts.
-    pub fn across(&self) -> Option<&stage_two::Numbers> {
-        self.across.as_ref().map(Computing::numbers)
-    }
-
     /// The numbers of each sink, with its name.
     pub fn of_sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.sinks.numbers()
-    }
-
-    /// How the hosts are, by name.
-    pub fn conditions(&self) -> Vec<Arc<Condition>> {
-        self.fleet.conditions()
-    }
-
-    /// How a host is, by its name.
-    pub fn condition(&self, name: &str) -> Option<Arc<Condition>> {
-        self.fleet.condition(name)
-    }
-
-    /// What the engine has to say; it says so once.
-    pub fn take_warning(&self) -> Option<String> {
-        self.engine.take_warning()
     }
 
     /// For each thread, by name, a number that grows every second unless it is stuck.
@@ -177,22 +146,6 @@ impl<W: World> InForce<W> {
         let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
         let across = self.across.iter().map(|across| ("stage two".to_owned(), across.beat()));
         fleet.chain(across).chain(self.sinks.beats()).collect()
-    }
-
-    /// True if there is no sink left that gives anything to anybody.
-    pub fn is_output_closed(&self) -> bool {
-        self.sinks.are_closed()
-    }
-
-    /// Opens the files that are written to anew.
-    pub fn reopen(&self) {
-        self.sinks.reopen();
-    }
-}
-
-impl<W: World> std::fmt::Debug for InForce<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InForce").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -213,4 +166,81 @@ fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
         ("connects", before.limits.connects != after.limits.connects),
     ];
     keys.into_iter().find(|(_, has_changed)| *has_changed).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::io;
+    use std::path::Path;
+
+    use super::*;
+    use crate::fleet::plan::{Origin, load};
+    use crate::fleet::slot::Nanos;
+    use crate::fleet::world::{Job, Machine};
+
+    /// A machine without a thread for what computes across hosts.
+    struct Crowded;
+
+    impl World for Crowded {
+        type Transport = <Machine as World>::Transport;
+        type Client = <Machine as World>::Client;
+
+        fn now() -> Nanos {
+            Machine::now()
+        }
+
+        fn chance() -> f64 {
+            Machine::chance()
+        }
+
+        async fn resolve(host: &str) {
+            Machine::resolve(host).await;
+        }
+
+        fn engine(engine: Engine) -> Engine {
+            engine
+        }
+
+        fn spawn<W: Future<Output = ()> + 'static>(
+            name: &str,
+            work: impl FnOnce() -> W + Send + 'static,
+        ) -> io::Result<Job> {
+            match name {
+                "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
+                _ => Machine::spawn(name, work),
+            }
+        }
+
+        fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
+            Machine::open(path)
+        }
+    }
+
+    #[test]
+    fn a_plan_that_cannot_start_leaves_all_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("hosts.json", "[]");
+        write("a.conf", "a.b = hinv.ncpu\n");
+        write("fleet.conf", "f.x = sum(a.b)\n");
+        let plan = |sink: &str, fleet: &str| {
+            let group = "[[group]]\nname = 'g'\ntargets = ['hosts.json']\n\
+                         definitions = ['a.conf']\nexport = ['a.*']\n";
+            let sink = format!("[[sink]]\nname = '{sink}'\nkind = 'json-lines'\npath = '{sink}'\n");
+            write("serve.toml", &format!("{fleet}{group}{sink}"));
+            let mut loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            let report = loaded.report();
+            loaded.plan.expect(&report)
+        };
+        let mut in_force = InForce::<Crowded>::start(plan("one", "")).expect("it starts");
+        let across = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
+        let refused = in_force.follow(plan("two", across));
+        assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
+        let names: Vec<_> = in_force.of_sinks().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["one".into()]);
+        in_force.stop(Instant::now());
+    }
 }

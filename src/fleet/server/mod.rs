@@ -17,7 +17,6 @@ use pmderive_runtime::locks::lock;
 
 use super::plan::{Loaded, Origin, Plan, load};
 use super::sinks::http::{Changing, Listen, Listener};
-use super::sinks::newest::Newest;
 use super::sinks::numbers::SinkNumbers;
 use super::sinks::tls::Identity;
 use super::stamps::Stamps;
@@ -27,7 +26,6 @@ pub use losses::Losses;
 pub use open_files::allow_files;
 
 /// A fleet being watched and served.
-#[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
     listener: Option<Listener>,
@@ -37,8 +35,6 @@ pub struct Server {
 struct Shared {
     origin: Origin,
     started: Instant,
-    /// The newest frames, if the listener shows any.
-    newest: Arc<Newest>,
     state: Mutex<State>,
     /// What changes of the listener, once there is one.
     listener: OnceLock<Changing>,
@@ -49,12 +45,6 @@ struct Shared {
     is_refused: AtomicBool,
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("origin", &self.origin).finish_non_exhaustive()
-    }
-}
-
 /// What changes with a reload.
 struct State {
     /// Nothing once it has ended.
@@ -62,26 +52,8 @@ struct State {
     stamps: Stamps,
 }
 
-/// What became of reading the files again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reload {
-    /// They are in force.
-    Done {
-        /// Hosts that are watched now.
-        hosts: usize,
-    },
-    /// Something is wrong with them, and what was read before is in force: what, for
-    /// people to read.
-    Refused(String),
-}
-
 /// Most mistakes and warnings that a report shows.
 const MAX_REPORTED: usize = 20;
-
-/// Says in the log why files that were read again are not in force.
-pub fn tell_refused(report: &str) {
-    tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
-}
 
 impl Server {
     /// Says what of a plan can be seen to fail without starting anything.
@@ -115,7 +87,6 @@ impl Server {
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
-            newest,
             state: Mutex::new(State { in_force: Some(in_force), stamps }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
@@ -123,10 +94,7 @@ impl Server {
             is_refused: AtomicBool::new(false),
         });
         let listener = listen
-            .map(|listen| {
-                let newest = Arc::clone(&shared.newest);
-                Listener::start(listen, newest, Arc::clone(&shared) as Arc<_>)
-            })
+            .map(|listen| Listener::start(listen, newest, Arc::clone(&shared) as Arc<_>))
             .transpose();
         match listener {
             Ok(listener) => {
@@ -143,11 +111,6 @@ impl Server {
         }
     }
 
-    /// Where metrics are served.
-    pub fn address(&self) -> Option<std::net::SocketAddr> {
-        self.listener.as_ref().map(Listener::address)
-    }
-
     /// For each thread, by name, a number that grows every second unless the thread is
     /// stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
@@ -161,7 +124,7 @@ impl Server {
     /// What the engine has to say, such as why it ignores a file or compiles nothing; it
     /// says so once.
     pub fn take_warning(&self) -> Option<String> {
-        self.shared.lock().in_force.as_ref().and_then(InForce::take_warning)
+        self.shared.lock().in_force.as_ref().and_then(|all| all.engine.take_warning())
     }
 
     /// What sinks have counted, each with its name.
@@ -174,15 +137,20 @@ impl Server {
         self.shared.lock().stamps.have_changed()
     }
 
-    /// Reads all files again. What did not change goes on as it was.
-    pub fn reload(&self) -> Reload {
+    /// Reads all files again. What did not change goes on as it was. Gives the number of hosts
+    /// that are watched now.
+    ///
+    /// # Errors
+    /// Something is wrong with the files, and what was read before stays in force: what, for
+    /// people to read. The log says so, too.
+    pub fn reload(&self) -> Result<usize, String> {
         self.shared.reload()
     }
 
     /// Opens the files that are written to anew.
     pub fn reopen(&self) {
         if let Some(in_force) = &self.shared.lock().in_force {
-            in_force.reopen();
+            in_force.sinks.reopen();
         }
     }
 
@@ -190,7 +158,7 @@ impl Server {
     /// any more.
     pub fn is_output_closed(&self) -> bool {
         self.listener.is_none()
-            && self.shared.lock().in_force.as_ref().is_some_and(InForce::is_output_closed)
+            && self.shared.lock().in_force.as_ref().is_some_and(|all| all.sinks.are_closed())
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have
@@ -211,7 +179,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    fn reload(&self) -> Reload {
+    fn reload(&self) -> Result<usize, String> {
         let _one_at_a_time = lock(&self.reloading);
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
@@ -225,10 +193,9 @@ impl Shared {
             tracing::warn!("what was read has warnings\n{}", loaded.report().trim_end());
         }
         self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
-        match outcome {
-            Ok(hosts) => Reload::Done { hosts },
-            Err(report) => Reload::Refused(report),
-        }
+        outcome.inspect_err(|report| {
+            tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
+        })
     }
 
     /// Goes over to a plan, with the files of the listener; to nothing of it if anything

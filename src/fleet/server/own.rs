@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
+use super::stage_two::Computing;
 use super::{InForce, Shared};
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram};
@@ -71,10 +72,10 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
         shared.reloads.load(Ordering::Relaxed),
     );
     // Once for all, as there may be very many.
-    let conditions = in_force.conditions();
+    let conditions = in_force.fleet.conditions();
     hosts(writer, &conditions);
     numbers(writer, in_force.numbers());
-    if let Some(numbers) = in_force.across() {
+    if let Some(numbers) = in_force.across.as_ref().map(Computing::numbers) {
         let rows = [
             ("pmderive_fleet_slots_total", "Slots computed across hosts.", &numbers.slots),
             (
@@ -160,7 +161,7 @@ const MOST_KINDS: usize = 20;
 
 /// Kinds of hosts, how many hosts the largest have, and what splits them.
 fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
-    let kinds = in_force.engine().kinds();
+    let kinds = in_force.engine.kinds();
     let name = "pmderive_kinds";
     gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
     let name = "pmderive_kind_hosts";
@@ -204,7 +205,7 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
 /// Bytes that were counted, part by part, and the resident memory of the process as the
 /// system counts it.
 fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
-    let programs = in_force.engine().program_bytes();
+    let programs = in_force.engine.program_bytes();
     let sinks = in_force.of_sinks();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
     let newest = in_force.newest().bytes() as u64;
@@ -221,7 +222,7 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
         ("layouts", programs.layouts as u64),
         ("targets", targets(conditions)),
         ("hosts", hosts as u64),
-        ("across", in_force.across_bytes()),
+        ("across", in_force.across.as_ref().map_or(0, Computing::bytes)),
         ("newest", newest),
         // The bytes of the sink that is scraped are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),

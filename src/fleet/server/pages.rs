@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Reload, Shared, own, tell_refused};
+use super::{Shared, own};
 use crate::engine::Kind;
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
-use crate::report::json::{Object, write_object, write_string};
+use crate::report::json::{Object, write_object};
 use crate::syntax::counted;
 
 /// Kinds that are told of at most.
@@ -21,7 +21,7 @@ impl Pages for Shared {
     }
 
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
-        let condition = self.lock().in_force.as_ref().and_then(|all| all.condition(target));
+        let condition = self.lock().in_force.as_ref().and_then(|all| all.fleet.condition(target));
         if let Some(condition) = condition {
             own::write_target(&condition, writer);
         }
@@ -45,11 +45,8 @@ impl Pages for Shared {
 
     fn reload(&self) -> Answer {
         match Shared::reload(self) {
-            Reload::Done { hosts } => Answer::text(200, format!("{}\n", counted(hosts, "host"))),
-            Reload::Refused(report) => {
-                tell_refused(&report);
-                Answer::text(422, report)
-            }
+            Ok(hosts) => Answer::text(200, format!("{}\n", counted(hosts, "host"))),
+            Err(report) => Answer::text(422, report),
         }
     }
 }
@@ -62,8 +59,12 @@ impl Shared {
             let Some(in_force) = &state.in_force else {
                 return "{\"targets\":[],\"kinds\":[]}\n".into();
             };
-            let groups = in_force.config().groups.iter().map(|group| group.name.clone());
-            (in_force.conditions(), groups.collect::<Vec<Box<str>>>(), in_force.engine().kinds())
+            let groups = in_force.config.groups.iter().map(|group| group.name.clone());
+            (
+                in_force.fleet.conditions(),
+                groups.collect::<Vec<Box<str>>>(),
+                in_force.engine.kinds(),
+            )
         };
         let mut out = String::from("{\"targets\":[");
         for (at, condition) in conditions.iter().enumerate() {
@@ -95,16 +96,8 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     let (target, latest) = (condition.target(), condition.latest());
     object.text("target", &target.name);
     object.text("group", groups.get(target.group.index()).map_or("", |name| name));
-    object.member("labels", |out| {
-        write_object(out, |labels| {
-            for (name, value) in target.labels.iter() {
-                labels.members(|out| {
-                    write_string(out, name);
-                    out.push(':');
-                    write_string(out, value);
-                });
-            }
-        });
+    object.object("labels", |labels| {
+        target.labels.iter().for_each(|(name, value)| labels.text(name, value));
     });
     let state = match latest.state {
         State::New => "new",

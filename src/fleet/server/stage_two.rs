@@ -1,15 +1,18 @@
 //! Computes across hosts: a thread that hears what every host did in a slot, and
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
+use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
 use crate::fleet::counting::Number;
@@ -36,13 +39,10 @@ pub struct Computing {
 #[derive(Debug)]
 pub struct Inlet {
     sender: UnboundedSender<Message>,
-    waiting: Arc<Waiting>,
+    /// What waits of hosts, which is bounded.
+    waiting: Arc<Mutex<Held>>,
     numbers: Arc<Numbers>,
 }
-
-/// What waits of hosts, which is bounded.
-#[derive(Debug, Default)]
-struct Waiting(Mutex<Held>);
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Computing {
         outlets: Outlets,
     ) -> std::io::Result<Computing> {
         let (sender, receiver) = unbounded_channel();
-        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Waiting>::default());
+        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Mutex<Held>>::default());
         let inlet = Inlet { sender, waiting: Arc::clone(&waiting), numbers: Arc::clone(&numbers) };
         let plan = plan.clone();
         let work =
@@ -105,7 +105,7 @@ impl Computing {
 
     /// Bytes of what waits for it, and of what it keeps.
     pub fn bytes(&self) -> u64 {
-        self.inlet.waiting.bytes() as u64 + self.numbers().kept_bytes.get()
+        lock(&self.inlet.waiting).bytes() as u64 + self.numbers().kept_bytes.get()
     }
 
     /// What was counted.
@@ -134,7 +134,7 @@ impl Computing {
 
 impl Inlet {
     fn tell(&self, message: Message) {
-        if !self.waiting.has_room_for(&message) {
+        if !has_room_for(&self.waiting, &message) {
             self.numbers.overflow.add(1);
             return;
         }
@@ -143,41 +143,30 @@ impl Inlet {
     }
 }
 
-impl Waiting {
-    /// Counts what waits from now on; false if there is no room for it.
-    fn has_room_for(&self, message: &Message) -> bool {
-        let mut held = self.lock();
-        held.add_bytes(size_of::<Message>());
-        if let Message::Event(event) = message {
-            held.add(event);
-        }
-        let is_full = held.bytes() > MOST_WAITING;
-        drop(held);
-        if is_full {
-            self.came_out(message);
-        }
-        !is_full
+/// Counts what waits from now on; false if there is no room for it.
+fn has_room_for(waiting: &Mutex<Held>, message: &Message) -> bool {
+    let mut held = lock(waiting);
+    held.add_bytes(size_of::<Message>());
+    if let Message::Event(event) = message {
+        held.add(event);
     }
+    let is_full = held.bytes() > MOST_WAITING;
+    drop(held);
+    if is_full {
+        came_out(waiting, message);
+    }
+    !is_full
+}
 
-    /// It does not wait any more. What the server says was not counted.
-    fn came_out(&self, message: &Message) {
-        let mut held = self.lock();
-        match message {
-            Message::Event(event) => held.remove(event),
-            Message::Failed(..) | Message::Missed(..) => {}
-            Message::Follow(..) | Message::Leave | Message::End => return,
-        }
-        held.remove_bytes(size_of::<Message>());
+/// A message does not wait any more. What the server says was not counted.
+fn came_out(waiting: &Mutex<Held>, message: &Message) {
+    let mut held = lock(waiting);
+    match message {
+        Message::Event(event) => held.remove(event),
+        Message::Failed(..) | Message::Missed(..) => {}
+        Message::Follow(..) | Message::Leave | Message::End => return,
     }
-
-    fn bytes(&self) -> usize {
-        self.lock().bytes()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        // Whoever panicked has left nothing half done.
-        lock(&self.0)
-    }
+    held.remove_bytes(size_of::<Message>());
 }
 
 impl Outlet for Inlet {
@@ -204,8 +193,8 @@ struct Work<W: World> {
     numbers: Arc<Numbers>,
     /// The slot that ends next.
     next: Slot,
-    /// How many diagnostics were told.
-    told: usize,
+    /// Hashes of diagnostics that were told.
+    told: FxHashSet<u64>,
     world: PhantomData<fn() -> W>,
 }
 
@@ -220,15 +209,15 @@ impl<W: World> Work<W> {
         let aggregates = aggregates(engine, &plan, targets);
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
-        Work { plan, aggregates, outlets, numbers, next, told: 0, world }
+        Work { plan, aggregates, outlets, numbers, next, told: FxHashSet::default(), world }
     }
 
-    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Waiting>) {
+    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Mutex<Held>>) {
         loop {
             // What has come by now came in time, however long this thread was away.
             for _ in 0..messages.len() {
                 let Ok(message) = messages.try_recv() else { break };
-                waiting.came_out(&message);
+                came_out(&waiting, &message);
                 if self.obey(message).is_break() {
                     return;
                 }
@@ -245,7 +234,7 @@ impl<W: World> Work<W> {
                 continue;
             };
             let Some(message) = message else { return };
-            waiting.came_out(&message);
+            came_out(&waiting, &message);
             if self.obey(message).is_break() {
                 return;
             }
@@ -256,7 +245,7 @@ impl<W: World> Work<W> {
     fn obey(&mut self, message: Message) -> ControlFlow<()> {
         match message {
             Message::Event(event) => {
-                if let Event::Frame(frame) = &*event {
+                if let Some(frame) = event.frame() {
                     self.aggregates.frame(frame);
                 }
             }
@@ -282,18 +271,16 @@ impl<W: World> Work<W> {
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(2)));
         self.numbers.kept_bytes.set(self.aggregates.bytes() as u64);
         let (dropped, refused) = (self.aggregates.dropped(), self.aggregates.refused());
-        self.numbers.late.raise_to(dropped.late);
-        self.numbers.unexpected.raise_to(dropped.unexpected);
-        self.numbers.refused.raise_to(refused.overflows + refused.too_many_values);
+        self.numbers.late.set(dropped.late);
+        self.numbers.unexpected.set(dropped.unexpected);
+        self.numbers.refused.set(refused.overflows + refused.too_many_values);
         for warning in self.aggregates.take_warnings() {
             tracing::warn!("{warning}");
         }
-        let found = self.aggregates.diagnostics();
-        for diagnostic in found.iter().skip(self.told) {
+        for diagnostic in news(self.aggregates.diagnostics(), &mut self.told) {
             let metric = diagnostic.metric.as_deref().unwrap_or("?");
             tracing::warn!(metric, code = %diagnostic.code, "{}", diagnostic.message);
         }
-        self.told = found.len();
     }
 
     fn follow(&mut self, plan: StageTwo, targets: &[Arc<Target>], outlets: Outlets) {
@@ -307,7 +294,7 @@ impl<W: World> Work<W> {
             if plan.schedule.interval != self.plan.schedule.interval {
                 self.next = first_slot(&plan, W::now());
             }
-            self.told = 0;
+            self.told.clear();
             self.plan = plan;
         }
         self.outlets = outlets;
@@ -335,6 +322,15 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     aggregates
 }
 
+/// The diagnostics that were not told before, which are told from now on. What becomes known
+/// later may stand before what is known already.
+fn news<'f>(
+    found: &'f Diagnostics,
+    told: &mut FxHashSet<u64>,
+) -> impl Iterator<Item = &'f Diagnostic> {
+    found.iter().filter(|one| told.insert(FxBuildHasher.hash_one(one)))
+}
+
 /// The first slot that is computed of those from a time on. In the one that the time is in,
 /// some hosts were due before anybody asked them.
 fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
@@ -344,4 +340,30 @@ fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
 /// The slot that a time is in.
 fn slot_of(plan: &StageTwo, time: Nanos) -> Slot {
     crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Code;
+    use crate::text::{SourceId, Span};
+
+    #[test]
+    fn each_mistake_is_told_once() {
+        let span = Span::new(SourceId(0), 0, 1);
+        let found = |messages: &[&str]| {
+            let mut found = Diagnostics::default();
+            for message in messages {
+                found.push(Diagnostic::error(Code::NotNumeric, span, *message));
+            }
+            found
+        };
+        let mut told = FxHashSet::default();
+        let mut news = |messages: &[&str]| -> Vec<String> {
+            news(&found(messages), &mut told).map(|one| one.message.clone()).collect()
+        };
+        assert_eq!(news(&["later"]), ["later"]);
+        assert_eq!(news(&["first", "later"]), ["first"]);
+        assert_eq!(news(&["first", "later"]), [""; 0]);
+    }
 }

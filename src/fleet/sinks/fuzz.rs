@@ -8,7 +8,7 @@ use pmderive_runtime::model::{InstId, Semantics, ValueType};
 use super::client::Url;
 use super::delivery::{MAX_RETRY_AFTER, retry_after};
 use super::encode::Encoder;
-use super::names::LabelLimits;
+use super::names::MOST_LABELS;
 use super::newest::Newest;
 use super::query::{Query, format};
 use super::text::{Format, Writer};
@@ -64,7 +64,7 @@ fn series(lines: &[&str]) {
     if let Event::Frame(frame) = &mut event {
         frame.host_labels = labels(2);
     }
-    let mut encoder = Encoder::new(SinkPlace(0), LabelLimits::default(), 1, Arc::default());
+    let mut encoder = Encoder::new(SinkPlace(0), 1, Arc::default());
     encoder.push(&event);
     assert_eq!(
         std::iter::from_fn(|| encoder.take()).map(|message| message.samples).sum::<usize>(),
@@ -76,8 +76,7 @@ fn series(lines: &[&str]) {
     for format in [Format::Text, Format::OpenMetrics] {
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
-        let choice =
-            scrape::Choice { sink: SinkPlace(0), times: false, limits: LabelLimits::default() };
+        let choice = scrape::Choice { sink: SinkPlace(0), times: false };
         if let Some(shown) = newest.of(line(0)) {
             scrape::write(&mut writer, &shown, &choice);
         }
@@ -109,7 +108,7 @@ fn check_line(line: &str) {
         let end = end.unwrap_or_else(|| panic!("{line}"));
         rest = value[end + 1..].strip_prefix(',').unwrap_or(&value[end + 1..]);
     }
-    assert!(count <= LabelLimits::default().labels, "{line}");
+    assert!(count <= MOST_LABELS, "{line}");
     let value = rest.strip_prefix("} ").unwrap_or_else(|| panic!("{line}"));
     assert!(matches!(value, "0" | "NaN"), "{line}");
 }

@@ -18,31 +18,22 @@ pub fn is_own(series: &str) -> bool {
     ["pmderive_", "process_"].iter().any(|start| series.starts_with(start))
 }
 
-/// Bounds of labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LabelLimits {
-    /// Labels of a series.
-    pub labels: usize,
-    /// Bytes of the name of a label.
-    pub name_bytes: usize,
-    /// Bytes of the value of a label.
-    pub value_bytes: usize,
-}
+/// Most labels of a series.
+pub const MOST_LABELS: usize = 29;
+/// Most bytes of the name of a label.
+const MOST_NAME_BYTES: usize = 128;
+/// Most bytes of the value of a label.
+const MOST_VALUE_BYTES: usize = 1024;
 
-impl Default for LabelLimits {
-    fn default() -> LabelLimits {
-        LabelLimits { labels: 29, name_bytes: 128, value_bytes: 1024 }
+/// The name of a metric's series, or of a label that is not taken: with everything replaced
+/// that these cannot have.
+pub fn safe_name(name: &str) -> String {
+    let mut safe = String::with_capacity(name.len() + 1);
+    if name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
+        safe.push('_');
     }
-}
-
-/// The name of a metric's series.
-pub fn metric_name(name: &str) -> String {
-    safe(name)
-}
-
-/// The name of a label, if it is not taken.
-pub(super) fn label_name(name: &str) -> String {
-    safe(name)
+    safe.extend(name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
+    safe
 }
 
 /// The type of a metric's series.
@@ -72,7 +63,7 @@ pub struct Collision {
 pub fn collisions<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Vec<Collision> {
     let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for metric in metrics {
-        by_name.entry(metric_name(metric)).or_default().push(metric);
+        by_name.entry(safe_name(metric)).or_default().push(metric);
     }
     let collision = |(series, mut metrics): (String, Vec<&str>)| {
         metrics.sort_unstable();
@@ -104,7 +95,7 @@ pub struct HostLabels {
 
 impl HostLabels {
     /// The labels of a host.
-    pub fn new(target: &Target, of_pcp: &Labels, limits: &LabelLimits) -> HostLabels {
+    pub fn new(target: &Target, of_pcp: &Labels) -> HostLabels {
         let mut all = HostLabels::default();
         if !target.is_fleet() && target.labels.get("instance").is_none_or(str::is_empty) {
             all.names.push((Giver::Target, "instance".into()));
@@ -113,9 +104,9 @@ impl HostLabels {
         for (giver, labels) in [(Giver::Target, &target.labels), (Giver::Pcp, of_pcp)] {
             let kept = labels.iter().filter(|(name, value)| is_kept(name, value));
             // More than that no series gets.
-            for (name, value) in kept.take(limits.labels) {
+            for (name, value) in kept.take(MOST_LABELS) {
                 all.names.push((giver, name.into()));
-                all.values.push(cut(value, limits.value_bytes).into());
+                all.values.push(cut(value).into());
             }
         }
         all
@@ -146,7 +137,6 @@ impl<'v> SeriesLabels<'v> {
         host: &[(Giver, Box<str>)],
         instances: &'v Instances,
         at: usize,
-        limits: &LabelLimits,
     ) -> SeriesLabels<'v> {
         let mut series = SeriesLabels::default();
         let given = |giver: Giver| {
@@ -159,49 +149,45 @@ impl<'v> SeriesLabels<'v> {
         let has_labels = instances.labels.get(at).is_some_and(|labels| !labels.is_empty());
         let is_group = instance.is_none() && has_labels;
         if let Some((name, value)) = instance {
-            series.claim(name, value, limits);
+            series.claim(name, value);
         }
         let named = instances.ids.get(at).zip(instances.names.get(at));
         if let Some((id, name)) = named.filter(|_| !is_group) {
-            series.claim_own("instid", Value::Own(id.to_string().into()));
+            series.labels.push(("instid".to_owned(), Value::Own(id.to_string().into())));
             if !name.is_empty() {
-                series.claim_own("instname", Value::Own(cut(name, limits.value_bytes).into()));
+                series.labels.push(("instname".to_owned(), Value::Own(cut(name).into())));
             }
         }
         for (name, value) in given(Giver::Target).filter(|(name, _)| *name != "instance") {
-            series.claim(name, value, limits);
+            series.claim(name, value);
         }
         let none = Labels::default();
         let own = instances.labels.get(at).unwrap_or(&none);
         let own = own.iter().map(|(name, _)| name).collect::<Vec<_>>();
         let domain = &instances.domain_labels;
         if let Some(labels) = instances.labels.get(at) {
-            series.claim_all(labels.iter(), limits);
+            series.claim_all(labels.iter());
         }
         let is_own = |name: &str| own.binary_search(&name).is_ok();
-        series.claim_all(domain.iter().filter(|(name, _)| !is_own(name)), limits);
+        series.claim_all(domain.iter().filter(|(name, _)| !is_own(name)));
         for (name, value) in given(Giver::Pcp) {
             if !is_own(name) && domain.get(name).is_none() {
-                series.claim(name, value, limits);
+                series.claim(name, value);
             }
         }
         series.labels.sort_by(|(a, _), (b, _)| a.cmp(b));
         series
     }
 
-    fn claim_all(
-        &mut self,
-        labels: impl Iterator<Item = (&'v str, &'v str)>,
-        limits: &LabelLimits,
-    ) {
+    fn claim_all(&mut self, labels: impl Iterator<Item = (&'v str, &'v str)>) {
         for (name, value) in labels.filter(|(name, value)| is_kept(name, value)) {
-            self.claim(name, Value::Own(cut(value, limits.value_bytes).into()), limits);
+            self.claim(name, Value::Own(cut(value).into()));
         }
     }
 
-    fn claim(&mut self, name: &str, value: Value<'v>, limits: &LabelLimits) {
-        let mut name = safe(name);
-        if self.labels.len() >= limits.labels {
+    fn claim(&mut self, name: &str, value: Value<'v>) {
+        let mut name = safe_name(name);
+        if self.labels.len() >= MOST_LABELS {
             self.left_out += 1;
             return;
         }
@@ -209,46 +195,25 @@ impl<'v> SeriesLabels<'v> {
         {
             name.insert_str(0, "exported_");
         }
-        if name.len() > limits.name_bytes {
+        if name.len() > MOST_NAME_BYTES {
             self.left_out += 1;
             return;
         }
         self.labels.push((name, value));
-    }
-
-    fn claim_own(&mut self, name: &str, value: Value<'v>) {
-        self.labels.push((name.to_owned(), value));
     }
 }
 
 fn is_kept(name: &str, value: &str) -> bool {
     // What begins with two underscores has a meaning to receivers, and so has
     // what begins so once it is safe.
-    !name.is_empty() && !value.is_empty() && !safe_start(name).starts_with("__")
+    !name.is_empty() && !value.is_empty() && !safe_name(name).starts_with("__")
 }
 
-/// The first two characters of the safe name.
-fn safe_start(name: &str) -> String {
-    let mut start = safe(&name.chars().take(2).collect::<String>());
-    start.truncate(2);
-    start
-}
-
-/// The name with everything replaced that names of series and labels cannot have.
-fn safe(name: &str) -> String {
-    let mut safe = String::with_capacity(name.len() + 1);
-    if name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
-        safe.push('_');
-    }
-    safe.extend(name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
-    safe
-}
-
-/// The beginning of a text, of at most so many bytes. To PCP and to parsers of
-/// receivers it ends where a NUL is.
-fn cut(text: &str, bytes: usize) -> &str {
+/// The beginning of a text that is the value of a label. To PCP and to parsers of receivers
+/// it ends where a NUL is.
+fn cut(text: &str) -> &str {
     let text = text.split('\0').next().unwrap_or_default();
-    &text[..text.floor_char_boundary(bytes)]
+    &text[..text.floor_char_boundary(MOST_VALUE_BYTES)]
 }
 
 #[cfg(test)]
@@ -273,16 +238,15 @@ mod tests {
         let rows = table("| metric | series |");
         assert_eq!(rows.len(), 4);
         for row in rows {
-            assert_eq!(metric_name(row[0]), row[1]);
+            assert_eq!(safe_name(row[0]), row[1]);
         }
     }
 
     #[test]
     fn limits_are_those_of_the_document() {
-        let LabelLimits { labels, name_bytes, value_bytes } = LabelLimits::default();
         let said: Vec<usize> =
             table("| limit |").iter().map(|row| row[1].parse().expect("a number")).collect();
-        assert_eq!(said, [labels, name_bytes, value_bytes]);
+        assert_eq!(said, [MOST_LABELS, MOST_NAME_BYTES, MOST_VALUE_BYTES]);
     }
 
     /// Labels as in `{a="b",c="d"}`, and what follows them.
@@ -329,10 +293,9 @@ mod tests {
                         };
                     }
                     "series" => {
-                        let limits = LabelLimits::default();
                         let target = samples::target("web1:44321", target.clone());
-                        let host = HostLabels::new(&target, &host, &limits);
-                        let series = SeriesLabels::new(&host.names, &instances, 0, &limits);
+                        let host = HostLabels::new(&target, &host);
+                        let series = SeriesLabels::new(&host.names, &instances, 0);
                         assert_eq!(shown(&host, &series), rest, "{case}");
                         count += 1;
                     }
@@ -345,22 +308,31 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_limits_is_left_out_or_cut() {
-        let limits = LabelLimits { labels: 3, name_bytes: 10, value_bytes: 5 };
-        let name = "web1.a.domain.that.is.long:44321";
-        let target = samples::target(name, Labels::from_iter([("name_too_long", "x"), ("b", "y")]));
-        let of_pcp = Labels::from_iter([("c", "häää"), ("d", "1"), ("e", "2")]);
-        let host = HostLabels::new(&target, &of_pcp, &limits);
+        let (long_name, long_value) =
+            ("n".repeat(MOST_NAME_BYTES + 1), "ä".repeat(MOST_VALUE_BYTES));
+        let name = format!("{}:44321", "w".repeat(MOST_VALUE_BYTES));
+        let long_value = format!("h{long_value}");
+        let own = [(&*long_name, "x"), ("a", &*long_value)];
+        let target = samples::target(&name, Labels::from_iter(own));
+        let numbered: Vec<String> = (0..MOST_LABELS).map(|at| format!("l{at:02}")).collect();
+        let of_pcp: Labels = numbered.iter().map(|name| (&**name, "1")).collect();
+        let host = HostLabels::new(&target, &of_pcp);
         let single = Instances::default();
-        let series = SeriesLabels::new(&host.names, &single, 0, &limits);
-        let text = "{b=\"y\",c=\"hää\",instance=\"web1.a.domain.that.is.long:44321\"}";
-        assert_eq!(shown(&host, &series), text);
+        let series = SeriesLabels::new(&host.names, &single, 0);
+        let value = |at: usize| match &series.labels[at] {
+            (name, Value::Host(at)) => (&**name, &*host.values[*at]),
+            (name, Value::Own(_)) => panic!("{name} is of the instance"),
+        };
+        assert_eq!(value(0), ("a", &long_value[..MOST_VALUE_BYTES - 1]));
+        assert_eq!(value(1), ("instance", &*name));
+        assert_eq!(series.labels.len(), MOST_LABELS);
+        assert_eq!(value(MOST_LABELS - 1).0, "l26");
         assert_eq!(series.left_out, 3);
     }
 
     #[test]
     fn the_fleet_itself_is_no_instance() {
-        let limits = LabelLimits::default();
-        let host = HostLabels::new(&Target::fleet(), &Labels::default(), &limits);
+        let host = HostLabels::new(&Target::fleet(), &Labels::default());
         assert_eq!(host, HostLabels::default());
     }
 

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 use super::client::{Client, Credentials, HttpClient, Url};
 use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
 use super::encode::{Encoder, Message};
-use super::names;
 use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
 use crate::fleet::sink_set::SinkPlace;
@@ -50,8 +49,6 @@ pub struct SenderOptions {
     pub most_age: Duration,
     /// Times between tries.
     pub backoff: Backoff,
-    /// Bounds of labels.
-    pub labels: names::LabelLimits,
 }
 
 impl SenderOptions {
@@ -68,7 +65,6 @@ impl SenderOptions {
             longest_wait: Duration::from_secs(1),
             most_age: Duration::from_secs(30 * 60),
             backoff: Backoff::default(),
-            labels: names::LabelLimits::default(),
         }
     }
 
@@ -93,7 +89,7 @@ impl SenderOptions {
     ) -> Result<Running, String> {
         let authorities = self.authorities.as_deref();
         let client = W::Client::new(self.url.clone(), self.credentials.clone(), authorities)?;
-        let encoder = Encoder::new(self.sink, self.labels, self.most_samples, Arc::clone(&numbers));
+        let encoder = Encoder::new(self.sink, self.most_samples, Arc::clone(&numbers));
         let name = self.name.clone();
         let work = move || {
             let sender = Sender {

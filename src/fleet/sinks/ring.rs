@@ -248,7 +248,7 @@ mod tests {
         let event = samples::frame_of_slot(0);
         let (ring, numbers) = ring(event.bytes_with_parts());
         ring.push(&event);
-        ring.push(&samples::large_frame());
+        ring.push(&samples::frame_of(0, &samples::named(&[""; 100])));
         assert_eq!(numbers.dropped_overflow.get(), 1);
         assert_eq!(slot(ring.pop(SOON).await), Some(0));
     }

@@ -130,12 +130,7 @@ pub fn stale(
 
 /// One metric `n` of the host `web1` with its slot as the value.
 pub fn frame_of_slot(slot: u64) -> Arc<Event> {
-    frame_of_size(slot, 1)
-}
-
-/// [`frame_of_slot`] of slot 0 with many values.
-pub fn large_frame() -> Arc<Event> {
-    frame_of_size(0, 100)
+    frame_of(slot, &single())
 }
 
 /// One metric `n` of the host `web1` with these instances, in a slot.
@@ -144,14 +139,6 @@ pub fn frame_of(slot: u64, instances: &Arc<Instances>) -> Arc<Event> {
     let metrics = [exported("n", ValueType::U64, Semantics::Instant, SinkSet::ALL)].into();
     let column = column(instances, &vec![slot; instances.ids.len()]);
     Arc::new(frame(&target, slot, &Arc::new(Schema { metrics }), &[column]))
-}
-
-fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
-    let target = target("web1:44321", Labels::default());
-    let metrics = [exported("n", ValueType::U64, Semantics::Instant, SinkSet::ALL)].into();
-    let schema = Arc::new(Schema { metrics });
-    let column = column(&single(), &vec![slot; values]);
-    Arc::new(frame(&target, slot, &schema, &[column]))
 }
 
 /// The slot of an event.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use pmderive_runtime::program::Status;
 
-use super::names::{
-    HostLabels, LabelLimits, SeriesLabels, Value, is_number, is_own, kind_of, metric_name,
-};
+use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
 use super::newest::Shown;
 use super::number;
 use super::text::{Family, Format, Kind, Writer, labels};
+use crate::check::units_name;
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
 use crate::fleet::sink_set::SinkPlace;
@@ -23,8 +22,6 @@ pub struct Choice {
     pub sink: SinkPlace,
     /// Whether samples have their times.
     pub times: bool,
-    /// Bounds of labels.
-    pub limits: LabelLimits,
 }
 
 /// A metric of the frame.
@@ -46,7 +43,7 @@ pub struct Written {
 /// Writes a frame.
 pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written {
     let families = families(shown, choice);
-    let mut texts = LabelTexts::new(shown, choice);
+    let mut texts = LabelTexts::new(shown);
     let ended = shown.ended();
     let times = choice.times.then(|| shown.frame().at.milliseconds());
     let mut samples = 0;
@@ -79,7 +76,7 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
         if !is_wanted || !is_number(exported.value_type) || column.status != Status::Values {
             continue;
         }
-        let name = metric_name(&exported.name);
+        let name = safe_name(&exported.name);
         // The program's own are written elsewhere.
         if !is_own(&name) {
             let member = Member { exported, column };
@@ -94,15 +91,12 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
 
 fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Families<'_>) {
     let domain = if exported.has_instances { "-" } else { "PM_INDOM_NULL" };
-    let mut units = exported.units.to_string();
-    if units.is_empty() {
-        units.push_str("none");
-    }
     writer.comment(&format!(
-        "PCP5 {} PM_ID_NULL {} {domain} {} {units}",
+        "PCP5 {} PM_ID_NULL {} {domain} {} {}",
         exported.name,
         exported.value_type.name().to_ascii_lowercase(),
-        exported.semantics
+        exported.semantics,
+        units_name(&exported.units)
     ));
     let mut kind = kind_of(exported.semantics);
     // In OpenMetrics the family of a counter has the name without `_total`.
@@ -116,16 +110,15 @@ fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Fa
 /// Labels of series as text, made once for the instances that metrics share.
 struct LabelTexts {
     host: HostLabels,
-    limits: LabelLimits,
     made: HashMap<*const Instances, Rc<[Box<str>]>>,
     left_out: usize,
 }
 
 impl LabelTexts {
-    fn new(shown: &Shown, choice: &Choice) -> LabelTexts {
+    fn new(shown: &Shown) -> LabelTexts {
         let frame = shown.frame();
-        let host = HostLabels::new(&frame.target, &frame.host_labels, &choice.limits);
-        LabelTexts { host, limits: choice.limits, made: HashMap::new(), left_out: 0 }
+        let host = HostLabels::new(&frame.target, &frame.host_labels);
+        LabelTexts { host, made: HashMap::new(), left_out: 0 }
     }
 
     /// Those of instances of the frame, parallel to the identifiers.
@@ -136,7 +129,7 @@ impl LabelTexts {
             return Rc::clone(made);
         }
         let mut text = |at: usize| {
-            let series = SeriesLabels::new(&self.host.names, instances, at, &self.limits);
+            let series = SeriesLabels::new(&self.host.names, instances, at);
             self.left_out += series.left_out;
             labels(series.labels.iter().map(|(name, value)| match value {
                 Value::Host(at) => (&**name, &*self.host.values[*at]),

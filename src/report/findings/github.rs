@@ -4,16 +4,12 @@
 use std::fmt::Write as _;
 
 use super::{Finding, Position, Report};
-use crate::diag::Severity;
 
 /// A line for each finding and each test that has failed.
 pub fn to_github(report: &Report) -> String {
     let mut out = String::new();
     for Finding { kind, severity, message, file, start, end, .. } in &report.findings {
-        let command = match severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
+        let command = severity.word();
         // An end column counts only on the line of the first one.
         let ends = match (start.line == end.line, end) {
             (true, Position { column, .. }) if *column > start.column => {

@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 
 use super::{Finding, Report, Suite, Test};
-use crate::diag::Severity;
 
 /// One document.
 pub fn to_junit(report: &Report) -> String {
@@ -24,11 +23,7 @@ pub fn to_junit(report: &Report) -> String {
     }
     for Finding { kind, severity, message, file, start, .. } in &report.findings {
         let name = format!("{kind} {}:{}", start.line, start.column);
-        let word = match severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let failure = Some(format!("{word}: {message}"));
+        let failure = Some(format!("{}: {message}", severity.word()));
         entries.push((of_file(file), Some(Test { name, line: start.line, failure })));
     }
     for suite in &report.suites {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Edit, Finding, Position, Report, Test};
-use crate::diag::{Code, Severity, page};
+use crate::diag::{Code, page};
+use crate::text::percent;
 
 /// The schema that the document keeps to.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -66,7 +67,7 @@ fn result(finding: &Finding, kinds: &[&str]) -> Value {
     let mut result = json!({
         "ruleId": kind,
         "ruleIndex": kinds.iter().position(|known| known == kind),
-        "level": level(*severity),
+        "level": severity.word(),
         "message": { "text": message },
         "locations": [{
             "physicalLocation": {
@@ -88,13 +89,6 @@ fn result(finding: &Finding, kinds: &[&str]) -> Value {
         }]);
     }
     result
-}
-
-fn level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
 }
 
 fn region(start: Position, end: Position) -> Value {
@@ -124,14 +118,7 @@ fn uri(path: &str) -> String {
     if path.starts_with('/') {
         out.push_str("file://");
     }
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
+    percent::push(&mut out, path.as_bytes());
     out
 }
 

@@ -9,7 +9,8 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Definitions, Evaluation, Merged, References, Schedule, ShardPartials,
+    Aggregates, Collector, Definitions, Evaluation, HostMetrics, Merged, References, Schedule,
+    ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
@@ -20,6 +21,7 @@ use pmderive::internal::fleet::target::{GroupId, Target};
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive::runtime::program::{Reason, Status};
+use pmderive::syntax::print_expr;
 
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 pub const INTERVAL: Duration = Duration::from_secs(10);
@@ -100,8 +102,14 @@ pub fn read(text: &str, exported: &[&str]) -> (Definitions, SourceMap, Diagnosti
     let source = sources.add("fleet.conf", text);
     let mut registry = Registry::new(LANGUAGE);
     registry.add_text(source, &sources, &mut diagnostics);
-    let definitions = Definitions::new(&registry, exported.iter().copied(), &mut diagnostics);
+    let hosts = HostMetrics::of(exported.iter().copied());
+    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
     (definitions, sources, diagnostics)
+}
+
+/// How a definition is computed: its expression over aggregates.
+pub fn computed(definitions: &Definitions, name: &str) -> String {
+    print_expr(&definitions.named(name).expect("a definition without mistakes").expr)
 }
 
 /// Definitions without mistakes.

@@ -3,7 +3,7 @@
 use pmderive::diag::render::{Style, render};
 use pmderive::runtime::model::{Semantics, ValueType};
 
-use super::fleet::{aggregates, exported, read, schema};
+use super::fleet::{aggregates, computed, exported, read, schema};
 
 #[test]
 fn mistakes_in_definitions_over_a_fleet() {
@@ -38,11 +38,8 @@ fn definitions_are_the_same_if_they_mean_the_same() {
     }
     let rates = of("f.x = rate(sum(a) by (rack)) + f.y\nf.y = delta(f.z)\nf.z = count(b)\n");
     assert_eq!(
-        rates.computed("f.x").as_deref(),
-        Some("rate(sum(a) by (rack)) * unchanged members of sum(a) by (rack) + f.y")
+        computed(&rates, "f.x"),
+        "rate(sum(a) by (rack)) * unchanged members of sum(a) by (rack) + f.y"
     );
-    assert_eq!(
-        rates.computed("f.y").as_deref(),
-        Some("delta(f.z) * unchanged members of count(b)")
-    );
+    assert_eq!(computed(&rates, "f.y"), "delta(f.z) * unchanged members of count(b)");
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::{MAX_QUANTILE_VALUES, Taken};
+use pmderive::internal::fleet::aggregates::MAX_QUANTILE_VALUES;
 use pmderive::internal::fleet::frame::{Event, StaleReason};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
 use pmderive::internal::fleet::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    aggregates, column, definitions, exported, frame, frame_of, instances, schema, shown, target,
+    aggregates, column, computed, definitions, exported, frame, frame_of, instances, schema, shown,
+    target,
 };
 
 /// Five hosts in two racks, one of which says itself where it stands, and one
@@ -43,7 +44,7 @@ fn of(expression: &str) -> String {
         let of = if bits.len() == 1 { &one } else { &two };
         let counts = column(&instances(&[""]), &[u64::from(u32::MAX)]);
         let frame = frame(target, own, 7, &schema, &[counts, column(of, &bits)]);
-        assert_eq!(fleet.frame(&frame), Taken::Counted);
+        fleet.frame(&frame);
     }
     let events = fleet.finish(Slot(7));
     assert!(fleet.diagnostics().is_empty(), "{:?}", fleet.diagnostics());
@@ -148,7 +149,7 @@ fn expressions_of_hosts_are_operands() {
         ("defined(y) ? x : n", true),
     ];
     assert_eq!(operands, expected);
-    let computed = |name| definitions.computed(name).expect("a definition without mistakes");
+    let computed = |name| computed(&definitions, name);
     assert_eq!(computed("f.b"), "max(x / n + 1)");
     // Without `by` an aggregate within another one is of all hosts, as it ever was.
     assert_eq!(computed("f.d"), "max(sum(x))");
@@ -231,7 +232,7 @@ fn hosts_are_counted_by_what_became_of_them() {
     fleet.announce(&first);
     let one = instances(&[""]);
     let value = || vec![column(&one, &[1.5f64.to_bits()])];
-    assert_eq!(fleet.frame(&frame(&hosts[0], "", 3, &first, &value())), Taken::Counted);
+    fleet.frame(&frame(&hosts[0], "", 3, &first, &value()));
     fleet.failed(&hosts[1], Slot(3));
     fleet.missed(&hosts[2], Slot(3));
     fleet.frame(&frame(&hosts[4], "", 3, &first, &[column(&one, &[])]));
@@ -239,8 +240,9 @@ fn hosts_are_counted_by_what_became_of_them() {
     fleet.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
     assert_eq!(fleet.due(Slot(3)), Nanos(48_000_000_000));
     let events = fleet.finish(Slot(3));
-    assert_eq!(fleet.frame(&frame(&hosts[7], "", 3, &first, &value())), Taken::Late);
-    assert_eq!(fleet.frame(&frame(&target("x", ""), "", 4, &first, &value())), Taken::Unexpected);
+    assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (0, 0));
+    fleet.frame(&frame(&hosts[7], "", 3, &first, &value()));
+    fleet.frame(&frame(&target("x", ""), "", 4, &first, &value()));
     assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (1, 1));
     let shown = shown(&events);
     let number = |what: &str, group: &str| {
@@ -462,10 +464,12 @@ fn frames_that_do_not_fit_have_no_value() {
         fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
     // One that is older than all that are open counts nowhere, and neither does its failure.
-    let late = frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]);
-    assert_eq!(fleet.frame(&late), Taken::Late);
+    let late = fleet.dropped().late;
+    fleet.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
+    assert_eq!(fleet.dropped().late, late + 1);
     fleet.failed(&hosts[0], Slot(95));
     assert_eq!(values(&fleet.finish(Slot(96))), "=3");
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
-    assert_eq!(fleet.frame(&frame(&hosts[0], "", 2, &schema, &[])), Taken::Late);
+    fleet.frame(&frame(&hosts[0], "", 2, &schema, &[]));
+    assert_eq!(fleet.dropped().late, late + 2);
 }

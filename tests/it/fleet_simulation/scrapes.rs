@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::names::LabelLimits;
 use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive::internal::fleet::sinks::scrape::{self, Choice};
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
@@ -29,7 +28,7 @@ impl Scrape {
     /// Looks at a target.
     pub fn of(newest: &Newest, sink: SinkPlace, target: String, at: Duration) -> Scrape {
         let mut text = String::new();
-        let choice = Choice { sink, times: true, limits: LabelLimits::default() };
+        let choice = Choice { sink, times: true };
         let mut writer = Writer::new(&mut text, Format::Text);
         if let Some(shown) = newest.of(&target) {
             scrape::write(&mut writer, &shown, &choice);

@@ -187,3 +187,25 @@ fn definitions_over_the_fleet_are_known_by_the_settings() {
     assert!(mistakes.is_empty(), "{mistakes:?}");
     client.end();
 }
+
+/// A cycle stays one when a source has answered.
+#[cfg(feature = "fleet")]
+#[test]
+fn cycles_over_the_fleet_are_known_with_and_without_metadata() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let shop = include_str!("../../over_fleet/shop.json");
+    write(&folder, "shop.json", shop);
+    let text = "racks.a = racks.b + 1\nracks.b = racks.a + sum(shop.requests)\n";
+    for settings in ["", "metadata = \"shop.json\"\n"] {
+        let settings = format!("fleet = [\"racks.conf\"]\n{settings}");
+        write(&folder, "pmderive.toml", &settings);
+        let uri = write(&folder, "racks.conf", text);
+        let mut client = client();
+        client.open(&uri, text);
+        let mistakes = client.mistakes(&uri, 1);
+        let cycles = mistakes.iter().filter(|one| one["code"] == "PMD0104");
+        assert_eq!(cycles.count(), 1, "{settings}: {mistakes:?}");
+        client.end();
+    }
+}

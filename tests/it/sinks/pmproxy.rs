@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use pmderive::internal::fleet::sinks::names::{kind_of, metric_name};
+use pmderive::internal::fleet::sinks::names::{kind_of, safe_name};
 use pmderive::internal::fleet::sinks::text::Kind;
 use pmderive_runtime::model::Semantics;
 use pmderive_testkit::real_pmcd::{RealPmcd, RealPmproxy};
@@ -63,7 +63,7 @@ fn series_are_named_as_pmproxy_names_them() {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["#", "PCP5", metric, _, _, domain, semantics, ..] => {
-                series = metric_name(metric);
+                series = safe_name(metric);
                 has_domain = domain != "PM_INDOM_NULL";
                 let kind = match semantics {
                     "counter" => kind_of(Semantics::Counter),

@@ -79,7 +79,7 @@ fn promtool_accepts_what_is_shown() {
     let newest = Newest::default();
     newest.tell(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
-    let choice = scrape::Choice { sink: SinkPlace(0), times: true, limits: Default::default() };
+    let choice = scrape::Choice { sink: SinkPlace(0), times: true };
     let shown = newest.of("web1:44321").expect("it is there");
     scrape::write(&mut Writer::new(&mut text, Format::Text), &shown, &choice);
     let (status, words) = promtool_check_metrics(&text).expect("it is there");

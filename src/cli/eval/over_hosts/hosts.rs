@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::cli::Stop;
+use crate::cli::stop::Stop;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::definitions::Definitions;
-use crate::cli::eval::EvalArguments;
+use crate::cli::eval::arguments::EvalArguments;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::fleet::name_of;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::dialect::Language;
 use crate::engine::{Registered, Selection, needed};
 use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
@@ -42,7 +43,7 @@ impl HostsSelection {
     pub fn read(
         arguments: &EvalArguments,
         messages: &mut Messages,
-    ) -> Result<(HostsSelection, Outcome), Stop> {
+    ) -> Result<(HostsSelection, ExitStatus), Stop> {
         let what = &arguments.what;
         let mut definitions = Definitions::read(&arguments.fleet.definitions(&what.definitions));
         refuse_files(&what.metrics, &definitions.registry)?;
@@ -88,12 +89,12 @@ impl HostsSelection {
         let hosts = HostMetrics::of_groups([&definitions.registry]).and_others();
         let across = fleet.across(&expressions, &hosts, &mut found);
         let targets = fleet.targets;
-        let outcome = if found.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+        let outcome = if found.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
         messages.diagnostics(found, &definitions.sources);
-        if outcome == Outcome::Good && rows.is_empty() {
+        if outcome == ExitStatus::Good && rows.is_empty() {
             return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
         }
-        if outcome == Outcome::Good && targets.is_empty() {
+        if outcome == ExitStatus::Good && targets.is_empty() {
             return Err(Stop::Usage("there are no targets in these files".to_owned()));
         }
         if targets.is_empty() {

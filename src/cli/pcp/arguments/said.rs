@@ -14,8 +14,9 @@ use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace};
 use pmderive_runtime::record::archives_of_folio;
 
 use super::debug::is_debug_spec;
+use super::impersonated::{EarlyEnd, Impersonated, refused_host};
 use super::tools::PcpOption;
-use super::{EarlyEnd, Impersonated, refused_host, usage};
+use super::usage::usage;
 use crate::cli::environment::{Setting, word};
 use crate::cli::lines::Lines;
 use crate::dialect::Dialect;

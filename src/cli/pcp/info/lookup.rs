@@ -6,7 +6,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::engine::Session;
 
-use super::InfoShown;
+use super::arguments::InfoShown;
 use crate::cli::pcp::source::AnyNamed;
 
 /// What is known of a metric.

@@ -11,6 +11,7 @@
 //! many metrics: everything about a group of them is looked up before the first one
 //! is printed.
 
+mod arguments;
 mod labels;
 mod lookup;
 mod report;
@@ -18,94 +19,22 @@ mod values;
 
 use std::fmt;
 
-use clap::Args;
 use pmderive_runtime::model::{InDom, PmStatus, Pmid};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
+pub use self::arguments::InfoArguments;
 use self::report::Report;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
-use crate::cli::pcp::batches::{BatchArgument, Batches};
+use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::mistakes::UnreadableFiles;
-use crate::cli::pcp::options::PcpOptions;
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
-use crate::cli::samples::window::WindowOptions;
-use crate::cli::{Outcome, Stop};
+use crate::cli::stop::Stop;
 use crate::engine::Backend;
 
-/// Arguments of `info`.
-#[derive(Debug, Args)]
-pub struct InfoArguments {
-    /// Where metrics come from.
-    #[command(flatten)]
-    pub options: PcpOptions,
-    /// From when in an archive values are.
-    #[command(flatten)]
-    pub window: WindowOptions,
-    /// How many metrics are fetched together.
-    #[command(flatten)]
-    pub batch: BatchArgument,
-    /// What is printed.
-    #[command(flatten)]
-    pub shown: InfoShown,
-    /// Add a derived metric, as in `-r 'my.ratio = a / b'`.
-    #[arg(short, long, value_name = "NAME=EXPRESSION")]
-    pub register: Vec<String>,
-    /// Metrics, groups of metrics, expressions, and identifiers of metrics (29.0.5) or of
-    /// instance domains (29.1). Without any it is all metrics.
-    #[arg(value_name = "METRIC|EXPRESSION|PMID|INDOM")]
-    pub names: Vec<String>,
-}
-
-/// What of a metric is printed.
-#[derive(Clone, Debug, Args)]
-pub struct InfoShown {
-    /// Print type, instance domain, semantics and units.
-    #[arg(short, long)]
-    pub desc: bool,
-    /// Print the same on one line, with tabs between.
-    #[arg(short = '1', long = "desc-oneline")]
-    pub desc_oneline: bool,
-    /// Print only metrics that can never have values, and metadata that contradict themselves.
-    #[arg(short = 'e', long)]
-    pub metadata_errors: bool,
-    /// Print the values of all instances.
-    #[arg(short, long)]
-    pub fetch: bool,
-    /// As -f, also for instance domains that cannot be enumerated.
-    #[arg(short = 'F', long)]
-    pub fetchall: bool,
-    /// Print identifiers of instance domains in all their forms.
-    #[arg(short = 'I', long)]
-    pub fullindom: bool,
-    /// Print labels of metrics and instances.
-    #[arg(short, long)]
-    pub labels: bool,
-    /// Print identifiers of metrics.
-    #[arg(short = 'm', long)]
-    pub pmid: bool,
-    /// Print identifiers of metrics in all their forms.
-    #[arg(short = 'M', long)]
-    pub fullpmid: bool,
-    /// Print identifiers of series: of the source, metrics and instances.
-    #[arg(short, long)]
-    pub series: bool,
-    /// Print the one-line help.
-    #[arg(short = 't', long)]
-    pub oneline: bool,
-    /// Print the help text.
-    #[arg(short = 'T', long)]
-    pub helptext: bool,
-    /// Print values, and unpack event records.
-    #[arg(short = 'x', long)]
-    pub events: bool,
-    /// Print only the metrics without values, and why.
-    #[arg(short, long)]
-    pub verify: bool,
-}
-
 /// Runs the command.
-pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let options = arguments.options.with_source_of(&arguments.window)?;
     let given = &arguments.names;
     let mut source = options.open(given, Backend::Interp, UnreadableFiles::Told, messages)?;
@@ -114,7 +43,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
     if asked.is_empty() && !given.is_empty() {
         return Ok(source.outcome());
     }
-    let mut outcome = Outcome::Good;
+    let mut outcome = ExitStatus::Good;
     for definition in &arguments.register {
         outcome = outcome.max(register(definition, &mut source, messages)?);
     }
@@ -141,17 +70,17 @@ fn register(
     definition: &str,
     source: &mut ToolSource,
     messages: &mut Messages,
-) -> Result<Outcome, Stop> {
+) -> Result<ExitStatus, Stop> {
     let Some((name, expression)) = definition.split_once('=') else {
         return Err(messages.misuse(&format_args!(
             "-r wants a name and an expression with = between them, not \"{definition}\""
         )));
     };
     match source.context.add_derived(name.trim(), expression.trim())? {
-        Ok(_) => Ok(Outcome::Good),
+        Ok(_) => Ok(ExitStatus::Good),
         Err(refused) => {
             messages.diagnostics(refused.diagnostics, &refused.sources);
-            Ok(Outcome::Failed)
+            Ok(ExitStatus::Failed)
         }
     }
 }
@@ -165,7 +94,7 @@ struct Progress<'p> {
     waiting: Vec<String>,
     /// The arguments.
     asked: &'p [String],
-    outcome: Outcome,
+    outcome: ExitStatus,
 }
 
 impl Progress<'_> {
@@ -178,7 +107,7 @@ impl Progress<'_> {
             self.argument(name)?;
         }
         self.report_on(self.waiting.len())?;
-        self.report.finish()
+        self.report.write()
     }
 
     /// Takes all metrics.
@@ -226,7 +155,7 @@ impl Progress<'_> {
 
     fn error(&mut self, error: &dyn fmt::Display) {
         self.report.complain(error);
-        self.outcome = Outcome::Failed;
+        self.outcome = ExitStatus::Failed;
     }
 
     fn tell_mistakes(&mut self) {

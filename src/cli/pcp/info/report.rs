@@ -9,14 +9,16 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceError};
 
+use super::arguments::InfoShown;
 use super::labels::Labels;
 use super::lookup::{Described, describe};
-use super::{InfoShown, values};
-use crate::cli::Stop;
+use super::values;
+use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::fetch::{Domains, Values, fetch};
 use crate::cli::pcp::source::ToolSource;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
@@ -73,11 +75,7 @@ impl<'s> Report<'s> {
     }
 
     /// Writes what is not written yet.
-    pub fn finish(&mut self) -> Result<(), Stop> {
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<(), Stop> {
+    pub fn write(&mut self) -> Result<(), Stop> {
         Ok(self.out.flush()?)
     }
 
@@ -301,7 +299,7 @@ impl<'s> Report<'s> {
     fn print_desc_in_line(&mut self, desc: &MetricDesc) {
         let _ = write!(self.out, "\t{}\t", type_of(desc));
         self.print_indom(desc.indom);
-        let _ = write!(self.out, "\t{}\t{}", desc.semantics, units_of(desc));
+        let _ = write!(self.out, "\t{}\t{}", desc.semantics, units_name(&desc.units));
     }
 
     fn print_desc(&mut self, desc: &MetricDesc) {
@@ -315,7 +313,7 @@ impl<'s> Report<'s> {
         if let Semantics::Other(code) = desc.semantics {
             let _ = write!(self.out, " ({code})");
         }
-        let _ = writeln!(self.out, "  Units: {}", units_of(desc));
+        let _ = writeln!(self.out, "  Units: {}", units_name(&desc.units));
     }
 
     fn print_indom(&mut self, indom: Option<InDom>) {
@@ -385,13 +383,6 @@ impl<'s> Report<'s> {
 
 fn type_of(desc: &MetricDesc) -> &'static str {
     desc.value_type.description().unwrap_or("Not Supported")
-}
-
-fn units_of(desc: &MetricDesc) -> String {
-    match desc.units.to_string() {
-        units if units.is_empty() => "none".to_owned(),
-        units => units,
-    }
 }
 
 /// True for a failure that another fetch will meet with again.

@@ -8,7 +8,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::InfoShown;
+use super::arguments::InfoShown;
 use crate::cli::pcp::fetch::{Domains, Values, print_value};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;
@@ -63,7 +63,7 @@ pub fn print(
             }
         }
         out.extend_from_slice(b"value ");
-        print_value(out, source, desc.value_type, value);
+        print_value(out, &source.zone, desc.value_type, value);
         out.push(b'\n');
         if shown.events && matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent) {
             print_events(out, source, domains, desc, value, shown)?;

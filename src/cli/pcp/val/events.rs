@@ -11,6 +11,7 @@ use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
+use crate::cli::pcp::fetch::print_value;
 use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::engine::Session;
@@ -137,15 +138,7 @@ impl Events<'_> {
                 }
                 out.push(b']');
             }
-            (value, value_type) => {
-                let clock = |time, digits| match digits {
-                    9 => self.zone.clock_nanos(time),
-                    _ => self.zone.clock_millis(time),
-                };
-                let mut printed = Vec::new();
-                value.print(&mut printed, value_type, 1, &clock);
-                out.text(&printed);
-            }
+            (value, value_type) => print_value(out, self.zone, value_type, value),
         }
         out.push(b'\n');
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use pmderive_runtime::model::{MetricDesc, Semantics, Units};
 
+use crate::check::units_name;
+
 /// Time scale of seconds, see `PM_TIME_SEC` of PMAPI(3).
 const SECONDS: u8 = 3;
 
@@ -20,7 +22,7 @@ pub struct Header<'a> {
     /// The archive as it was named, and the times it is shown from and to.
     pub archive: Option<(Cow<'a, str>, String, Option<String>)>,
     /// Name of the host that the metric is of.
-    pub host: &'a str,
+    pub host: Cow<'a, str>,
     /// Fetches that will be made; `None` for as many as there are.
     pub samples: Option<u64>,
     /// Time between them; `None` where the source decides.
@@ -69,7 +71,7 @@ impl Header<'_> {
     }
 
     fn units(&self, desc: MetricDesc) -> String {
-        let units = shown(desc.units);
+        let units = units_name(&desc.units);
         if desc.semantics != Semantics::Counter || self.is_raw {
             return units;
         }
@@ -79,7 +81,7 @@ impl Header<'_> {
             (0, 0, 0) if converted.extra.quantity == 0 => {
                 format!("{units} (converting to time utilization)")
             }
-            _ => format!("{units} (converting to {})", shown(converted)),
+            _ => format!("{units} (converting to {})", units_name(&converted)),
         }
     }
 }
@@ -93,9 +95,4 @@ pub fn seconds(interval: Duration) -> f64 {
 fn per_time(units: Units) -> Units {
     let scale_time = if units.dim_time == 0 { SECONDS } else { units.scale_time };
     Units { dim_time: units.dim_time.wrapping_sub(1), scale_time, ..units }
-}
-
-fn shown(units: Units) -> String {
-    let text = units.to_string();
-    if text.is_empty() { "none".to_owned() } else { text }
 }

@@ -7,8 +7,8 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{InDom, InstId, InstanceProfile};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 
-use crate::cli::Stop;
 use crate::cli::pcp::source::AnyNamed;
+use crate::cli::stop::Stop;
 use crate::engine::Session;
 use crate::escape::Foreign;
 use crate::text::Escaping;

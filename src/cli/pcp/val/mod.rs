@@ -37,89 +37,76 @@ use self::number::NumberFormat;
 use self::report::{Asked, Form, Report, State, elapsed};
 use self::table::Table;
 use crate::cli::args::SourceArguments;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
 use crate::cli::pcp::mistakes::UnreadableFiles;
-use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
-use crate::cli::pcp::source::{Attempt, ToolSource};
+use crate::cli::pcp::options::{NO_ZONE, PcpOptions, archives_of_this_host};
+use crate::cli::pcp::source::{ARCHIVES_ONLY, Attempt, ToolSource};
 use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::{Purpose, shows_output};
-use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 use crate::escape::{self, Foreign};
 use crate::text::Escaping;
 
+/// A source that is open, and what of it is reported on.
+struct Opened {
+    source: ToolSource,
+    /// The archive, as it was named.
+    archive: Option<String>,
+    host: String,
+    window: TimeWindow,
+    /// The zone was told, with an empty line.
+    is_zone_told: bool,
+}
+
 /// Runs the command.
-pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let (mut options, spec) = with_source(arguments, messages)?;
-    options.is_followed = arguments.follow.is_given();
-    let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
-    check(arguments, &options, messages)?;
-    let backend = Backend::Auto.for_evaluations(arguments.samples);
-    let names = [spec.metric.to_string()];
-    let open =
-        |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
-    let mut source = arguments.follow.open(|| open(messages))?;
-    let host = host_name(&mut source, messages)?;
-    let is_zone_told = source.zone_note.is_some();
-    source.tell_zone(messages)?;
+pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
+    let (options, spec) = with_source(arguments, messages)?;
+    let mut opened = open(arguments, options, &spec, messages)?;
     let mut out = messages.output(Purpose::Exact);
     let escaping = out.escaping();
-    let window = window(arguments, &mut source, messages)?;
-    let names = source.take_expressions(&names, messages)?;
+    let source = &mut opened.source;
+    let names = source.take_expressions(&[spec.metric.to_string()], messages)?;
     let Some(name) = names.first() else { return Ok(source.outcome()) };
-    let desc = describe(&mut source, name);
+    let desc = describe(source, name);
     source.tell_mistakes(&names, messages);
     let desc = desc?;
-    let instances = choose_instances(arguments, &spec, &mut source, desc, escaping)?;
-    if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
-        store(&mut source, filter, desc, instances.as_ref())?;
+    let instances = choose_instances(arguments, &spec, source, desc, escaping)?;
+    let is_archive = opened.archive.is_some();
+    if let Some(filter) = arguments.filter.as_ref().filter(|_| !is_archive) {
+        store(source, filter, desc, instances.as_ref())?;
     }
-    let is_event = matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent);
-    let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
-    let interval = arguments.interval.unwrap_or(DEFAULT_INTERVAL);
-    let samples = match (arguments.samples, window.end) {
-        (None, Some(end)) if !by_record && !is_event => {
-            Some(samples_until(end, window.origin, interval, source.dialect))
-        }
-        (samples, _) => samples,
-    };
-    let step = step(interval, source.dialect);
-    if archive.is_some() {
-        let mode = if by_record { Mode::Forward } else { Mode::Interpolated { step } };
-        begin_at(&mut source, mode, window.origin)?;
+    let asked = asked(arguments, &opened, desc);
+    let source = &mut opened.source;
+    if is_archive {
+        let interpolated = Mode::Interpolated { step: asked.step };
+        let mode = if asked.by_record { Mode::Forward } else { interpolated };
+        begin_at(source, mode, opened.window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
-    if !is_zone_told && !is_event {
+    let is_event = is_event(desc);
+    if !opened.is_zone_told && !is_event {
         writeln!(out)?;
     }
     // What stands there already is printed even if the columns make no sense.
     out.flush()?;
     let format = number_format(arguments, desc)?;
-    let detail = arguments.detail();
-    let bound = |time| header_time(time, detail, &source);
     let name = &*escaping.text(name);
-    let header = Header {
-        metric: (!is_event).then_some((name, desc)),
-        is_raw: arguments.raw,
-        archive: archive
-            .as_deref()
-            .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(&bound))),
-        host: &escaping.text(&host),
-        samples,
-        interval: (!by_record).then_some(interval),
-    };
-    write!(out, "{header}")?;
+    write!(out, "{}", header(arguments, &opened, (name, desc), &asked, escaping))?;
     let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
-    let margin = if archive.is_some() { detail.width() } else { 0 };
+    let Opened { mut source, .. } = opened;
+    let detail = arguments.detail();
+    let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
-    let is_paced = archive.is_none() || arguments.delay;
-    source.sampler.pace = is_paced.then(|| Pace::new(interval));
-    if archive.is_some() && !by_record && messages.are_of_tool() {
+    let is_paced = !is_archive || arguments.delay;
+    source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments)));
+    if is_archive && !asked.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
     let mut report = Report {
@@ -132,15 +119,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
             (false, true) => Form::Rates(table),
             (false, false) => Form::Values(table),
         },
-        asked: Asked {
-            list: FetchList::new(vec![desc.pmid], Vec::new()),
-            by_record,
-            step,
-            rows: samples,
-            end: window.end,
-            is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
-        },
-        detail: archive.is_some().then_some(detail),
+        asked,
+        detail: is_archive.then_some(detail),
         is_verbose: arguments.verbose,
         is_terminal: shows_output(),
         messages,
@@ -149,6 +129,82 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     };
     let outcome = report.run()?;
     Ok(outcome.max(report.source.outcome()))
+}
+
+/// Opens the source, once the options are known to fit it, and tells the zone.
+fn open(
+    arguments: &ValArguments,
+    mut options: PcpOptions,
+    spec: &MetricSpec,
+    messages: &mut Messages,
+) -> Result<Opened, Stop> {
+    options.is_followed = arguments.follow.is_given();
+    let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
+    check(arguments, &options, messages)?;
+    let backend = Backend::Auto.for_evaluations(arguments.samples);
+    let names = [spec.metric.to_string()];
+    let open =
+        |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
+    let mut source = arguments.follow.open(|| open(messages))?;
+    let host = host_name(&mut source, messages)?;
+    let is_zone_told = source.zone_note.is_some();
+    source.tell_zone(messages)?;
+    let window = window(arguments, &mut source, messages)?;
+    Ok(Opened { source, archive, host, window, is_zone_told })
+}
+
+/// What is asked of the source.
+fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
+    let Opened { source, archive, window, .. } = opened;
+    let is_event = is_event(desc);
+    let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
+    let interval = interval(arguments);
+    let rows = match (arguments.samples, window.end) {
+        (None, Some(end)) if !by_record && !is_event => {
+            Some(samples_until(end, window.origin, interval, source.dialect))
+        }
+        (samples, _) => samples,
+    };
+    Asked {
+        list: FetchList::new(vec![desc.pmid], Vec::new()),
+        by_record,
+        step: step(interval, source.dialect),
+        rows,
+        end: window.end,
+        is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
+    }
+}
+
+/// The lines above the values.
+fn header<'h>(
+    arguments: &ValArguments,
+    opened: &'h Opened,
+    metric: (&'h str, MetricDesc),
+    asked: &Asked,
+    escaping: Escaping,
+) -> Header<'h> {
+    let Opened { source, archive, host, window, .. } = opened;
+    let bound = |time| header_time(time, arguments.detail(), source);
+    let archive = archive.as_deref();
+    Header {
+        metric: (!is_event(metric.1)).then_some(metric),
+        is_raw: arguments.raw,
+        archive: archive
+            .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(bound))),
+        host: escaping.text(host),
+        samples: asked.rows,
+        interval: (!asked.by_record).then(|| interval(arguments)),
+    }
+}
+
+/// True for a metric of event records.
+fn is_event(desc: MetricDesc) -> bool {
+    matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent)
+}
+
+/// Time between samples.
+fn interval(arguments: &ValArguments) -> Duration {
+    arguments.interval.unwrap_or(DEFAULT_INTERVAL)
 }
 
 /// The name of the host that the metrics are from.

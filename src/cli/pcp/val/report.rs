@@ -15,12 +15,13 @@ use super::instances::Instances;
 use super::moment::{Clock, Detail};
 use super::sample::Sample;
 use super::table::Table;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::source::{AnyNamed, Attempt, ToolSource};
 use crate::cli::samples::{SampledSource, Sampler};
 use crate::cli::source::check_rest;
+use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
-use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Session;
 use crate::escape::Foreign;
@@ -175,8 +176,8 @@ impl Report<'_> {
     ///
     /// # Errors
     /// The source failed, or a value makes no sense.
-    pub fn run(&mut self) -> Result<Outcome, Stop> {
-        let mut outcome = Outcome::Good;
+    pub fn run(&mut self) -> Result<ExitStatus, Stop> {
+        let mut outcome = ExitStatus::Good;
         let mut rows = 0..self.asked.rows.unwrap_or(u64::MAX);
         while rows.next().is_some() {
             let goes_on = self.turn();
@@ -360,13 +361,13 @@ impl Report<'_> {
     }
 
     /// What was printed until then stands in front of the warnings.
-    fn tell_warnings(&mut self) -> Result<Outcome, Stop> {
+    fn tell_warnings(&mut self) -> Result<ExitStatus, Stop> {
         let has_warnings = match self.source.kind() {
             Context::Archive(archive) => archive.has_warnings(),
             Context::Host(_) | Context::Local(_) => false,
         };
         if !has_warnings {
-            return Ok(Outcome::Good);
+            return Ok(ExitStatus::Good);
         }
         self.out.flush()?;
         Ok(self.source.tell_damage(self.messages))

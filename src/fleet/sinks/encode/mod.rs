@@ -26,7 +26,7 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
-use super::names::{HostLabels, LabelLimits, is_number, metric_name};
+use super::names::{HostLabels, is_number, safe_name};
 use super::number::{self, ENDED};
 use super::numbers::SinkNumbers;
 use crate::fleet::frame::{Event, Exported, ExportedId, Frame, Instances, Schema, Stale};
@@ -59,7 +59,6 @@ pub struct Message {
 #[derive(Debug)]
 pub struct Encoder {
     sink: SinkPlace,
-    limits: LabelLimits,
     most_samples: usize,
     numbers: Arc<SinkNumbers>,
     /// The message that is being written, before compression.
@@ -86,15 +85,9 @@ struct Names {
 
 impl Encoder {
     /// An encoder of what a sink wants, with at most so many samples in a message.
-    pub fn new(
-        sink: SinkPlace,
-        limits: LabelLimits,
-        most_samples: usize,
-        numbers: Arc<SinkNumbers>,
-    ) -> Encoder {
+    pub fn new(sink: SinkPlace, most_samples: usize, numbers: Arc<SinkNumbers>) -> Encoder {
         Encoder {
             sink,
-            limits,
             most_samples: most_samples.max(1),
             numbers,
             raw: Vec::new(),
@@ -225,7 +218,7 @@ impl Encoder {
     }
 
     fn host(&mut self, target: &Target, of_pcp: &Labels) -> Host {
-        let HostLabels { names, values } = HostLabels::new(target, of_pcp, &self.limits);
+        let HostLabels { names, values } = HostLabels::new(target, of_pcp);
         if self.shapes.len() >= MAX_SHAPES && !self.shapes.contains_key(&names) {
             self.shapes.clear();
             self.forget();
@@ -248,7 +241,7 @@ impl Encoder {
             let is_wanted = metric.sinks.contains(self.sink);
             (is_wanted && is_number(metric.value_type)).then(|| {
                 let mut bytes = Vec::new();
-                put_label(&mut bytes, "__name__", &metric_name(&metric.name));
+                put_label(&mut bytes, "__name__", &safe_name(&metric.name));
                 bytes.into()
             })
         };
@@ -275,7 +268,7 @@ impl Encoder {
         if let Some((_, template)) = self.templates.get(&key) {
             return Arc::clone(template);
         }
-        let template = Arc::new(Template::new(&host.names, instances, &self.limits));
+        let template = Arc::new(Template::new(&host.names, instances));
         self.numbers.labels_left_out.add(template.left_out as u64);
         if is_kept {
             if self.template_bytes > MAX_TEMPLATE_BYTES {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::protobuf::{put_label, put_text};
 use crate::fleet::frame::Instances;
-use crate::fleet::sinks::names::{Giver, LabelLimits, SeriesLabels, Value, label_name};
+use crate::fleet::sinks::names::{Giver, SeriesLabels, Value, safe_name};
 
 /// Names of a host's labels, and who gives them.
 pub type Shape = Vec<(Giver, Box<str>)>;
@@ -75,7 +75,7 @@ impl Host {
 /// The names that a host's labels have if nothing is against it, sorted, each
 /// with its position.
 fn sorted(names: &[(Giver, Box<str>)]) -> Vec<(String, usize)> {
-    let safe = |(at, (_, name)): (usize, &(Giver, Box<str>))| (label_name(name), at);
+    let safe = |(at, (_, name)): (usize, &(Giver, Box<str>))| (safe_name(name), at);
     let mut sorted: Vec<_> = names.iter().enumerate().map(safe).collect();
     sorted.sort();
     sorted
@@ -83,7 +83,7 @@ fn sorted(names: &[(Giver, Box<str>)]) -> Vec<(String, usize)> {
 
 impl Template {
     /// For instances of hosts with labels of these names.
-    pub fn new(names: &Shape, instances: &Instances, limits: &LabelLimits) -> Template {
+    pub fn new(names: &Shape, instances: &Instances) -> Template {
         let sorted = sorted(names);
         // Where each label of the host is among the sorted ones.
         let mut places = vec![0; names.len()];
@@ -93,7 +93,7 @@ impl Template {
         let mut template = Template::default();
         for at in 0..instances.ids.len() {
             let begin = template.pieces.len();
-            let series = SeriesLabels::new(names, instances, at, limits);
+            let series = SeriesLabels::new(names, instances, at);
             template.left_out += series.left_out;
             let mut has_name = false;
             for (name, value) in &series.labels {

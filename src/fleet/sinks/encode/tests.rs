@@ -65,7 +65,7 @@ fn messages(encoder: &mut Encoder) -> Vec<Message> {
 }
 
 fn encoder(most_samples: usize) -> Encoder {
-    Encoder::new(SinkPlace(3), LabelLimits::default(), most_samples, Arc::default())
+    Encoder::new(SinkPlace(3), most_samples, Arc::default())
 }
 
 /// Labels by the rule, without any template.
@@ -76,15 +76,14 @@ fn plainly(
     instances: &Instances,
     at: usize,
 ) -> Vec<(String, String)> {
-    let limits = LabelLimits::default();
-    let host = HostLabels::new(target, of_pcp, &limits);
-    let series = SeriesLabels::new(&host.names, instances, at, &limits);
+    let host = HostLabels::new(target, of_pcp);
+    let series = SeriesLabels::new(&host.names, instances, at);
     let text = |value: &Value<'_>| match value {
         Value::Host(at) => host.values[*at].to_string(),
         Value::Own(text) => text.to_string(),
     };
     let labels = series.labels.iter().map(|(name, value)| (name.clone(), text(value)));
-    let mut all: Vec<_> = labels.chain([("__name__".into(), metric_name(name))]).collect();
+    let mut all: Vec<_> = labels.chain([("__name__".into(), safe_name(name))]).collect();
     all.sort();
     all
 }

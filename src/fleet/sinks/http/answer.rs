@@ -12,8 +12,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, header};
 use pmderive_runtime::escape;
 
-use super::{Changing, Pages};
-use crate::fleet::sinks::names;
+use super::listen::Changing;
 use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
@@ -73,12 +72,41 @@ impl Answer {
     }
 }
 
+/// What others show through the listener. Calls come from threads of the
+/// listener, several at once, and may take their time.
+pub trait Pages: Send + Sync {
+    /// Writes the program's own numbers into `/metrics`.
+    fn write_own(&self, writer: &mut Writer<'_>) {
+        let _ = writer;
+    }
+
+    /// Writes what is known of a host beside its values into `/metrics?target=`.
+    fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
+        let _ = (target, writer);
+    }
+
+    /// What is wrong with the program, if anything.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// The page at a path that begins with `/-/`, as an `Accept` header wants it.
+    fn page(&self, path: &str, accept: &str) -> Option<Answer> {
+        let _ = (path, accept);
+        None
+    }
+
+    /// Reads targets, configuration and definitions again.
+    fn reload(&self) -> Answer {
+        Answer::text(501, "this program reads nothing again\n")
+    }
+}
+
 /// What answers are made of.
 pub(super) struct Answers {
     pub(super) newest: Arc<Newest>,
     pub(super) pages: Arc<dyn Pages>,
     pub(super) changing: Changing,
-    pub(super) labels: names::LabelLimits,
 }
 
 impl Answers {
@@ -141,7 +169,7 @@ impl Answers {
         let mut writer = Writer::new(&mut text, format);
         if let (Some(sink), Some(shown)) = (self.changing.shown(), &shown) {
             let times = query.get("times") == Some("true");
-            let choice = scrape::Choice { sink, times, limits: self.labels };
+            let choice = scrape::Choice { sink, times };
             let written = scrape::write(&mut writer, shown, &choice);
             let numbers = self.newest.numbers();
             numbers.samples.add(written.samples as u64);

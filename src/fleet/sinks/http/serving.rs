@@ -4,7 +4,6 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use http_body_util::Full;
@@ -21,14 +20,13 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers};
+use super::listen::RequestLimits;
 use super::places::{Place, Places};
-use super::{Changing, RequestLimits};
 use crate::fleet::sinks::numbers::RequestOutcome;
+use crate::fleet::world::keep_beating;
 
 /// Threads that make answers.
 const MAKERS: usize = 2;
-/// How often it says that it is not stuck.
-const BEAT: Duration = Duration::from_secs(1);
 /// Rest after a connection could not be accepted, since files are short, say.
 const REST: Duration = Duration::from_millis(100);
 
@@ -45,12 +43,14 @@ const EVERYWHERE: &[(&str, &str)] = &[
 /// What a listener's thread has.
 pub(super) struct Serving {
     pub(super) answers: Arc<Answers>,
-    pub(super) changing: Changing,
-    pub(super) limits: RequestLimits,
     pub(super) ending: watch::Receiver<Option<Instant>>,
 }
 
 impl Serving {
+    fn limits(&self) -> &RequestLimits {
+        &self.answers.changing.listen.limits
+    }
+
     /// Serves until it is to end.
     pub(super) fn run(self, socket: TcpListener) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -60,6 +60,7 @@ impl Serving {
             .build();
         match runtime {
             Ok(runtime) => {
+                runtime.spawn(keep_beating(Arc::clone(&self.answers.changing.beat)));
                 runtime.block_on(Arc::new(self).accept(socket));
                 // A page that takes longer than the deadline is not waited for.
                 runtime.shutdown_background();
@@ -73,7 +74,7 @@ impl Serving {
             Ok(socket) => socket,
             Err(error) => return tracing::error!("the listener cannot run: {error}"),
         };
-        let places = Places::new(self.limits.connections);
+        let places = Places::new(self.limits().connections);
         let mut ending = self.ending.clone();
         let ended = async |ending: &mut watch::Receiver<Option<Instant>>| {
             // Without the other side it has ended as well.
@@ -82,7 +83,6 @@ impl Serving {
         let mut connections = tokio::task::JoinSet::new();
         // It came, and there is no place for it yet.
         let mut waiting: Option<(TcpStream, SocketAddr)> = None;
-        let mut next_beat = tokio::time::Instant::now();
         let deadline = loop {
             tokio::select! {
                 end = ended(&mut ending) => break end,
@@ -107,10 +107,6 @@ impl Serving {
                     }
                 },
                 Some(_) = connections.join_next() => {}
-                () = tokio::time::sleep_until(next_beat) => {
-                    self.changing.beat.fetch_add(1, Ordering::Relaxed);
-                    next_beat = tokio::time::Instant::now() + BEAT;
-                }
             }
         };
         drop(socket);
@@ -122,10 +118,10 @@ impl Serving {
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, place: &Place) {
         let _ = stream.set_nodelay(true);
         let stream = place.watched(stream);
-        let tls = read(&self.changing.files).tls.clone();
+        let tls = read(&self.answers.changing.files).tls.clone();
         let Some(tls) = tls else { return self.requests(stream, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
-        match tokio::time::timeout(self.limits.head_time, handshake).await {
+        match tokio::time::timeout(self.limits().head_time, handshake).await {
             Ok(Ok(stream)) => self.requests(stream, place).await,
             Ok(Err(error)) => tracing::debug!("no TLS with {peer}: {error}"),
             Err(_) => tracing::debug!("no TLS with {peer} in time"),
@@ -141,25 +137,25 @@ impl Serving {
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head_time)
-            .max_buf_size(self.limits.head_bytes.max(8 << 10))
+            .header_read_timeout(self.limits().head_time)
+            .max_buf_size(self.limits().head_bytes.max(8 << 10))
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let mut ending = self.ending.clone();
         tokio::select! {
             _ = connection.as_mut() => return,
             _ = ending.wait_for(Option::is_some) => {}
-            () = tokio::time::sleep(self.limits.connection_time) => {}
+            () = tokio::time::sleep(self.limits().connection_time) => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = tokio::time::timeout(self.limits.head_time, connection).await;
+        let _ = tokio::time::timeout(self.limits().head_time, connection).await;
     }
 
     async fn request(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
-        let files = Arc::clone(&self.changing.files);
+        let files = Arc::clone(&self.answers.changing.files);
         let answer = tokio::task::spawn_blocking(move || {
             let token = read(&files).token.clone();
             answers.answer(&parts, token.as_ref())

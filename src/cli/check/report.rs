@@ -1,0 +1,82 @@
+//! Tells what was found, in the form that was asked for, and sums it up.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use super::arguments::CheckArguments;
+use crate::cli::args::FindingsFormat;
+use crate::cli::help::render::render;
+use crate::cli::messages::Messages;
+use crate::cli::stop::Stop;
+use crate::cli::terminal::{self, Purpose};
+use crate::diag::json::to_json;
+use crate::diag::{Code, Diagnostics, page};
+use crate::report::findings::Report;
+use crate::syntax::counted;
+use crate::text::{SourceId, SourceMap};
+
+/// Tells what was found, and the pages that are wanted; `files` are the texts that were
+/// looked at. Gives the numbers of errors and warnings.
+pub fn tell(
+    arguments: &CheckArguments,
+    diagnostics: Diagnostics,
+    sources: &SourceMap,
+    files: &[SourceId],
+    messages: &mut Messages,
+) -> Result<(usize, usize), Stop> {
+    let errors = diagnostics.errors();
+    let warnings = diagnostics.len() - errors;
+    let codes = arguments.pages_of(&diagnostics);
+    show(arguments.format, diagnostics, sources, files, messages)?;
+    print_pages(&codes, messages);
+    Ok((errors, warnings))
+}
+
+/// Tells diagnostics in one of the forms.
+fn show(
+    format: FindingsFormat,
+    mut diagnostics: Diagnostics,
+    sources: &SourceMap,
+    files: &[SourceId],
+    messages: &mut Messages,
+) -> Result<(), Stop> {
+    match format {
+        FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
+        FindingsFormat::Json => {
+            diagnostics.sort();
+            let mut out = messages.output(Purpose::Exact);
+            let written =
+                diagnostics.iter().try_for_each(|one| writeln!(out, "{}", to_json(one, sources)));
+            out.end(written)?;
+        }
+        FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
+            let mut report = Report::default();
+            report.add(diagnostics, sources);
+            report.files = files.iter().map(|text| sources.get(*text).name.to_string()).collect();
+            let document = format.document(&report).unwrap_or_default();
+            messages.output(Purpose::Exact).print(document)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_pages(codes: &BTreeSet<Code>, messages: &Messages) {
+    for code in codes {
+        messages.lines(&[&render(page(*code), terminal::width(), false)]);
+    }
+}
+
+/// Says how many definitions have how many mistakes.
+pub fn sum_up(count: usize, errors: usize, warnings: usize, is_offline: bool, messages: &Messages) {
+    if is_offline {
+        messages.note(
+            &"names, types, semantics, units and instance domains of operands were not checked: \
+              that needs a source (-h, -a, -L or --metadata)",
+        );
+    }
+    let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));
+    if warnings > 0 {
+        summary = format!("{summary}, {}", counted(warnings, "warning"));
+    }
+    messages.note(&summary);
+}

@@ -1,0 +1,43 @@
+//! Arguments of `eval`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[cfg(feature = "fleet")]
+use crate::cli::fleet::FleetArguments;
+use crate::cli::samples::arguments::SampleArguments;
+use crate::cli::terminal::RawArgument;
+use crate::report::samples::Form;
+
+/// Arguments of `eval`.
+#[derive(Debug, Args)]
+pub struct EvalArguments {
+    /// What to evaluate.
+    #[command(flatten)]
+    pub what: SampleArguments,
+    /// A fleet in place of a source.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub fleet: FleetArguments,
+    /// Give each host of --targets this long for a sample [default: 10sec].
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::args::interval, requires = "targets")]
+    pub deadline: Option<std::time::Duration>,
+    /// Read an archive backwards, from its end or from -O. Rates and differences have
+    /// no values then.
+    #[arg(long, conflicts_with = "follow")]
+    pub reverse: bool,
+    /// Choose the form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Form,
+    /// Say why a metric has no value, and list what is left out of groups.
+    #[arg(short, long, alias = "why", display_order = 993)]
+    pub verbose: bool,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
+    /// Accepted only to explain why it does not help here.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
+}

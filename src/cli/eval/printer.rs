@@ -1,0 +1,69 @@
+//! Brings samples to standard output, in the form that the arguments choose.
+
+use std::io::Write;
+
+use pmderive_runtime::time::TimeZone;
+
+use super::arguments::EvalArguments;
+use crate::cli::samples::run::Sink;
+use crate::cli::stop::Stop;
+use crate::cli::terminal::{Output, Purpose};
+use crate::dialect::Dialect;
+use crate::engine::Shown;
+use crate::report::samples::{Digits, Form, Renderer};
+
+/// What a form is for.
+pub fn purpose(form: Form) -> Purpose {
+    match form {
+        Form::Text => Purpose::Text,
+        Form::Csv => Purpose::Csv,
+        // All others are for programs.
+        _ => Purpose::Exact,
+    }
+}
+
+/// Brings samples to standard output.
+pub struct Printer {
+    renderer: Box<dyn Renderer>,
+    buffer: String,
+    output: Output,
+}
+
+impl Printer {
+    /// Prints what stands before the first sample; `several` samples come.
+    ///
+    /// # Errors
+    /// The output cannot be written. If nobody reads it, the first sample will find out.
+    pub fn begin(
+        arguments: &EvalArguments,
+        several: bool,
+        zone: Option<TimeZone>,
+        mut output: Output,
+    ) -> Result<Printer, Stop> {
+        // Those of the version whose answers are given.
+        let digits = match arguments.what.definitions.language().dialect {
+            Dialect::Fixed => Digits::Shortest,
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Digits::OfPcp,
+        };
+        let (why, escaping) = (arguments.verbose, output.escaping());
+        let mut renderer = arguments.format.renderer(several, why, zone, escaping, digits);
+        let mut beginning = String::new();
+        renderer.begin(&mut beginning);
+        output.print(beginning)?;
+        Ok(Printer { renderer, buffer: String::new(), output })
+    }
+}
+
+impl Sink for Printer {
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
+        self.renderer.sample(shown, &mut self.buffer);
+        self.output.write_all(self.buffer.as_bytes())?;
+        self.output.flush()?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn shows_failures(&self) -> bool {
+        self.renderer.shows_failures()
+    }
+}

@@ -1,0 +1,149 @@
+//! The options that name a fleet, and the fleet that their files describe.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::bind::name_in;
+use crate::diag::Diagnostics;
+use crate::engine::{Registered, Registry};
+use crate::escape;
+use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
+use crate::fleet::config::Limits;
+use crate::fleet::labels::Labels;
+use crate::fleet::plan::bounded;
+use crate::fleet::target::{GroupId, Target};
+use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
+use crate::syntax::ast::NodeKind;
+use crate::text::SourceMap;
+
+use crate::cli::args::DefinitionArguments;
+use crate::cli::definitions::{Definitions, refused};
+use crate::cli::stop::Stop;
+
+/// Definitions over a fleet, and its hosts.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FleetArguments {
+    /// Read definitions over a fleet from this file. They take metrics that -c defines for
+    /// each host. Extensions are allowed in both.
+    #[arg(long, value_name = "FILE")]
+    pub fleet: Vec<String>,
+    /// Take the hosts of the fleet from this file, a list of targets in JSON as for `serve`.
+    /// Expressions with `by` are over all hosts, `by (job)` takes them together; others are of
+    /// each host.
+    #[arg(long, value_name = "FILE")]
+    pub targets: Vec<PathBuf>,
+}
+
+/// A fleet as its files describe it.
+pub struct ReadFleet {
+    /// The definitions over it, without a mistake in their texts.
+    pub registry: Registry,
+    /// How many definitions there are, those with mistakes included.
+    pub count: usize,
+    /// The hosts.
+    pub targets: Vec<Arc<Target>>,
+}
+
+impl FleetArguments {
+    /// True if there is a fleet.
+    pub fn is_given(&self) -> bool {
+        !self.fleet.is_empty() || !self.targets.is_empty()
+    }
+
+    /// True if there are files of definitions.
+    pub fn has_definitions(&self) -> bool {
+        !self.fleet.is_empty()
+    }
+
+    /// Takes further files of definitions.
+    pub fn add(&mut self, files: Vec<String>) {
+        self.fleet.extend(files);
+    }
+
+    /// Definitions of hosts with the extensions that definitions of a fleet have.
+    pub fn definitions(&self, arguments: &DefinitionArguments) -> DefinitionArguments {
+        let mut arguments = arguments.clone();
+        if self.is_given() {
+            arguments.language.extensions = true;
+            arguments.are_extensions_given = Some(true);
+        }
+        arguments
+    }
+
+    /// Reads the fleet, in the language of the definitions of its hosts and into their
+    /// source map.
+    ///
+    /// # Errors
+    /// A file of targets cannot be read.
+    pub fn read(
+        &self,
+        definitions: &mut Definitions,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<ReadFleet, Stop> {
+        let mut registry = Registry::new(definitions.registry.language());
+        let mut found = Diagnostics::default();
+        for path in &self.fleet {
+            definitions.read_elsewhere(path, &mut registry, &mut found);
+        }
+        let count = registry.definitions().len()
+            + refused(&found, |name| registry.get(name).is_some()).len();
+        diagnostics.extend(found);
+        let targets = self.read_targets(&mut definitions.sources, diagnostics)?;
+        Ok(ReadFleet { registry, count, targets })
+    }
+
+    /// The hosts.
+    fn read_targets(
+        &self,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Vec<Arc<Target>>, Stop> {
+        let mut targets = Targets::default();
+        // As `serve --targets` calls them.
+        let labels = Labels::from_iter([("job", "fleet")]);
+        for path in &self.targets {
+            let cannot = |reason: String| {
+                Stop::Usage(format!("cannot read {}: {reason}", escape::path(path)))
+            };
+            let text = bounded(path, MAX_FILE_BYTES).map_err(cannot)?;
+            let source = sources.add(escape::path(path), text);
+            let limit = Limits::default().targets;
+            targets.read(source, GroupId(0), &labels, limit, sources, diagnostics);
+        }
+        Ok(targets.into_all())
+    }
+}
+
+impl ReadFleet {
+    /// The definitions of a fleet whose hosts have certain definitions, as far as the texts
+    /// tell: what is wrong with them is reported.
+    pub fn across(
+        &self,
+        expressions: &[Arc<Registered>],
+        hosts: &HostMetrics<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Arc<aggregates::Definitions> {
+        let registry = &self.registry;
+        let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
+        unknown_labels(&definitions, &self.targets, diagnostics);
+        Arc::new(definitions)
+    }
+
+    /// True for an expression over the fleet: it has groups, or names of the fleet.
+    pub fn is_over(&self, one: &Registered) -> bool {
+        one.expr.nodes().any(|(_, node)| {
+            matches!(node.kind, NodeKind::Grouped { .. })
+                || name_in(node).is_some_and(|(name, _)| self.registry.get(name).is_some())
+        })
+    }
+}
+
+/// The name that is all of an expression.
+pub fn name_of(one: &Registered) -> Option<&str> {
+    match &one.expr.node(one.expr.root()).kind {
+        NodeKind::Metric(name) => Some(name),
+        _ => None,
+    }
+}

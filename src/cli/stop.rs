@@ -1,0 +1,69 @@
+//! Why a command stops before its end. What becomes of it is decided where commands are run.
+
+use std::io;
+use std::path::Path;
+
+use pmderive_runtime::source::SourceError;
+
+use super::exit_status::ExitStatus;
+use super::lines::Lines;
+use crate::escape;
+
+/// Why a command stops before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The usage is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The usage is wrong, which takes several lines to say.
+    #[error("{0}")]
+    UsageLines(Lines),
+    /// What makes a tool of PCP end with status 1, in its words.
+    #[error("{0}")]
+    Tool(Lines),
+    /// As `Tool`, after the words were said.
+    #[error("")]
+    Said,
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// An archive cannot be written.
+    #[error("{0}")]
+    Archive(String),
+    /// Nobody reads the output any more. Holds the outcome so far.
+    #[error("standard output is closed")]
+    OutputClosed(ExitStatus),
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::OutputClosed(ExitStatus::Good),
+            _ => Stop::Output(error),
+        }
+    }
+}
+
+impl Stop {
+    /// A file cannot be written.
+    pub fn of_file(path: &Path, error: &io::Error) -> Stop {
+        let text = format!("{}: {error}", escape::path(path));
+        Stop::Output(io::Error::new(error.kind(), text))
+    }
+
+    /// What makes a tool of PCP end with status 1, one part after the other.
+    pub fn tool(parts: &[&dyn std::fmt::Display]) -> Stop {
+        Stop::Tool(Lines::of(parts))
+    }
+
+    /// Adds what was known before: a closed output does not hide it.
+    pub fn after(self, outcome: ExitStatus) -> Stop {
+        match self {
+            Stop::OutputClosed(known) => Stop::OutputClosed(known.max(outcome)),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The instances of a metric, and the position that a metric has among those of a frame.
+
+use std::sync::Arc;
+
+use pmderive_runtime::model::InstId;
+use pmderive_runtime::positions;
+
+use super::labels::Labels;
+
+positions! {
+    /// Position of a metric in [`Schema::metrics`](super::frame::Schema::metrics).
+    pub ExportedId;
+}
+
+/// Instances of one metric in one slot, in the order of the values.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct Instances {
+    /// Internal identifiers; one of -1 for a metric without a domain.
+    pub ids: Box<[InstId]>,
+    /// External names, parallel to the identifiers; empty for a metric without a domain.
+    pub names: Box<[Arc<str>]>,
+    /// Labels of the domain (`pmGetInDomLabels(3)`).
+    pub domain_labels: Labels,
+    /// Labels of each instance (`pmGetInstancesLabels(3)`), parallel to the
+    /// identifiers; empty where no instance has any.
+    pub labels: Box<[Labels]>,
+}
+
+impl Instances {
+    /// Bytes of memory, with the names and labels.
+    pub fn bytes(&self) -> usize {
+        /// The two counters of an `Arc`.
+        const SHARED: usize = 16;
+        let names = self.names.iter().map(|name| size_of_val(name) + SHARED + name.len());
+        let labels = self.labels.iter().map(|one| size_of_val(one) + SHARED + one.bytes());
+        size_of::<Instances>()
+            + SHARED
+            + size_of_val(&*self.ids)
+            + self.domain_labels.bytes()
+            + names.sum::<usize>()
+            + labels.sum::<usize>()
+    }
+}

@@ -1,0 +1,147 @@
+//! The series of a host, or of the fleet, that sinks know: what ends is told once.
+
+use std::sync::Arc;
+
+use super::columns::Heads;
+use super::ended::{BEHIND_SAMPLE, Ended, gone};
+use super::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
+use super::labels::Labels;
+use super::sink_set::SinkSet;
+use super::slot::{Nanos, Slot};
+use super::target::Target;
+
+/// The series of the latest frame.
+#[derive(Debug, Default)]
+pub struct Series {
+    latest: Option<LatestFrame>,
+    /// When all ended last.
+    ended: Nanos,
+}
+
+#[derive(Debug)]
+struct LatestFrame {
+    schema: Arc<Schema>,
+    host_labels: Labels,
+    heads: Arc<Heads>,
+    sinks: SinkSet,
+    /// When the frame came.
+    at: Nanos,
+}
+
+impl Series {
+    /// What the metrics of the schema had in the latest frame, if that had them.
+    pub fn heads(&self, schema: &Arc<Schema>) -> Option<&Arc<Heads>> {
+        let latest = self.latest.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
+        Some(&latest.heads)
+    }
+
+    /// When a frame may come, at a time or later.
+    pub fn begin_at(&self, at: Nanos) -> Nanos {
+        at.max(self.ended.after(BEHIND_SAMPLE))
+    }
+
+    /// Takes the next frame, which `sinks` get. Gives what is not in it any more, and the
+    /// sinks that are to know before they get the frame.
+    pub fn go_on(&mut self, frame: &Frame, sinks: SinkSet) -> Vec<(Event, SinkSet)> {
+        let is_same = |latest: &LatestFrame| {
+            Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
+        };
+        if let Some(latest) = self.latest.as_mut().filter(|latest| is_same(latest)) {
+            let ended = latest.advance(frame.columns.heads());
+            let stale = (!ended.is_empty()).then(|| {
+                let (target, reason) = (&frame.target, StaleReason::Vanished);
+                latest.stale(target, frame.slot, frame.at, reason, ended)
+            });
+            latest.at = frame.at;
+            return stale.map(|stale| (Event::Stale(stale), sinks)).into_iter().collect();
+        }
+        let ended = self.latest.take().map(|latest| latest.ended(frame)).unwrap_or_default();
+        self.latest = Some(LatestFrame {
+            schema: Arc::clone(&frame.schema),
+            host_labels: frame.host_labels.clone(),
+            heads: Arc::clone(frame.columns.heads()),
+            sinks,
+            at: frame.at,
+        });
+        ended
+    }
+
+    /// Ends all series: gives what is to be said, and to which sinks, if there are any.
+    pub fn end(
+        &mut self,
+        target: &Arc<Target>,
+        slot: Slot,
+        at: Nanos,
+        reason: StaleReason,
+    ) -> Option<(Event, SinkSet)> {
+        let latest = self.latest.take()?;
+        let all = latest.heads.present();
+        let all: Vec<_> = all.map(|(metric, has)| (metric, Arc::clone(has))).collect();
+        if all.is_empty() {
+            return None;
+        }
+        let stale = latest.stale(target, slot, at, reason, all);
+        self.ended = stale.at;
+        Some((Event::Stale(stale), latest.sinks))
+    }
+}
+
+impl LatestFrame {
+    /// What the schema of the next frame has not, or has in another meaning, for the sinks
+    /// that had it: definitions or metadata have changed.
+    fn ended(self, next: &Frame) -> Vec<(Event, SinkSet)> {
+        let is_same_host = self.host_labels == next.host_labels;
+        let mut ended = Ended::default();
+        for (before, (_, instances)) in self.schema.metrics.iter().zip(self.heads.iter()) {
+            let metrics = &next.schema.metrics;
+            let found = metrics.binary_search_by(|one| one.name.cmp(&before.name));
+            let now = found.ok().filter(|_| is_same_host).and_then(|at| {
+                let (_, instances) = next.columns.heads().get(at)?;
+                Some((&metrics[at], instances))
+            });
+            ended.compare((before, instances), now);
+        }
+        let host = (&next.target, &self.host_labels);
+        ended.events(host, next.slot, (self.at, next.at)).collect()
+    }
+
+    /// Takes new heads, and gives the instances that ended.
+    fn advance(&mut self, now: &Arc<Heads>) -> Vec<(ExportedId, Arc<Instances>)> {
+        let mut ended = Vec::new();
+        if Arc::ptr_eq(&self.heads, now) {
+            return ended;
+        }
+        let both = self.heads.iter().zip(now.iter());
+        for (at, ((_, before), (_, now))) in self.schema.metrics.positions().zip(both) {
+            if !Arc::ptr_eq(before, now) {
+                ended.extend(gone(before, Some(now)).map(|gone| (at, gone)));
+            }
+        }
+        self.heads = Arc::clone(now);
+        ended
+    }
+
+    /// When its series end, at a time or later.
+    fn end_at(&self, at: Nanos) -> Nanos {
+        at.max(self.at.after(BEHIND_SAMPLE))
+    }
+
+    fn stale(
+        &self,
+        target: &Arc<Target>,
+        slot: Slot,
+        at: Nanos,
+        reason: StaleReason,
+        series: Vec<(ExportedId, Arc<Instances>)>,
+    ) -> Stale {
+        Stale {
+            target: Arc::clone(target),
+            host_labels: self.host_labels.clone(),
+            slot,
+            at: self.end_at(at),
+            reason,
+            schema: Arc::clone(&self.schema),
+            series: series.into(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! How a listener listens: its address, its bounds, certificate, key and token, and what of
+//! that can change while it runs.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use pmderive_runtime::locks::write;
+
+use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::secret::Secret;
+use crate::fleet::sinks::tls::{self, Identity};
+
+/// Where a listener listens, and what of.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Address and port; port 0 is any that is free.
+    pub address: SocketAddr,
+    /// Certificate and key; without them nothing is encrypted.
+    pub tls: Option<Identity>,
+    /// The file of the token that requests have to bring (`Authorization: Bearer`).
+    pub token_file: Option<PathBuf>,
+    /// Place of the sink whose metrics are shown at first; none are without.
+    pub sink: Option<SinkPlace>,
+    /// Bounds of requests.
+    pub limits: RequestLimits,
+}
+
+/// Bounds of requests.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestLimits {
+    /// Connections at once. One more takes the place of the one that has been still for
+    /// the longest time.
+    pub connections: usize,
+    /// Bytes of the head of a request.
+    pub head_bytes: usize,
+    /// Time for the head of a request, and between two of them.
+    pub head_time: Duration,
+    /// Time that a connection may last.
+    pub connection_time: Duration,
+}
+
+impl Default for RequestLimits {
+    fn default() -> RequestLimits {
+        RequestLimits {
+            connections: 256,
+            head_bytes: 16 << 10,
+            head_time: Duration::from_secs(30),
+            connection_time: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Listen {
+    /// A listener on an address, without anything else.
+    pub fn on(address: SocketAddr) -> Listen {
+        Listen {
+            address,
+            tls: None,
+            token_file: None,
+            sink: None,
+            limits: RequestLimits::default(),
+        }
+    }
+
+    /// Whether it may listen there.
+    ///
+    /// # Errors
+    /// [`ListenError::Open`].
+    pub fn check(&self) -> Result<(), ListenError> {
+        let is_safe = self.tls.is_some() && self.token_file.is_some();
+        if is_safe || self.address.ip().to_canonical().is_loopback() {
+            return Ok(());
+        }
+        Err(ListenError::Open { address: self.address })
+    }
+
+    /// Checks that certificate, key and token can be used.
+    ///
+    /// # Errors
+    /// [`ListenError::File`].
+    pub fn check_files(&self) -> Result<(), ListenError> {
+        Files::read(self).map(drop)
+    }
+}
+
+/// Why there is no listener.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// It would be open to others.
+    #[error(
+        "{address} can be reached by others: give the listener a certificate, a key and a token. \
+         An address of this machine alone needs none, such as 127.0.0.1:{}",
+        address.port()
+    )]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Somebody else listens there.
+    #[error("{address} is taken: end the program that listens there, or choose another port")]
+    Taken {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}{}", advice(source))]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file of its certificate, key or token.
+    #[error("{0}")]
+    File(String),
+    /// There is no thread for it.
+    #[error("no thread for the listener: {0}")]
+    Thread(io::Error),
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; only root may use ports below 1024",
+        io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has",
+        _ => "",
+    }
+}
+
+/// Certificate, key and token of a listener, as they were read.
+pub struct Files {
+    pub(super) tls: Option<Arc<rustls::ServerConfig>>,
+    pub(super) token: Option<Secret>,
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Files").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+impl Files {
+    fn read(listen: &Listen) -> Result<Files, ListenError> {
+        let tls = listen.tls.as_ref().map(tls::server).transpose().map_err(ListenError::File)?;
+        let token = listen.token_file.as_deref().map(Secret::read).transpose();
+        Ok(Files { tls, token: token.map_err(ListenError::File)? })
+    }
+}
+
+/// What can change of a listener while it runs.
+#[derive(Clone, Debug)]
+pub struct Changing {
+    pub(super) listen: Listen,
+    pub(super) files: Arc<RwLock<Files>>,
+    sink: Arc<AtomicU64>,
+    pub(super) beat: Arc<AtomicU64>,
+}
+
+/// No sink in [`Changing::sink`]: places have 32 bits.
+const NO_SINK: u64 = u64::MAX;
+
+impl Changing {
+    /// As a listener begins.
+    ///
+    /// # Errors
+    /// One of its files cannot be used.
+    pub(super) fn new(listen: Listen) -> Result<Changing, ListenError> {
+        let files = Arc::new(RwLock::new(Files::read(&listen)?));
+        let changing = Changing { files, sink: Arc::default(), beat: Arc::default(), listen };
+        changing.show(changing.listen.sink);
+        Ok(changing)
+    }
+
+    /// Reads certificate, key and token again. They hold once [`Changing::renew`] is
+    /// given them.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub fn read(&self) -> Result<Files, ListenError> {
+        Files::read(&self.listen)
+    }
+
+    /// Connections and requests that come from now on get these files.
+    pub fn renew(&self, files: Files) {
+        *write(&self.files) = files;
+    }
+
+    /// Shows what the sink at a place gets from now on.
+    pub fn show(&self, sink: Option<SinkPlace>) {
+        self.sink.store(sink.map_or(NO_SINK, |place| u64::from(place.0)), Ordering::Relaxed);
+    }
+
+    /// Place of the sink whose metrics are shown.
+    pub(super) fn shown(&self) -> Option<SinkPlace> {
+        u32::try_from(self.sink.load(Ordering::Relaxed)).ok().map(SinkPlace)
+    }
+
+    /// Grows every second unless the listener's thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.beat.load(Ordering::Relaxed)
+    }
+}
