@@ -282,7 +282,7 @@ impl Definitions {
     }
 
     /// Lists the files that were read, where details are wanted.
-    fn tell_files(&self, messages: &Messages) {
+    pub fn tell_files(&self, messages: &Messages) {
         if !messages.are_verbose() || messages.are_of_tool() {
             return;
         }

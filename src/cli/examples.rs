@@ -121,7 +121,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "A counter's rate, every five seconds:",
                 "pmderive val -L -t 5 kernel.all.pswitch",
             ),
-            example("An expression:", "pmderive val -a pcplog 'disk.all.read / disk.all.total'"),
+            example(
+                "An expression:",
+                "pmderive val -a pcplog 'rate(disk.all.read) / rate(disk.all.total)'",
+            ),
         ],
     ),
     (

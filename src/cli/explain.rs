@@ -118,17 +118,39 @@ fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
     if !arguments.first().is_some_and(is_code) {
         return Ok(None);
     }
+    if let Some(other) = arguments.iter().find(|text| !is_code(text)) {
+        return Err(Stop::Usage(format!(
+            "`{other}` is no code of a diagnostic, and codes are explained by themselves"
+        )));
+    }
     let codes: Result<Vec<Code>, String> = arguments.iter().map(|text| code(text)).collect();
     codes.map(Some).map_err(Stop::Usage)
 }
 
-/// Prints the pages of codes, as `help` prints those of topics.
-fn show_pages(codes: &[Code], messages: &Messages) -> Result<ExitStatus, Stop> {
+/// Prints the pages of codes, as `help` prints those of topics, or as JSON.
+fn show_pages(
+    codes: &[Code],
+    format: ExplainFormat,
+    messages: &Messages,
+) -> Result<ExitStatus, Stop> {
+    if format == ExplainFormat::Json {
+        let mut out = String::new();
+        write_object(&mut out, |object| object.list("pages", codes, write_page));
+        messages.output(Purpose::Exact).print(out + "\n")?;
+        return Ok(ExitStatus::Good);
+    }
     let is_coloured = messages.is_output_coloured();
     let shown = |code: &Code| render(page(*code), terminal::width(), is_coloured);
     let pages: Vec<String> = codes.iter().map(shown).collect();
     messages.own_output().print(pages.join("\n"))?;
     Ok(ExitStatus::Good)
+}
+
+fn write_page(out: &mut String, code: &Code) {
+    write_object(out, |object| {
+        object.text("code", &code.to_string());
+        object.text("page", page(*code));
+    });
 }
 
 /// Explains codes, if that is asked for.
@@ -144,7 +166,7 @@ fn explain_codes(
         }
         None => named_codes(&arguments.metrics)?,
     };
-    codes.map(|codes| show_pages(&codes, messages)).transpose()
+    codes.map(|codes| show_pages(&codes, arguments.format, messages)).transpose()
 }
 
 /// Runs the command.

@@ -128,7 +128,9 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitSta
         messages.output(Purpose::Exact).print(document)?;
     }
     if arguments.format == FindingsFormat::Text {
-        messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
+        if !messages.are_quiet() {
+            messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
+        }
     }
     Ok(total.outcome())
 }

@@ -231,7 +231,7 @@ impl Thread {
             let Reader { language, encoding, folders, asker, news, .. } = &self.reader;
             let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
             // Before what is wrong with the text.
-            if let Some((uri, mistakes)) = news(&settings, &mut self.settings) {
+            if let Some((uri, mistakes)) = new_mistakes(&settings, &mut self.settings) {
                 let _ = news.send(News::Settings(uri, mistakes));
             }
             let others = (&mut self.tree, &**folders);
@@ -310,7 +310,7 @@ impl Thread {
 }
 
 /// What is wrong with a file of settings, unless that was told.
-fn news(
+fn new_mistakes(
     settings: &Settings,
     told: &mut HashMap<String, Vec<lsp_types::Diagnostic>>,
 ) -> Option<(Uri, Vec<lsp_types::Diagnostic>)> {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::bind::references;
 use crate::cli::stop::Stop;
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Language;
 use crate::engine::Registry;
 use crate::project::{self, directory_of};
@@ -80,7 +80,9 @@ impl Changed {
         };
         diagnostics.retain(|one| {
             let text = one.span.source;
-            is_new(text) || ruled.contains(&text) || is_affected(one)
+            // Whether a file that cannot be read has changed is not known.
+            let is_unread = one.code == Code::UnreadableFile;
+            is_new(text) || is_unread || ruled.contains(&text) || is_affected(one)
         });
     }
 

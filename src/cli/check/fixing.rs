@@ -119,7 +119,7 @@ impl Fixing {
         }
         if written > 0 {
             let (edits, files) = (counted(edits, "edit"), counted(written, "file"));
-            messages.line(&format_args!("{edits} in {files}"));
+            messages.note(&format_args!("{edits} in {files}"));
         }
         if self.is_cut_short {
             messages.warning(&MORE);

@@ -51,6 +51,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let mistaken: HashSet<Box<str>> =
         mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
     messages.diagnostics(mistakes, &definitions.sources);
+    definitions.tell_files(messages);
     let names: Vec<Box<str>> = match arguments.metrics.is_empty() {
         true => definitions.own().map(|definition| Box::from(&*definition.name)).collect(),
         false => arguments.names().map(Box::from).collect(),

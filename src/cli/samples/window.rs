@@ -44,10 +44,11 @@ impl WindowOptions {
 /// The zone that times are shown and read in.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ZoneOptions {
-    /// Show times in the zone of the host that the metrics are from.
+    /// Read and show times in the zone of the host that the metrics are from; tables have UTC.
     #[arg(short = 'z', long, conflicts_with = "timezone")]
     pub hostzone: bool,
-    /// Show times in this zone, in the form of the TZ environment variable.
+    /// Read and show times in this zone, in the form of the TZ environment variable; tables have
+    /// UTC.
     #[arg(short = 'Z', long, value_name = "TZ")]
     pub timezone: Option<String>,
 }

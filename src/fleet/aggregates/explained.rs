@@ -10,7 +10,7 @@ use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::Registered;
-use crate::explain::{Explained, Outcome, explain};
+use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
     /// Explains some of the definitions, and those that they need, with the metadata
@@ -45,7 +45,7 @@ impl Aggregates {
                         .to_owned(),
                 );
             }
-            if let Outcome::Typed(Desc { indom: Some(indom), .. }) = node.outcome {
+            if let NodeOutcome::Typed(Desc { indom: Some(indom), .. }) = node.outcome {
                 let domain = identifiers.grouping_of(indom);
                 node.instances = domain.map(|domain| instances(definitions, domain));
             }
