@@ -40,7 +40,7 @@ pub struct CommonArguments {
         display_order = 991
     )]
     pub color: Colour,
-    /// Print only errors: no warnings, notes, summaries or progress.
+    /// Print only results and errors: no warnings, notes or progress.
     #[arg(short, long, global = true, display_order = 992)]
     pub quiet: bool,
     /// Print more, such as the definition files that are read.

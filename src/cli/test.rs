@@ -128,9 +128,7 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitSta
         messages.output(Purpose::Exact).print(document)?;
     }
     if arguments.format == FindingsFormat::Text {
-        if !messages.are_quiet() {
-            messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
-        }
+        messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
     }
     Ok(total.outcome())
 }

@@ -135,6 +135,12 @@ fn codes_are_explained_without_an_option() {
     assert_eq!(good(&["explain", "pmd0202"]), page);
     let two = good(&["explain", "PMD0202", "PMD0100"]);
     assert!(two.starts_with(&page) && two.len() > page.len(), "{two}");
+    let json = good(&["explain", "--format", "json", "PMD0202", "PMD0100"]);
+    assert!(json.starts_with("{\"pages\":[{\"code\":\"PMD0202\",\"page\":\"# PMD0202: "), "{json}");
+    assert!(json.contains("{\"code\":\"PMD0100\",") && json.ends_with("\"}]}\n"), "{json}");
+    let Run { status, err, .. } = run(&["explain", "PMD0202", "rate(hinv.ncpu)"]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("codes are explained by themselves"), "{err}");
     let Run { status, err, .. } = run(&["explain", "PMD9999"]);
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("PMD9999"), "{err}");

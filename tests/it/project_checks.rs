@@ -421,6 +421,12 @@ fn what_has_changed_since_a_revision() {
     let (status, _, err) = check(&["old.conf", "more/newest.conf"]);
     assert_eq!(status, 2);
     assert!(err.contains("newest.conf:1:5 ") && !err.contains("old.conf:"), "{err}");
+    // Nobody knows whether what cannot be read has changed.
+    for unread in ["no-such.conf", "."] {
+        let (status, _, err) = check(&["old.conf", unread]);
+        assert_eq!(status, 2, "{unread}");
+        assert!(err.contains("PMD0035") && !err.contains("old.conf:"), "{err}");
+    }
     for wrong in ["no-such-revision", "--output=x"] {
         let argument = format!("--changed-since={wrong}");
         let (status, _, err) = folder.run(&["check", &argument, "old.conf"]);

@@ -50,9 +50,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
             exported,
             counted(plan.config.sinks.len(), "sink"),
         );
-        if !messages.are_quiet() {
-            messages.output(Purpose::Text).print(line)?;
-        }
+        messages.output(Purpose::Text).print(line)?;
         return Ok(ExitStatus::Good);
     }
     if let Err(problem) = allow_files(plan.targets.len()) {
