@@ -105,7 +105,7 @@ fn stage_two(criterion: &mut Criterion) {
             slot += 1;
             frames.iter_mut().for_each(|frame| frame.slot = Slot(slot));
             let begun = Instant::now();
-            frames.iter().for_each(|frame| _ = fleet.frame(frame));
+            frames.iter().for_each(|frame| fleet.frame(frame));
             let fed = Instant::now();
             black_box(fleet.finish(Slot(slot)));
             feeding += fed - begun;

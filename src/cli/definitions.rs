@@ -374,7 +374,7 @@ impl<'s> From<&'s Registered> for Subject<'s> {
 }
 
 /// Names of definitions with mistakes in their texts, of which nothing is known.
-pub fn refused<'f>(found: &'f Diagnostics, is_known: impl Fn(&str) -> bool) -> HashSet<&'f str> {
+pub fn refused(found: &Diagnostics, is_known: impl Fn(&str) -> bool) -> HashSet<&str> {
     let errors = found.iter().filter(|one| one.severity == Severity::Error);
     let names = errors.filter_map(|one| one.metric.as_deref());
     names.filter(|name| !is_known(name)).collect()

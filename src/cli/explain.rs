@@ -367,17 +367,15 @@ fn json(
         }
         object.list("definitions", &explanation.definitions, write_definition);
         if let Some(program) = &explanation.program {
-            object.member("program", |out| {
-                write_object(out, |object| {
-                    add_program(object, program);
-                    object.list("kernels", &program.kernels, |out, kernel| {
-                        write_object(out, |object| {
-                            object.value("id", kernel.id);
-                            object.text("ir", &kernel.ir.to_string());
-                            for (name, form) in native(kernel, arguments) {
-                                object.text(name, &form);
-                            }
-                        });
+            object.object("program", |object| {
+                add_program(object, program);
+                object.list("kernels", &program.kernels, |out, kernel| {
+                    write_object(out, |object| {
+                        object.value("id", kernel.id);
+                        object.text("ir", &kernel.ir.to_string());
+                        for (name, form) in native(kernel, arguments) {
+                            object.text(name, &form);
+                        }
                     });
                 });
             });

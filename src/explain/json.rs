@@ -87,10 +87,8 @@ pub fn add_program(object: &mut Object<'_>, program: &ExplainedProgram) {
             object.text("place", &node.place);
         });
     });
-    object.member("kept", |out| {
-        write_object(out, |kept| {
-            program.kept.iter().for_each(|(name, words)| kept.text(name, words));
-        });
+    object.object("kept", |kept| {
+        program.kept.iter().for_each(|(name, words)| kept.text(name, words));
     });
     object.list("steps", &program.steps, |out, step| {
         write_object(out, |object| {

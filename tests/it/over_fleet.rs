@@ -261,7 +261,7 @@ fn what_is_wrong_on_hosts_is_told_once() {
 #[test]
 fn what_is_wrong_is_told_of_each_text() {
     let site = Site::new(2, Shares::NONE);
-    let Run { status, err, .. } = site.eval(&["no.such + 1", "no.such + 2"]);
+    let Run { status, err, .. } = site.eval(&["fleet.g0", "no.such + 1", "no.such + 2"]);
     assert_eq!(status, Some(1), "{err}");
     for text in ["no.such + 1", "no.such + 2"] {
         assert!(err.contains(text), "{err}");

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::bind::name_in;
+use crate::cli::args::DefinitionArguments;
+use crate::cli::definitions::{Definitions, refused};
+use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
 use crate::escape;
@@ -17,10 +20,6 @@ use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
 use crate::text::SourceMap;
-
-use crate::cli::args::DefinitionArguments;
-use crate::cli::definitions::{Definitions, refused};
-use crate::cli::stop::Stop;
 
 /// Definitions over a fleet, and its hosts.
 #[derive(Clone, Debug, Default, Args)]

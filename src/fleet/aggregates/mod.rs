@@ -64,9 +64,7 @@ pub use definitions::{Definitions, unknown_labels};
 pub use encoding::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
-pub use groups::FleetDomain;
-#[cfg(test)]
-pub use groups::MAX_KNOWN;
+pub use groups::{FleetDomain, MAX_KNOWN};
 pub use host_metrics::HostMetrics;
 pub use merge::{MergeError, Merged};
 pub use operand::{OperandId, Reference, References};

@@ -91,12 +91,12 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
 
 fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Families<'_>) {
     let domain = if exported.has_instances { "-" } else { "PM_INDOM_NULL" };
+    let units = units_name(&exported.units);
     writer.comment(&format!(
-        "PCP5 {} PM_ID_NULL {} {domain} {} {}",
+        "PCP5 {} PM_ID_NULL {} {domain} {} {units}",
         exported.name,
         exported.value_type.name().to_ascii_lowercase(),
-        exported.semantics,
-        units_name(&exported.units)
+        exported.semantics
     ));
     let mut kind = kind_of(exported.semantics);
     // In OpenMetrics the family of a counter has the name without `_total`.

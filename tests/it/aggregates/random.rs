@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::Aggregates;
+use pmderive::internal::fleet::aggregates::{Aggregates, Dropped};
 use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::Given;
@@ -201,9 +201,14 @@ impl Fleet {
     ) {
         match (&heard, frame) {
             (Heard::Frame(_), Some(frame)) => {
-                let taken = self.alone.frame(frame);
+                let before = self.alone.dropped();
+                self.alone.frame(frame);
+                let taken = more(before, self.alone.dropped());
                 for shared in &mut self.shared {
-                    assert_eq!(shared.of(target).frame(frame), taken);
+                    let collector = shared.of(target);
+                    let before = collector.dropped();
+                    collector.frame(frame);
+                    assert_eq!(more(before, collector.dropped()), taken);
                 }
             }
             (Heard::Failed, _) => {
@@ -217,6 +222,12 @@ impl Fleet {
         }
         self.model.hear(target, own, slot, heard);
     }
+}
+
+/// What has been left aside since before.
+fn more(before: Dropped, now: Dropped) -> Dropped {
+    let (late, unexpected) = (now.late - before.late, now.unexpected - before.unexpected);
+    Dropped { late, unexpected }
 }
 
 /// Runs a fleet of a seed for some slots, and compares everything.

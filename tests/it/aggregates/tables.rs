@@ -209,7 +209,7 @@ fn rates_are_of_the_same_members_only() {
                 _ => [column(&one, &[value])],
             };
             match answering[at] {
-                true => _ = fleet.frame(&frame(target, "", slot, &schema, &columns)),
+                true => fleet.frame(&frame(target, "", slot, &schema, &columns)),
                 false => fleet.failed(target, Slot(slot)),
             }
         }
