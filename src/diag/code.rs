@@ -18,6 +18,7 @@ macro_rules! codes {
         /// Stable code of a diagnostic, printed as `PMDnnnn`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
+        #[allow(clippy::zero_prefixed_literal, reason = "the names of the pages have four digits")]
         pub enum Code {
             $($(#[doc = $doc])* $name = $number,)*
         }

@@ -12,12 +12,13 @@ use pmderive_core::escape;
 use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
 use pmderive_core::source::{Mode, SourceError};
 
-use crate::archive::growth::Following;
+use crate::archive::following::Following;
 use crate::archive::inspection::inspect;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
 use crate::archive::opening::{Opened, PassedOver, open_all};
+use crate::archive::options::OpenOptions;
 use crate::archive::resolve::{Named, resolve};
 use crate::archive::selection::Selection;
 use crate::archive::sequence::{Place, Sequence};
@@ -134,20 +135,6 @@ pub struct ArchiveContext {
     /// Last known end of the archive, in seconds since its start. `None` until the
     /// first interpolated fetch; then 0 until a time after the start is asked for.
     pub(super) known_end: Option<f64>,
-}
-
-/// How archives are opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct OpenOptions {
-    /// Maximum size in bytes to which each compressed file may expand, in the folder
-    /// for temporary files. Without it, 16 GiB or nine tenths of the free space,
-    /// whichever is less.
-    pub max_expanded: Option<u64>,
-    /// Behave like libpcp 6. Nothing is skipped (see
-    /// [`ArchiveContext::pass_over_nothing`]). If several archives have mistakes, the
-    /// one that was named first is reported. Names of metrics in later archives count
-    /// only directly below nodes of the first archive.
-    pub as_version_6: bool,
 }
 
 impl fmt::Debug for ArchiveContext {

@@ -12,8 +12,9 @@ use pmderive_core::model::{
 use pmderive_core::result::ResultBatch;
 use pmderive_core::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError};
 
-use crate::archive::context::{ArchiveContext, OpenOptions};
+use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
+use crate::archive::options::OpenOptions;
 use crate::archive::resolve::Named;
 
 /// Maximum number of fetches for one input, and of those that may fail.

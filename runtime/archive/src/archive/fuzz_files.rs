@@ -8,8 +8,9 @@ use pmderive_core::escape;
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Bytes;
-use crate::archive::context::{ArchiveContext, OpenOptions};
+use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
+use crate::archive::options::OpenOptions;
 use crate::archive::resolve::Named;
 
 impl ArchiveContext {

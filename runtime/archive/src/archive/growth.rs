@@ -10,26 +10,15 @@
 //!
 //! This module never waits: the caller decides how often to look.
 
-use pmderive_core::model::{InstId, Timestamp};
+use pmderive_core::model::InstId;
 use pmderive_core::source::SourceError;
 
 use crate::archive::context::ArchiveContext;
+use crate::archive::following::Following;
 use crate::archive::positions::ArchiveId;
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::values::walk;
 use crate::archive::volume::Record;
-
-/// State of a context that follows its archive.
-pub(super) struct Following {
-    /// Reads ahead of the context. Its position is after the last record that counts.
-    scout: Sequence,
-    pub(super) last_counted: Place,
-    /// Latest time of a record that counts; `None` if there is no such record.
-    pub(super) end: Option<Timestamp>,
-    /// The record that does not count yet because its metadata are missing, and the
-    /// number of records after it when it was last looked at.
-    held: Option<(Place, usize)>,
-}
 
 impl ArchiveContext {
     /// False if nothing can be appended because the archive is compressed.

@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::archive::context::OpenOptions;
 use crate::archive::files::ArchiveFiles;
+use crate::archive::options::OpenOptions;
 use crate::archive::resolve::Named;
 
 /// Age from which a change time is reliable. File systems note time in ticks of the

@@ -268,7 +268,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::archive::context::{ArchiveContext, OpenOptions};
+    use crate::archive::context::ArchiveContext;
+    use crate::archive::options::OpenOptions;
     use crate::archive::resolve::resolve;
     use pmderive_core::model::PmStatus;
     use pmderive_core::source::{Freshness, MetadataSource};

@@ -17,7 +17,6 @@ use pmderive_core::model::{
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
-use crate::archive::context::OpenOptions;
 use crate::archive::domain_record::{Change, DomainRecord};
 use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
@@ -25,6 +24,7 @@ use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{Next, decode_desc, next_record, unknown_type};
 use crate::archive::opening::open_all;
+use crate::archive::options::OpenOptions;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::resolve::resolve;
 use crate::archive::texts::decode_text;

@@ -55,6 +55,7 @@ pub(crate) mod domain_record;
 mod domains;
 mod fetching;
 pub(crate) mod files;
+mod following;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
@@ -74,6 +75,7 @@ mod meta_files;
 mod metadata_records;
 mod names;
 mod opening;
+mod options;
 mod order;
 mod positions;
 pub(crate) mod record;
@@ -87,7 +89,7 @@ pub(crate) mod values;
 mod volume;
 mod volumes;
 
-pub use context::{ArchiveContext, ArchivePart, OpenOptions};
+pub use context::{ArchiveContext, ArchivePart};
 #[cfg(any(test, feature = "fuzz"))]
 pub use decompress::fuzz_decompress;
 pub use files::base_of_file;
@@ -96,4 +98,5 @@ pub use fuzz::{fuzz_archive, fuzz_archives};
 pub use interpolation::{InterpolationRules, MarkRule, Neighbour, Overflow};
 pub use label::ArchiveLabel;
 pub use metadata_records::{MetadataRecord, MetadataRecords};
+pub use options::OpenOptions;
 pub use record::Version;

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
-use crate::archive::context::OpenOptions;
 use crate::archive::files::missing;
 use crate::archive::identity::Identity;
 use crate::archive::known::Known;
 use crate::archive::meta::{Metadata, Missing, check_label};
+use crate::archive::options::OpenOptions;
 use crate::archive::resolve::Named;
 use crate::archive::sequence::overlapping;
 use crate::archive::single::SingleArchive;

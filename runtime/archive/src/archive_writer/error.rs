@@ -89,7 +89,7 @@ pub enum WriteError {
         problem: &'static str,
     },
     /// A metric with an identifier that no metric of an archive can have.
-    #[error("{pmid} cannot be the identifier of a metric in an archive; record a derived metric as {} (see logged_pmid)", super::logged_pmid(*pmid))]
+    #[error("{pmid} cannot be the identifier of a metric in an archive; record a derived metric as {} (see logged_pmid)", super::logged_pmid::logged_pmid(*pmid))]
     NotLogged {
         /// The identifier given.
         pmid: Pmid,

@@ -34,6 +34,7 @@ mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz_storage;
 mod known;
+mod logged_pmid;
 mod metadata;
 mod options;
 mod storage;
@@ -47,6 +48,7 @@ pub use fuzz::fuzz_archive_writer;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz_storage::MemoryFiles;
 pub use known::name_problem;
+pub use logged_pmid::logged_pmid;
 pub use options::WriterOptions;
 
 use crate::archive::MetadataRecord;
@@ -56,7 +58,7 @@ use crate::archive_writer::data::DataEncoder;
 use crate::archive_writer::known::{Known, label_subject, subject};
 use crate::archive_writer::storage::{Disk, Storage};
 use pmderive_core::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject, Timestamp,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
 };
 use pmderive_core::result::FetchResult;
 
@@ -122,16 +124,6 @@ pub struct ArchiveWriter {
     indexed: IndexEntry,
     /// A domain has changed since the last index entry.
     domain_changed: bool,
-}
-
-/// The identifier of a derived metric in an archive. It has a bit that tells tools to
-/// use the recorded values instead of deriving them again. Identifiers of other metrics
-/// are returned unchanged.
-pub fn logged_pmid(pmid: Pmid) -> Pmid {
-    match pmid.is_derived() {
-        true => Pmid::new(pmid.domain(), pmid.cluster() | 2048, pmid.item()),
-        false => pmid,
-    }
 }
 
 impl fmt::Debug for ArchiveWriter {

@@ -1,6 +1,6 @@
 //! Bracket expressions of patterns, such as `[^[:digit:]a-f]`.
 
-use super::PatternError;
+use super::error::PatternError;
 
 /// One character or class within brackets.
 enum Element {

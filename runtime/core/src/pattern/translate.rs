@@ -6,8 +6,8 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use super::PatternError;
 use super::bracket::Bracket;
+use super::error::PatternError;
 
 /// Largest number in `{n,m}`.
 const MAX_REPEAT: u32 = 32767;

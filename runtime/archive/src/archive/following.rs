@@ -1,0 +1,17 @@
+//! State of a context that follows an archive which grows.
+
+use pmderive_core::model::Timestamp;
+
+use crate::archive::sequence::{Place, Sequence};
+
+/// State of a context that follows its archive.
+pub(super) struct Following {
+    /// Reads ahead of the context. Its position is after the last record that counts.
+    pub(super) scout: Sequence,
+    pub(super) last_counted: Place,
+    /// Latest time of a record that counts; `None` if there is no such record.
+    pub(super) end: Option<Timestamp>,
+    /// The record that does not count yet because its metadata are missing, and the
+    /// number of records after it when it was last looked at.
+    pub(super) held: Option<(Place, usize)>,
+}
