@@ -25,7 +25,7 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-/// Runs the command, for a command line.
+/// Runs the command; `command` is the command line to complete.
 pub fn run(
     arguments: &CompletionsArguments,
     command: Command,

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Loads and stores follow the layout of [`pmderive_runtime::kernel::rows`].
-//! [`operations`] has what a lane computes.
+//! [`operations`] has what a lane computes, [`quick`] what goes around a quick form.
 
 mod operations;
 mod quick;

@@ -12,6 +12,7 @@ pub fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
+/// The type of one lane.
 pub fn type_of(scalar: Scalar) -> Type {
     match scalar {
         Scalar::I32 | Scalar::U32 => types::I32,

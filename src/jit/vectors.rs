@@ -7,6 +7,7 @@ use pmderive_runtime::kernel::Scalar;
 /// Comparing 64-bit numbers without sign takes turned signs.
 pub const TURNS_SIGNS: bool = cfg!(target_arch = "x86_64");
 
+/// The vector of 16 bytes with lanes of a scalar.
 pub fn vector_of(scalar: Scalar) -> Type {
     match scalar {
         Scalar::I32 | Scalar::U32 => types::I32X4,

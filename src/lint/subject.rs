@@ -16,11 +16,11 @@ pub(super) struct Subject<'s> {
     pub examined: Option<&'s Examined>,
     pub sources: &'s SourceMap,
     /// First node of the subtree below each node; it ends with the node.
-    pub first: PerNode<ExprId>,
+    first: PerNode<ExprId>,
     /// How many nodes up to each, itself included, are of a kind.
-    pub metrics: PerNode<u32>,
-    pub filters: PerNode<u32>,
-    pub differences: PerNode<u32>,
+    metrics: PerNode<u32>,
+    filters: PerNode<u32>,
+    differences: PerNode<u32>,
 }
 
 impl<'s> Subject<'s> {
@@ -103,7 +103,7 @@ impl<'s> Subject<'s> {
         self.typed_node(id).map(|node| &node.kind)
     }
 
-    pub fn typed_node(&self, id: ExprId) -> Option<&'s TypedNode> {
+    fn typed_node(&self, id: ExprId) -> Option<&'s TypedNode> {
         let examined = self.examined?;
         let typed = (*examined.nodes.get(id)?)?;
         Some(examined.typed.node(typed))
@@ -116,7 +116,7 @@ impl<'s> Subject<'s> {
     }
 
     /// True if a node of the kind that was counted is at or below a node.
-    pub fn holds(&self, counted: &PerNode<u32>, id: ExprId) -> bool {
+    fn holds(&self, counted: &PerNode<u32>, id: ExprId) -> bool {
         let before = self.first[id].0.checked_sub(1).map_or(0, |last| counted[ExprId(last)]);
         counted[id] > before
     }

@@ -59,7 +59,8 @@ pub fn plan(
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     for one in definitions {
-        roots.extend(lowering.lower(one, &roots).last());
+        let nodes = lowering.lower(one, &roots);
+        roots.push(*nodes.last().expect("a checked expression has a root"));
     }
     let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable(*root)).collect();
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);

@@ -17,8 +17,7 @@ use super::config::{DefinitionItem, DefinitionReader, FileBeingRead, HelpText, T
 use super::config_names::check_name;
 use super::line_form::LineForm;
 use super::lines::Line;
-use super::origin::span;
-use super::origin::{Origin, offset};
+use super::origin::{Origin, offset, span};
 use super::suggest::{choices, nearest};
 
 /// The text of an attribute.

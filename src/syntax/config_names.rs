@@ -8,8 +8,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::text::Span;
 
 use super::names::{NameMistake, is_space, name_mistake};
-use super::origin::Origin;
-use super::origin::span;
+use super::origin::{Origin, span};
 
 /// Words that a definition begins with elsewhere.
 const DECLARING: [&str; 25] = [

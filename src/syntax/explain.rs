@@ -1,7 +1,7 @@
 //! Explains why the generated parser stopped, in the words of the language.
 //!
 //! It looks at the token where the parser stopped, and at the tokens around it.
-//! [`super::repair`] finds the mistakes that need no grammar.
+//! [`super::repairs`] finds the mistakes that need no grammar.
 
 use lalrpop_util::ParseError;
 

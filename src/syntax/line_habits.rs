@@ -9,8 +9,7 @@ use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
 
 use super::names::{is_space, name_mistake};
-use super::origin::Origin;
-use super::origin::span;
+use super::origin::{Origin, span};
 use super::{lexer, pcp_error};
 
 /// Longest line that is looked at, in bytes.

@@ -81,8 +81,9 @@ pub use control::{ControlOption, Setting, parse_control};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use habits::window;
-pub(crate) use keywords::FUNCTION_NAMES;
-pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
+pub(crate) use keywords::{
+    FUNCTION_NAMES, semantics as semantics_word, value_type as value_type_word,
+};
 pub(crate) use line_form::{LineForm, OutlinedLine};
 #[cfg(feature = "lsp")]
 pub(crate) use lines::{Line, Lines};

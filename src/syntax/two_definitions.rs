@@ -1,6 +1,6 @@
 //! Two definitions in one line: the edit that gives each a line of its own.
 //!
-//! [`super::habits`] and [`super::repair`] find what stands between them. An expression
+//! [`super::habits`] and [`super::repairs`] find what stands between them. An expression
 //! alone has no lines, so only a definition file takes this edit.
 
 use crate::diag::{Code, Diagnostic};

@@ -16,8 +16,7 @@ use super::definitions::{MISTAKEN, WRONG_TEXT, add_definitions, mistake, parse, 
 use super::file::{Case, Expected, FileText, Host, TestFile};
 use super::groups::labels_of;
 use super::report::{Report, unusable};
-use super::series::name_of;
-use super::series::{self, SeriesSource};
+use super::series::{self, SeriesSource, name_of};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space};
 use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};

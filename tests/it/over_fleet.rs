@@ -259,6 +259,19 @@ fn what_is_wrong_on_hosts_is_told_once() {
 
 /// Two texts may have the same mistake at the same place in them.
 #[test]
+fn a_cycle_is_told_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let racks = folder.path().join("racks.conf");
+    std::fs::write(&racks, "f.a = sum(f.b)\nf.b = sum(f.a)\n").expect("a file");
+    let racks = racks.to_str().expect("UTF-8");
+    for command in [&["check"][..], &["explain", "--format", "json"]] {
+        let rest = ["--extensions", "--fleet", racks, "--metadata", METADATA];
+        let Run { out, err, .. } = crate::command::run(&[command, &rest].concat());
+        assert_eq!(format!("{out}{err}").matches("PMD0104").count(), 1, "{command:?}: {out}{err}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_of_each_text() {
     let site = Site::new(2, Shares::NONE);
     let Run { status, err, .. } = site.eval(&["fleet.g0", "no.such + 1", "no.such + 2"]);

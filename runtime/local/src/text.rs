@@ -1,7 +1,6 @@
 //! Words, numbers and names in the kernel's text files, as bytes.
 //!
-//! Only names that are not UTF-8 or that carry octal escapes cause an
-//! allocation.
+//! Only names that carry octal escapes cause an allocation.
 
 use std::borrow::Cow;
 use std::str::FromStr;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[cfg(feature = "fleet")]
+#[cfg(feature = "fleet")]
+use crate::cli::args::interval;
 use crate::cli::fleet::FleetArguments;
 use crate::cli::samples::arguments::SampleArguments;
 use crate::cli::terminal::RawArgument;
@@ -22,7 +24,7 @@ pub struct EvalArguments {
     pub fleet: FleetArguments,
     /// Give each host of --targets this long for a sample [default: 10sec].
     #[cfg(feature = "fleet")]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::args::interval, requires = "targets")]
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "targets")]
     pub deadline: Option<std::time::Duration>,
     /// Read an archive backwards, from its end or from -O. Rates and differences have
     /// no values then.

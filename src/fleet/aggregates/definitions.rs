@@ -163,7 +163,8 @@ impl Definitions {
     }
 }
 
-/// Definitions by their names, those that others mention first. Of a cycle some come before what they mention.
+/// Definitions by their names, those that others mention first. Of a cycle some come
+/// before what they mention.
 fn in_order(registry: &Registry) -> Vec<&Registered> {
     let mut ordered = Vec::new();
     let mut known: FxHashSet<&str> = FxHashSet::default();

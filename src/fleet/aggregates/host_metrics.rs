@@ -1,4 +1,4 @@
-//! The metrics of hosts that definitions over the fleet may name.
+//! What definitions over the fleet can take of hosts, as far as texts alone tell it.
 
 use rustc_hash::FxHashSet;
 

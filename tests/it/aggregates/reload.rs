@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, Schedule};
+use pmderive::internal::fleet::aggregates::{Aggregates, Dropped, Schedule};
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
 use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples;
@@ -44,6 +44,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
         fleet.frame(&frame);
     }
+    assert_eq!(fleet.dropped(), Dropped::default());
 }
 
 /// Identifiers of groups by name, of one metric.

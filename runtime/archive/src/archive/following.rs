@@ -1,4 +1,4 @@
-//! State of a context that follows an archive which grows.
+//! How far a context has come that follows an archive which grows.
 
 use pmderive_core::model::Timestamp;
 

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::config::TlsClient;
-use super::config::{ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security};
+use super::config::{
+    ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security, TlsClient,
+};
 use super::connection::{Connection, Event};
 use super::error::ProtocolError;
 use super::request::{Reply, Request};

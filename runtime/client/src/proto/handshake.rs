@@ -11,8 +11,7 @@
 
 use pmderive_core::model::PmStatus;
 
-use super::config::TlsClient;
-use super::config::{Peer, Security};
+use super::config::{Peer, Security, TlsClient};
 use super::connection::{Connection, Event};
 use super::error::ProtocolError;
 use super::proxy;

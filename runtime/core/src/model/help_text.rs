@@ -26,6 +26,7 @@ pub enum TextSubject {
 impl TextSubject {
     /// The type of a text in PDUs and archives (1 one line or 2 help, and 4 metric or 8
     /// instance domain), and the identifier of its subject.
+    #[doc(hidden)]
     pub const fn to_wire(self, kind: TextKind) -> (u32, u32) {
         let kind = match kind {
             TextKind::OneLine => 1,
@@ -39,6 +40,7 @@ impl TextSubject {
 
     /// The subject and kind of a text with this type and identifier. `None` for a type
     /// without meaning.
+    #[doc(hidden)]
     pub const fn from_wire(text_type: u32, ident: u32) -> Option<(TextSubject, TextKind)> {
         Some(match text_type {
             5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),

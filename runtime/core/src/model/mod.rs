@@ -37,8 +37,11 @@ mod value_print;
 mod value_text;
 mod version;
 
+#[doc(hidden)]
 pub use byte_text::{text_of_bytes, until_nul};
-pub use c_number::{is_c_space, leading_number, trim_c_space};
+#[doc(hidden)]
+pub use c_number::trim_c_space;
+pub use c_number::{is_c_space, leading_number};
 pub use desc::{MetricDesc, Semantics, ValueType};
 #[cfg(any(test, feature = "fuzz"))]
 pub use events::fuzz_events;
