@@ -62,7 +62,7 @@ pub struct ExplainArguments {
     /// all codes.
     #[arg(
         long, value_name = "CODE", num_args = 0..=1, value_parser = code,
-        conflicts_with_all = ["metrics", "configs", "format", "clif", "asm"]
+        conflicts_with_all = ["metrics", "configs", "clif", "asm"]
     )]
     #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     pub code: Option<Option<Code>>,
@@ -160,6 +160,7 @@ fn explain_codes(
 ) -> Result<Option<ExitStatus>, Stop> {
     let codes = match arguments.code {
         Some(Some(code)) => Some(vec![code]),
+        Some(None) if arguments.format == ExplainFormat::Json => Some(Code::ALL.to_vec()),
         Some(None) => {
             messages.output(Purpose::Text).print(codes())?;
             return Ok(Some(ExitStatus::Good));

@@ -70,10 +70,11 @@ impl<'q> Search<'q> {
         }
     }
 
-    /// The best of what was found, by name.
+    /// The best of what was found, by name, then by file.
     pub fn found(mut self) -> Vec<SymbolInformation> {
         self.found.sort_by(|(rank, one), (other_rank, other)| {
-            rank.cmp(other_rank).then_with(|| one.name.cmp(&other.name))
+            let (uri, other_uri) = (one.location.uri.as_str(), other.location.uri.as_str());
+            (rank, &one.name, uri).cmp(&(other_rank, &other.name, other_uri))
         });
         self.found.into_iter().map(|(_, symbol)| symbol).take(MAX_FOUND).collect()
     }

@@ -20,7 +20,7 @@ use super::ast::{
 use super::explain::{Explainer, Stop};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 use super::token::{Keyword, Token};
 use super::units_help;
@@ -108,9 +108,15 @@ impl<'b> Builder<'b> {
         self.expr.push(kind, span)
     }
 
-    /// A token's text, which begins `delimiter` bytes after the token.
-    pub fn word<'t>(&self, text: &'t str, delimiter: u32, start: u32, end: u32) -> Word<'t> {
-        Word { text, at: start + delimiter, span: self.at(start, end) }
+    /// A token's text without delimiters.
+    pub fn word<'t>(&self, text: &'t str, start: u32, end: u32) -> Word<'t> {
+        Word { text, at: start, span: self.at(start, end) }
+    }
+
+    /// A token's text behind its delimiter, of which those of print take several bytes.
+    pub fn quoted<'t>(&self, text: &'t str, start: u32, end: u32) -> Word<'t> {
+        let delimiter = self.explainer.character_at(start).map_or(1, char::len_utf8);
+        Word { text, at: start + offset(delimiter), span: self.at(start, end) }
     }
 
     /// A value with its place.

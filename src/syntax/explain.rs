@@ -37,6 +37,11 @@ impl<'b> Explainer<'b> {
         Explainer { text, tokens, language, reported: None }
     }
 
+    /// The character of the text at an offset.
+    pub fn character_at(&self, at: u32) -> Option<char> {
+        self.text.get(at as usize..)?.chars().next()
+    }
+
     /// The diagnostic for a parser's error, unless that place has one already.
     pub fn explain(
         &mut self,

@@ -136,9 +136,11 @@ impl SourceMap {
         self.texts.get(&id).expect("a text of this map")
     }
 
-    /// The text of a span.
+    /// The text of a span; none of one that is not of this text.
     pub fn slice(&self, span: Span) -> &str {
-        &self.get(span.source).text[span.start as usize..span.end as usize]
+        let text = self.get(span.source).text.get(span.start as usize..span.end as usize);
+        debug_assert!(text.is_some(), "{span:?}");
+        text.unwrap_or_default()
     }
 
     /// The offset in the original bytes for an offset in the text.

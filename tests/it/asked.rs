@@ -138,6 +138,9 @@ fn codes_are_explained_without_an_option() {
     let json = good(&["explain", "--format", "json", "PMD0202", "PMD0100"]);
     assert!(json.starts_with("{\"pages\":[{\"code\":\"PMD0202\",\"page\":\"# PMD0202: "), "{json}");
     assert!(json.contains("{\"code\":\"PMD0100\",") && json.ends_with("\"}]}\n"), "{json}");
+    assert_eq!(json.matches("{\"code\":").count(), 2);
+    let all = good(&["explain", "--code", "--json"]);
+    assert!(all.matches("{\"code\":\"PMD").count() > 70 && all.lines().count() == 1);
     let Run { status, err, .. } = run(&["explain", "PMD0202", "rate(hinv.ncpu)"]);
     assert_eq!(status, Some(2));
     assert!(err.contains("codes are explained by themselves"), "{err}");
