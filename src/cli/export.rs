@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pmderive_runtime::context::Context as AnySource;
-use pmderive_runtime::model::ValueType;
 
 use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
@@ -151,8 +150,7 @@ fn terminal(path: &Path) -> Option<File> {
 }
 
 fn is_event(metric: &Metric) -> bool {
-    let events = [ValueType::Event, ValueType::HighResEvent];
-    metric.desc.is_ok_and(|desc| events.contains(&desc.value_type))
+    metric.desc.is_ok_and(|desc| desc.value_type.is_event())
 }
 
 /// An error of a file, with its name.

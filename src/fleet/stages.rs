@@ -61,8 +61,13 @@ pub fn mistakes<'g>(
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
 ) -> Result<Diagnostics, SourceError> {
-    let mut found = across(engine, definitions, groups, source)?.diagnostics().clone();
-    // Cycles are found when texts are read.
+    Ok(beyond_texts(&across(engine, definitions, groups, source)?))
+}
+
+/// What is wrong with definitions over the fleet, but for cycles, which are found when texts
+/// are read.
+pub fn beyond_texts(aggregates: &Aggregates) -> Diagnostics {
+    let mut found = aggregates.diagnostics().clone();
     found.retain(|one| one.code != Code::DefinitionCycle);
-    Ok(found)
+    found
 }

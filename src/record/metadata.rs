@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError};
 use pmderive_runtime::model::{
-    InDom, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject, Timestamp, ValueType,
+    InDom, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject, Timestamp,
 };
 use pmderive_runtime::result::MetricValues;
 use pmderive_runtime::source::{FetchSource, MetadataSource};
@@ -187,9 +187,7 @@ impl Described {
         sets: &[MetricValues],
         writer: &mut ArchiveWriter,
     ) -> Result<(), RecorderError> {
-        let is_event = |metric: &&Metric| {
-            matches!(metric.desc.value_type, ValueType::Event | ValueType::HighResEvent)
-        };
+        let is_event = |metric: &&Metric| metric.desc.value_type.is_event();
         let mut new = Vec::new();
         for metric in metrics.iter().filter(is_event) {
             let sets = sets.iter().filter(|set| set.pmid == metric.recorded.pmid);

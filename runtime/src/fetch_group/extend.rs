@@ -85,7 +85,7 @@ impl<S: FetchSource> FetchGroup<S> {
             let problem = "this metric has instances, and a field of an event record has none";
             return Err(refused(field, problem, PmStatus::INDOM));
         }
-        if !matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent) {
+        if !desc.value_type.is_event() {
             let problem = format!("values of type {} are not event records", desc.value_type);
             return Err(refused(&spec.metric, problem, PmStatus::TYPE));
         }

@@ -82,6 +82,7 @@ impl ExplainedFleet {
                 selection.push(one);
             }
         }
-        Ok(aggregates.explain(&chosen, diagnostics))
+        diagnostics.extend(stages::beyond_texts(&aggregates));
+        Ok(aggregates.explain(&chosen))
     }
 }

@@ -8,18 +8,14 @@ use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
-use crate::diag::{Code, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::engine::Registered;
 use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
     /// Explains some of the definitions, and those that they need, with the metadata
-    /// that are known; what is wrong with them is reported.
-    pub fn explain(
-        &mut self,
-        chosen: &[&Registered],
-        diagnostics: &mut Diagnostics,
-    ) -> Vec<Explained> {
+    /// that are known. [`Aggregates::diagnostics`] says what is wrong with them.
+    pub fn explain(&mut self, chosen: &[&Registered]) -> Vec<Explained> {
         let Evaluation { engine, definitions, source, references, identifiers, .. } =
             &mut self.evaluation;
         // What is wrong is known in the words of fleets.
@@ -50,9 +46,6 @@ impl Aggregates {
                 node.instances = domain.map(|domain| instances(definitions, domain));
             }
         }
-        // Texts alone have cycles.
-        let found = self.diagnostics().iter().filter(|one| one.code != Code::DefinitionCycle);
-        diagnostics.extend(found.cloned());
         explained
     }
 }

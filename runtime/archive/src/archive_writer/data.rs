@@ -185,7 +185,7 @@ fn check_block(value_type: ValueType, code: u8, bytes: &[u8]) -> Result<(), Stri
     if !size_is_right {
         return Err(format!("the value is a block of {} bytes", bytes.len()));
     }
-    if matches!(value_type, ValueType::Event | ValueType::HighResEvent) {
+    if value_type.is_event() {
         let events = RawValueRef::Block { code, bytes }.events();
         events.map_err(|status| format!("the value is not a valid array of events: {status}"))?;
     }

@@ -40,6 +40,11 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// True for arrays of event records.
+    pub const fn is_event(self) -> bool {
+        matches!(self, ValueType::Event | ValueType::HighResEvent)
+    }
+
     /// The code used on the wire and in archives.
     pub const fn code(self) -> i32 {
         match self {

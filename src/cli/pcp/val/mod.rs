@@ -90,7 +90,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
         begin_at(source, mode, opened.window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
-    let is_event = is_event(desc);
+    let is_event = desc.value_type.is_event();
     if !opened.is_zone_told && !is_event {
         writeln!(out)?;
     }
@@ -156,7 +156,7 @@ fn open(
 /// What is asked of the source.
 fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
     let Opened { source, archive, window, .. } = opened;
-    let is_event = is_event(desc);
+    let is_event = desc.value_type.is_event();
     let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
     let interval = interval(arguments);
     let rows = match (arguments.samples, window.end) {
@@ -187,7 +187,7 @@ fn header<'h>(
     let bound = |time| header_time(time, arguments.detail(), source);
     let archive = archive.as_deref();
     Header {
-        metric: (!is_event(metric.1)).then_some(metric),
+        metric: (!metric.1.value_type.is_event()).then_some(metric),
         is_raw: arguments.raw,
         archive: archive
             .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(bound))),
@@ -195,11 +195,6 @@ fn header<'h>(
         samples: asked.rows,
         interval: (!asked.by_record).then(|| interval(arguments)),
     }
-}
-
-/// True for a metric of event records.
-fn is_event(desc: MetricDesc) -> bool {
-    matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent)
 }
 
 /// Time between samples.
