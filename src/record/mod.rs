@@ -317,12 +317,14 @@ impl<S: FetchSource> Recorder<S> {
             let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
             let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
-            let Some(instance) = tidy(metric, domain, set) else { continue };
+            // An archive may have values of instances that nobody has named. Derived values
+            // have them in them, so they stay.
+            let Some(instance) = tidy(metric, domain, is_archive, set) else { continue };
             // An instance of a host may well disappear between the fetch and the question
             // for its name.
             let before = self.nameless.insert(set.pmid, Some(instance));
             let (is_told, is_again) = (before == Some(None), before == Some(Some(instance)));
-            if is_told || is_again || is_archive {
+            if is_told || is_again {
                 self.nameless.insert(set.pmid, None);
                 if !is_told {
                     self.notices.push(Notice::Nameless(metric.name.clone(), instance));
@@ -391,7 +393,11 @@ fn create<S>(recording: &Recording<S>, first: Timestamp) -> Result<ArchiveWriter
         pid: *pid,
         volume_bytes: recording.volume_bytes,
     };
-    ArchiveWriter::create(&recording.base, options)
+    let mut writer = ArchiveWriter::create(&recording.base, options)?;
+    if recording.is_archive {
+        writer.allow_instances_without_names();
+    }
+    Ok(writer)
 }
 
 /// The time of a mark after a record at `last`: a millisecond later, as in

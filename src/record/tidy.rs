@@ -13,9 +13,11 @@ use super::selection::Metric;
 
 /// Corrects the values of a metric. `domain` has its instances, as they are in
 /// the archive. Returns an instance that was left out because it has no name.
+/// None is left out where `may_lack_names`.
 pub fn tidy(
     metric: &Metric,
     domain: Option<&InstanceDomain>,
+    may_lack_names: bool,
     set: &mut MetricValues,
 ) -> Option<i32> {
     let Ok(values) = &mut set.outcome else { return None };
@@ -27,12 +29,13 @@ pub fn tidy(
     } else if !are_named(domain, values) {
         let mut seen = FxHashSet::default();
         values.retain(|value| {
-            let is_named = domain.is_some_and(|domain| domain.name(value.instance).is_some());
-            if !is_named {
+            let has_name = domain.is_some_and(|domain| domain.name(value.instance).is_some());
+            let is_kept = has_name || may_lack_names;
+            if !is_kept {
                 nameless = Some(value.instance);
             }
             // The first of two values of one instance counts.
-            is_named && seen.insert(value.instance)
+            is_kept && seen.insert(value.instance)
         });
     }
     let encoded = values.iter_mut().try_for_each(|value| encode(&mut value.value, value_type));
@@ -98,7 +101,7 @@ mod tests {
         };
         let outcome = Ok(values.iter().map(value).collect());
         let mut set = MetricValues { pmid: desc.pmid, outcome };
-        let nameless = tidy(&metric, domain.as_ref(), &mut set);
+        let nameless = tidy(&metric, domain.as_ref(), false, &mut set);
         let pair = |value: InstanceValue| (value.instance, value.value);
         (set.outcome.map(|values| values.into_iter().map(pair).collect()), nameless)
     }

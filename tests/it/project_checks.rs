@@ -412,6 +412,18 @@ fn what_has_changed_since_a_revision() {
         |files: &[&str]| folder.run(&[&["check", "--changed-since", "HEAD"], files].concat());
     let (status, _, err) = check(&["old.conf", "new.conf"]);
     assert_eq!(status, 0, "nothing has changed: {err}");
+    // A hook has the repository in its environment. Standard input is always new.
+    for (file, status) in [("new.conf", 0), ("old.conf", 0), ("-", 2)] {
+        let found = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+            .args(["check", "--changed-since", "HEAD", file])
+            .current_dir(folder.path())
+            .envs([("PCP_DERIVED_CONFIG", ""), ("GIT_DIR", ".git"), ("GIT_PREFIX", "")])
+            .stdin(fs::File::open(folder.path().join("old.conf")).expect("it is there"))
+            .output()
+            .expect("the command runs");
+        let err = String::from_utf8_lossy(&found.stderr);
+        assert_eq!(found.status.code(), Some(status), "{file}: {err}");
+    }
     folder.write("new.conf", "b = 90%\n");
     let (status, _, err) = check(&["old.conf", "new.conf"]);
     assert_eq!(status, 2);

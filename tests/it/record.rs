@@ -18,8 +18,8 @@ use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::model::{
-    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject,
-    Timestamp, Units, ValueType,
+    InDom, InstanceDomain, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind,
+    TextSubject, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
@@ -193,6 +193,45 @@ fn marks_are_those_of_the_archive() {
     writer.finish().expect("it is written");
     let out = recorded(folder.path(), &["-a", source.to_str().expect("UTF-8"), "."]);
     compare(&source, &out);
+}
+
+/// Derived values have these instances in them, so their operands must keep them.
+#[test]
+fn instances_of_an_archive_that_nobody_has_named_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("source");
+    let time = Timestamp::new(1_700_000_000, 0);
+    let options = WriterOptions {
+        version: Version::V3,
+        start: time,
+        host: "nameless.example".into(),
+        timezone: "UTC".into(),
+        zoneinfo: "".into(),
+        pid: 1,
+        volume_bytes: None,
+    };
+    let mut writer = ArchiveWriter::create(&source, options).expect("a new archive");
+    let indom = InDom::new(60, 1);
+    let desc = MetricDesc {
+        pmid: Pmid::new(60, 0, 1),
+        value_type: ValueType::U32,
+        indom: Some(indom),
+        semantics: Semantics::Instant,
+        units: Units::NONE,
+    };
+    writer.describe(&desc, &["a"]).expect("it is new");
+    let domain = InstanceDomain::new(vec![(1, "one".into())]);
+    writer.instances(time, indom, &domain).expect("the name is good");
+    writer.allow_instances_without_names();
+    let value = |instance| InstanceValue { instance, value: RawValue::InPlace(10) };
+    let sets = vec![MetricValues { pmid: desc.pmid, outcome: Ok(vec![value(1), value(2)]) }];
+    let record = FetchResult { timestamp: time, sets, ..FetchResult::default() };
+    writer.record(&record).expect("it is good");
+    writer.finish().expect("it is written");
+    let out = recorded(folder.path(), &["-a", source.to_str().expect("UTF-8"), "a", "s = sum(a)"]);
+    let out = out.to_str().expect("UTF-8");
+    let evaluated = run(&["eval", "-a", out, "-s", "1", "--format", "csv", "s", "sum(a)"]);
+    assert_eq!(evaluated.out.matches(",20,").count(), 2, "{}", evaluated.out);
 }
 
 #[test]

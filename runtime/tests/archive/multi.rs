@@ -295,7 +295,11 @@ fn archives_that_do_not_fit_together_are_refused() {
     fs::create_dir(&empty).expect("a folder");
     let cases: &[(&[&str], PmStatus, &str)] = &[
         (&["a", "other-host"], PmStatus::LOGHOST, "it is of the host g, but"),
-        (&["a", "same-start"], PmStatus::LOGOVERLAP, "before the end of"),
+        (
+            &["a", "same-start"],
+            PmStatus::LOGOVERLAP,
+            "it starts at 1970-01-01T00:01:40.000000000Z, before the end of",
+        ),
         (&["a.meta", "a"], PmStatus::LOGOVERLAP, "before the end of"),
         (
             &["b", "other-units"],

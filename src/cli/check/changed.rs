@@ -49,10 +49,10 @@ impl Changed {
         Ok(Changed { revision: revision.to_owned(), top, files })
     }
 
-    /// True for a text that is a file that has changed.
+    /// True for a text that has changed; for any that is no file, such as standard input.
     fn has(&self, text: SourceId, sources: &SourceMap) -> bool {
-        let path = Path::new(&*sources.get(text).name).canonicalize();
-        path.is_ok_and(|path| self.files.contains(&path))
+        let path = Path::new(&*sources.get(text).name);
+        !path.is_file() || path.canonicalize().is_ok_and(|path| self.files.contains(&path))
     }
 
     /// Forgets what is said of files that have not changed, but for errors of
@@ -168,9 +168,17 @@ fn depending(mut names: HashSet<String>, registry: &Registry) -> HashSet<String>
     names
 }
 
-/// What git prints.
+/// Variables by which a hook of git says what repository it runs for.
+const OF_HOOKS: [&str; 5] =
+    ["GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"];
+
+/// What git prints of the repository that a directory is in.
 fn git(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, Stop> {
-    let output = Command::new("git").arg("-C").arg(directory).args(arguments).output();
+    let mut command = Command::new("git");
+    for name in OF_HOOKS {
+        command.env_remove(name);
+    }
+    let output = command.arg("-C").arg(directory).args(arguments).output();
     let output = output.map_err(|error| Stop::Usage(format!("cannot run git: {error}")))?;
     if output.status.success() {
         return Ok(output.stdout);

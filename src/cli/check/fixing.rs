@@ -37,6 +37,8 @@ pub struct Fixing {
     rounds: usize,
     /// Something was left to apply.
     is_cut_short: bool,
+    /// There are edits for what is no file.
+    are_left_out: bool,
 }
 
 impl Fixing {
@@ -67,10 +69,11 @@ impl Fixing {
         for text in texts {
             let file = sources.get(*text);
             // What stands on standard input cannot be written there.
+            let Some((after, count)) = applied(found, *text, sources) else { continue };
             if &*file.name == STANDARD_INPUT || !Path::new(&*file.name).is_file() {
+                self.are_left_out = true;
                 continue;
             }
-            let Some((after, count)) = applied(found, *text, sources) else { continue };
             if self.rounds >= MAX_ROUNDS {
                 self.is_cut_short = true;
                 return false;
@@ -121,9 +124,7 @@ impl Fixing {
             let (edits, files) = (counted(edits, "edit"), counted(written, "file"));
             messages.note(&format_args!("{edits} in {files}"));
         }
-        if self.is_cut_short {
-            messages.warning(&MORE);
-        }
+        self.warn(messages);
         outcome
     }
 
@@ -135,10 +136,18 @@ impl Fixing {
             let patch = patch::unified(&name, before, after);
             messages.output(Purpose::Exact).print(stray::encoded(&patch))?;
         }
+        self.warn(messages);
+        Ok(if changes.is_empty() { ExitStatus::Good } else { ExitStatus::Failed })
+    }
+
+    /// Says what was not edited.
+    fn warn(&self, messages: &Messages) {
+        if self.are_left_out {
+            messages.warning(&"standard input has no file to edit: name the file instead of `-`");
+        }
         if self.is_cut_short {
             messages.warning(&MORE);
         }
-        Ok(if changes.is_empty() { ExitStatus::Good } else { ExitStatus::Failed })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Says why something that was asked for cannot be recorded.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::PmStatus;
@@ -13,7 +13,7 @@ use crate::cli::messages::Messages;
 use crate::cli::missing::{LeftOutDefinitions, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
-use crate::syntax::{name_mistake, nearest_metric};
+use crate::syntax::{counted, name_mistake, nearest_metric};
 use crate::text::Span;
 
 /// What an argument is called in diagnostics.
@@ -35,6 +35,7 @@ pub fn refuse(
     let left_out: Vec<(String, LeftOut)> =
         recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
     let mut outcome = ExitStatus::Good;
+    let mut of_groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, why) in left_out {
         if definitions.registry.definition(&name).is_some() {
             let (diagnostics, sources) = recorder.context().mistakes(&name)?;
@@ -42,17 +43,33 @@ pub fn refuse(
             outcome = outcome.max(ExitStatus::Failed);
             continue;
         }
+        let is_asked = arguments.names().any(|argument| argument == name);
         match why {
-            LeftOut::Unknown(status) if arguments.names().any(|argument| argument == name) => {
+            LeftOut::Unknown(status) if is_asked => {
                 if !mistaken.contains(&*name) {
                     unknown(recorder, &name, status, definitions, messages)?;
                 }
                 outcome = ExitStatus::Mistake;
             }
             why => {
-                messages.error(&format_args!("{name}: {why}"));
+                if is_asked || messages.are_verbose() {
+                    messages.error(&format_args!("{name}: {why}"));
+                } else {
+                    of_groups.entry(why.to_string()).or_default().push(name);
+                }
                 outcome = outcome.max(ExitStatus::Failed);
             }
+        }
+    }
+    // A name space may have hundreds of names that its agents do not know.
+    for (why, names) in of_groups {
+        match &*names {
+            [name] => messages.error(&format_args!("{name}: {why}")),
+            [first, ..] => messages.error(&format_args!(
+                "{}: {why}, such as {first}; --verbose lists them",
+                counted(names.len(), "metric")
+            )),
+            [] => {}
         }
     }
     Ok(outcome)

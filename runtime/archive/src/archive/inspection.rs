@@ -17,7 +17,7 @@ use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{Next, Tail, decode_desc, next_record};
 use crate::archive::positions::VolumeId;
-use crate::archive::record::{Damage, LENGTH_WORD, ReadError, Version};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
 use crate::archive::volume::open_volume;
@@ -99,7 +99,10 @@ fn inspect_metadata(archive: &SingleArchive, report: Report<'_>) -> Option<u64> 
         });
         match read {
             Ok(Ok(record)) => {
-                if let Err(damage) = inspect_metadata_record(record, next) {
+                let version = archive.label.version;
+                let inspected = inspect_version(record, next, version)
+                    .and_then(|()| inspect_metadata_record(record, next));
+                if let Err(damage) = inspected {
                     report(fault(member, damage));
                 }
                 next += record.len() as u64;
@@ -112,6 +115,24 @@ fn inspect_metadata(archive: &SingleArchive, report: Report<'_>) -> Option<u64> 
             }
         }
     }
+}
+
+/// Finds records of the version that the archive does not have. Readers take them.
+fn inspect_version(record: &[u8], offset: u64, version: Version) -> Result<(), Damage> {
+    let kind =
+        Fields::new("record", &record[LENGTH_WORD..], offset + LENGTH_WORD as u64).u32("type")?;
+    let of = match kind {
+        layout::INSTANCES_V2 | layout::LABELS_V2 => Version::V2,
+        layout::INSTANCES | layout::INSTANCES_DELTA | layout::LABELS => Version::V3,
+        _ => version,
+    };
+    if of == version {
+        return Ok(());
+    }
+    let (of, version) = (of.number(), version.number());
+    let message =
+        format!("record.type: {kind} is of version {of}, but the archive is of version {version}");
+    Err(Damage::new(PmStatus::RECTYPE, offset + LENGTH_WORD as u64, message))
 }
 
 fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
@@ -270,5 +291,27 @@ fn inspect_entries(
     for (IndexEntry { offset, .. }, at) in entries {
         let message = format!("index: it leads to byte {offset} of its volume, which has {size}");
         wrong(*at, message + " bytes");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_the_other_version_are_told() {
+        let record = |kind: u32| [[0, 0, 0, 12], kind.to_be_bytes(), [0, 0, 0, 12]].concat();
+        let versions = [Version::V2, Version::V3];
+        let is_told =
+            |kind| versions.map(|version| inspect_version(&record(kind), 0, version).is_err());
+        for kind in [layout::DESC, layout::TEXT] {
+            assert_eq!(is_told(kind), [false, false], "{kind}");
+        }
+        for kind in [layout::INSTANCES_V2, layout::LABELS_V2] {
+            assert_eq!(is_told(kind), [false, true], "{kind}");
+        }
+        for kind in [layout::INSTANCES, layout::INSTANCES_DELTA, layout::LABELS] {
+            assert_eq!(is_told(kind), [true, false], "{kind}");
+        }
     }
 }

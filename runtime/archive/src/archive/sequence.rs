@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 use pmderive_core::source::SourceError;
 
 use crate::archive::order::{OrderRule, Travel};
@@ -404,7 +404,7 @@ pub(super) fn overlapping(
     after: &SingleArchive,
     end: Timestamp,
 ) -> SourceError {
-    let start = after.label.start;
+    let (start, end) = (UtcTime(after.label.start), UtcTime(end));
     SourceError::Damaged {
         target: after.name(),
         status: PmStatus::LOGOVERLAP,

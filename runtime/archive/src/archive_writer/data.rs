@@ -101,7 +101,7 @@ fn encode_set(
             at
         }
     };
-    let Known { metrics, domains, .. } = known;
+    let Known { metrics, domains, may_lack_names, .. } = known;
     let metric = &mut metrics[at];
     if std::mem::replace(&mut metric.record, record) == record {
         return Err(WriteError::MetricTwice { pmid });
@@ -131,6 +131,7 @@ fn encode_set(
             Some((indom, domain)) => match domains[domain].meet(instance, at, number) {
                 Some(true) => {}
                 Some(false) => return Err(WriteError::InstanceTwice { pmid, instance }),
+                None if *may_lack_names => {}
                 None => return Err(WriteError::UnknownInstance { pmid, indom, instance }),
             },
         }

@@ -35,6 +35,8 @@ pub(super) struct Metric {
 pub(super) struct Known {
     pub(super) metrics: Vec<Metric>,
     pub(super) domains: Vec<WrittenDomain>,
+    /// Records may have instances without a name.
+    pub(super) may_lack_names: bool,
     /// Positions in `metrics` and `domains`.
     by_pmid: HashMap<Pmid, usize>,
     by_indom: HashMap<InDom, usize>,

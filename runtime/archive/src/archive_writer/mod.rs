@@ -282,6 +282,12 @@ impl ArchiveWriter {
         }
     }
 
+    /// Lets records have values of instances that have no name at their time, as those of
+    /// other archives may. Whether such an instance occurs twice is not looked at.
+    pub fn allow_instances_without_names(&mut self) {
+        self.known.may_lack_names = true;
+    }
+
     /// Writes a result as one record, with the time of the result.
     ///
     /// # Errors

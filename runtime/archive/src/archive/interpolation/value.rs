@@ -117,7 +117,7 @@ fn on_line(
     let span = Span { from: earlier.time, to: later.time };
     match Line::between(value_type, rules, earlier, later) {
         Some(line) => line.bits(value_type, rules.overflow, span.share(time)),
-        None => wrapped(value_type, time, earlier, later),
+        None => counted_on(value_type, time, earlier, later),
     }
 }
 
@@ -145,7 +145,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line between two samples. `None` if a counter wraps between them.
+    /// The line between two samples. `None` if a counter wraps between them, or if its
+    /// number has more bits than a line has.
     pub(super) fn between(
         value_type: ValueType,
         rules: &InterpolationRules,
@@ -160,7 +161,14 @@ impl Line {
             ValueType::U64 => after < before,
             _ => false,
         };
-        if has_fallen && rules.counters_wrap {
+        let is_long = match value_type {
+            ValueType::I64 => (before as i64).unsigned_abs() > LARGEST_EXACT,
+            ValueType::U64 => before > LARGEST_EXACT,
+            _ => false,
+        };
+        // libpcp rounds long numbers, so that a counter that rises seems to fall.
+        let is_rounded = is_long && rules.overflow == Overflow::Nearest;
+        if has_fallen && rules.counters_wrap || is_rounded && !has_fallen {
             return None;
         }
         let (start, rise) = match value_type {
@@ -210,8 +218,12 @@ impl Line {
     }
 }
 
-/// The value of an integer counter that wraps between two samples.
-fn wrapped(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
+/// Up to this integer, doubles have all of them.
+const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// The value of an integer counter that rises from one sample to the next, modulo its
+/// number of bits.
+fn counted_on(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
     let (passed, span) = (time - earlier.time, later.time - earlier.time);
     let share = |difference: f64| 0.5 + passed * difference / span;
     let (before, rise) = (earlier.bits, later.bits.wrapping_sub(earlier.bits));
@@ -247,5 +259,39 @@ fn to_i64(number: f64, overflow: Overflow) -> i64 {
     match overflow {
         Overflow::AsInC if !fits => i64::MIN,
         _ => number as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counters that doubles cannot hold rise by one a second, to the last digit; libpcp's
+    /// have the bits that doubles have.
+    #[test]
+    fn long_counters() {
+        let exact = InterpolationRules::default();
+        let rounded = InterpolationRules { overflow: Overflow::AsInC, ..exact };
+        let long = 1_u64 << 63;
+        let cases = [
+            (ValueType::U64, long, [long + 5, long]),
+            (ValueType::U64, u64::MAX - 20, [u64::MAX - 15, u64::MAX - 15]),
+            (ValueType::U64, (1 << 54) + 2, [(1 << 54) + 7, (1 << 54) + 8]),
+            (ValueType::I64, 1 << 62, [(1 << 62) + 5, 1 << 62]),
+            (ValueType::I64, long, [long + 5, long]),
+            (ValueType::U64, 1 << 40, [(1 << 40) + 5, (1 << 40) + 5]),
+        ];
+        for (value_type, before, expected) in cases {
+            let earlier = Sample { time: 100.0, bits: before };
+            let later = Sample { time: 110.0, bits: before + 10 };
+            let found = [exact, rounded]
+                .map(|rules| Rule::OnLine.number(value_type, &rules, 105.0, earlier, later));
+            assert_eq!(found, expected, "{value_type} {before}");
+        }
+        // One that falls has been reset: what is between has no exact value.
+        let (earlier, later) =
+            (Sample { time: 0.0, bits: long }, Sample { time: 10.0, bits: long - 10 });
+        let found = Rule::OnLine.number(ValueType::U64, &exact, 5.0, earlier, later);
+        assert!((long - 4096..=long).contains(&found), "{found}");
     }
 }
