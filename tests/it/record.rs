@@ -231,7 +231,7 @@ fn instances_of_an_archive_that_nobody_has_named_stay() {
     let out = recorded(folder.path(), &["-a", source.to_str().expect("UTF-8"), "a", "s = sum(a)"]);
     let out = out.to_str().expect("UTF-8");
     let evaluated = run(&["eval", "-a", out, "-s", "1", "--format", "csv", "s", "sum(a)"]);
-    assert_eq!(evaluated.out.matches(",20,").count(), 2, "{}", evaluated.out);
+    assert_eq!(evaluated.out.matches(",20\n").count(), 2, "{}", evaluated.out);
 }
 
 #[test]

@@ -275,7 +275,7 @@ mod tests {
         let long = 1_u64 << 63;
         let cases = [
             (ValueType::U64, long, [long + 5, long]),
-            (ValueType::U64, u64::MAX - 20, [u64::MAX - 15, u64::MAX - 15]),
+            (ValueType::U64, u64::MAX - 20, [u64::MAX - 15, u64::MAX - 14]),
             (ValueType::U64, (1 << 54) + 2, [(1 << 54) + 7, (1 << 54) + 8]),
             (ValueType::I64, 1 << 62, [(1 << 62) + 5, 1 << 62]),
             (ValueType::I64, long, [long + 5, long]),
