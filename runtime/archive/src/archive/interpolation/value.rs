@@ -276,7 +276,7 @@ mod tests {
         let cases = [
             (ValueType::U64, long, [long + 5, long]),
             (ValueType::U64, u64::MAX - 20, [u64::MAX - 15, u64::MAX - 14]),
-            (ValueType::U64, (1 << 54) + 2, [(1 << 54) + 7, (1 << 54) + 8]),
+            (ValueType::U64, (1 << 54) + 2, [(1 << 54) + 7, (1 << 54) + 4]),
             (ValueType::I64, 1 << 62, [(1 << 62) + 5, 1 << 62]),
             (ValueType::I64, long, [long + 5, long]),
             (ValueType::U64, 1 << 40, [(1 << 40) + 5, (1 << 40) + 5]),
