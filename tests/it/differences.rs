@@ -101,7 +101,7 @@ const OF_WALKS: &[(&str, &str)] = &[
     ),
     (
         "backward-gap",
-        "An interpolated walk has no values in a gap that it begins in: backward from behind the mark,\nor forward from the very time of the last record before it. libpcp does not notice the mark,\nand gives values across the gap.",
+        "An interpolated walk that begins in a gap has no values there. It goes backward from behind the\nmark, or forward from the very time of the last record before it. libpcp does not notice the\nmark, and gives values across the gap.",
     ),
     (
         "start-at-index",

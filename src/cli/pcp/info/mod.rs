@@ -132,8 +132,11 @@ impl Progress<'_> {
             // pmNameID(3) gives the first of the names only.
             Some(Identifier::Metric(pmid)) => match self.report.source().context.names_of(pmid)? {
                 Ok(names) => match names.first() {
-                    // The name of a file may have no metric here.
-                    Some(name) => self.below(name)?.map_err(|_| PmStatus::PMID),
+                    Some(name) => match self.below(name)? {
+                        // The name of a file may have no metric here.
+                        Err(_) if !pmid.is_derived() => Err(PmStatus::PMID),
+                        found => found,
+                    },
                     None => Err(PmStatus::PMID),
                 },
                 Err(status) => Err(status),
