@@ -175,7 +175,7 @@ impl FindingsFormat {
 }
 
 /// More than thirty years, so that arithmetic with it is safe.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
+pub(super) const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
 /// A length of time, which has no unit `ms`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
@@ -191,11 +191,6 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     if interval.is_zero() {
         return Err("an interval must be longer than 0".to_owned());
     }
-    not_too_long(interval)
-}
-
-/// An interval that arithmetic can work with.
-pub(super) fn not_too_long(interval: Duration) -> Result<Duration, String> {
     match interval > LONGEST_INTERVAL {
         true => Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs())),
         false => Ok(interval),

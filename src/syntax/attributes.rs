@@ -48,6 +48,7 @@ impl DefinitionReader {
     ) {
         let text = &*line.text;
         let mut pcp = reading.said_of(line);
+        let told = reading.diagnostics.len();
         let value = self.value(line, assign, &mut pcp, &mut reading);
         if let Err(form) = &value {
             *reading.form = form.clone();
@@ -59,6 +60,10 @@ impl DefinitionReader {
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
         if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
+            if value.is_err() && self.language.dialect != Dialect::Fixed {
+                // libpcp looks at the name before it looks for a text.
+                reading.diagnostics.truncate(told);
+            }
             return reading.diagnostics.push(diagnostic);
         }
         let between = trimmed(text, close + 1..assign);

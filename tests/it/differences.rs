@@ -92,28 +92,28 @@ const GROUPS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Differences of interpolated walks, of which no answers are recorded; the
+/// Differences of walks, of which no answers are recorded; the
 /// walks of `tests/it/differential.rs` leave them out. Names, and what differs.
 const OF_WALKS: &[(&str, &str)] = &[
     (
         "backward-instances",
-        "Instances are found by their names as of the fetch. libpcp that goes backward looks them up\nat the time of the next fetch, when they may have other names or no domain at all.",
+        "In interpolated walks instances are found by their names as of the fetch. libpcp that goes\nbackward looks them up at the time of the next fetch, when they may have other names or no\ndomain at all.",
     ),
     (
         "backward-gap",
-        "A walk backward that begins in a gap, behind its mark, has no values there. libpcp does not\nnotice the mark, and gives values across the gap.",
+        "An interpolated walk that begins in a gap has no values there. It goes backward from behind the\nmark, or forward from the very time of the last record before it. libpcp does not notice the\nmark, and gives values across the gap.",
     ),
     (
         "start-at-index",
-        "A walk that starts at a time which the temporal index has begins with the record of that\ntime. libpcp passes over the records of that time, and often finds the end of the archive.",
+        "A walk of any kind that starts at a time which the temporal index has begins with the record\nof that time. libpcp passes over the records of that time, and often finds the end of the\narchive.",
     ),
     (
         "interpolated-names",
-        "Names of instances are those at the time of the sample. libpcp that interpolates looks\nselected instances up at the time of the sample to come.",
+        "In interpolated walks names of instances are those at the time of the sample. libpcp looks\nselected instances up at the time of the sample to come.",
     ),
     (
         "verdicts",
-        "A pattern looks at an instance again when its name changes. It also looks at instances that\nhave left their domain, by the names that they had. libpcp, and so 6.0 and 7.2 here, keeps\nthe first answer of the pattern, which is no if the name was not known then.",
+        "In interpolated walks a pattern looks at an instance again when its name changes. It also\nlooks at instances that have left their domain, by the names that they had. libpcp, and so\n6.0 and 7.2 here, keeps the first answer of the pattern, which is no if the name was not\nknown then.",
     ),
 ];
 

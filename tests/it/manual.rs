@@ -505,7 +505,7 @@ fn differences_are_told() {
         let first = cases.iter().min_by_key(|case| case.lines().next().map(str::len));
         let shown = first.and_then(|case| case.lines().next()?.split_once(": "));
         let dialects = match dialects.is_empty() {
-            true => "all, interpolated".to_owned(),
+            true => "all".to_owned(),
             false => dialects.into_iter().collect::<Vec<_>>().join(", "),
         };
         let escaped = |text: &str| text.replace('\n', " ").replace('|', "\\|");

@@ -11,6 +11,10 @@ use side_by_side::{SUITE, first_difference, ours_with, theirs_with, tools_are_in
 /// `@` is an archive, `$` another one of another host, and `''` is nothing.
 const LINES: &str = include_str!("../pcp_usage/lines.txt");
 
+/// Command lines about other archives of PCP's test suite, `@NAME`, and files beside
+/// the table, `~NAME`.
+const ARCHIVES: &str = include_str!("../pcp_usage/archives.txt");
+
 /// Options with arguments, and some of these that make sense and others that do not.
 const ARGUMENTS: &[(&str, &[&str])] = &[
     ("-a", &["@", "@", "nosuch", "$", "''"]),
@@ -155,18 +159,26 @@ fn line(lots: &mut Lots, variables: usize) -> String {
 fn difference(line: &str) -> Option<String> {
     let archives = Path::new(SUITE).join("archives");
     let [known, other] = ["ok-foo", "gap"].map(|name| archives.join(name).display().to_string());
-    let meaning = |word| match word {
-        "@" => known.as_str(),
-        "$" => other.as_str(),
-        "''" => "",
-        _ => word,
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pcp_usage");
+    let in_folder = |folder: &Path, name: &str| folder.join(name).display().to_string();
+    let meaning = |word: &str| match word.split_at_checked(1) {
+        _ if word == "''" => String::new(),
+        Some(("@", "")) => known.clone(),
+        Some(("$", "")) => other.clone(),
+        Some(("@", name)) if archives.join(format!("{name}.meta")).is_file() => {
+            in_folder(&archives, name)
+        }
+        Some(("~", name)) => in_folder(&beside, name),
+        _ => word.to_owned(),
     };
     let (variables, line_of_tool) = line.split_at(line.find("pm").expect("a tool"));
     let variables = variables.split_whitespace().filter_map(|one| one.split_once('='));
     let variables: Vec<_> = variables.map(|(name, value)| (name, meaning(value))).collect();
-    let mut words = line_of_tool.split_whitespace().map(meaning);
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut words = line_of_tool.split_whitespace();
     let tool = words.next().expect("a tool");
-    let arguments: Vec<&str> = words.collect();
+    let arguments: Vec<String> = words.map(meaning).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let theirs = theirs_with(&variables, tool, &arguments);
     let ours = ours_with(&variables, tool, &arguments);
     if theirs == ours {
@@ -197,6 +209,15 @@ fn what_is_refused_is_refused_in_the_words_of_the_tools() {
     let lines: Vec<&str> = LINES.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.len() > 60, "{}", lines.len());
     check(&lines);
+}
+
+#[test]
+fn archives_are_reported_on_as_by_the_tools() {
+    if !archives_are_there() {
+        return;
+    }
+    let lines = ARCHIVES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    check(&lines.collect::<Vec<_>>());
 }
 
 /// Each of the variables, with each of its values, beside each of the tools.

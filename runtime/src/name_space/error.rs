@@ -98,7 +98,11 @@ impl fmt::Display for NameSpaceError {
                     None => Ok(()),
                 }
             }
-            NameSpaceError::Whole { problem } => write!(f, "{START} {}", shown(problem)),
+            NameSpaceError::Whole { problem } => {
+                // libpcp ends some of its own texts with a line of nothing.
+                let text = problem.trim_end_matches('\n');
+                write!(f, "{START} {}{}", shown(text), &problem[text.len()..])
+            }
         }
     }
 }

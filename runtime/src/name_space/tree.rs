@@ -181,7 +181,7 @@ impl LocalNameSpace {
     pub fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.find(name) {
             Some(NameKind::Metric(pmid)) => Ok(pmid),
-            Some(NameKind::Dynamic { domain, is_top: true }) => Ok(Pmid::new(511, domain, 0)),
+            Some(NameKind::Dynamic { domain, is_top: true }) => Ok(subtree_of(domain)),
             Some(NameKind::Node) if !name.is_empty() => Err(PmStatus::NONLEAF),
             _ => Err(PmStatus::NAME),
         }
@@ -238,4 +238,9 @@ impl LocalNameSpace {
 /// True for the identifier of a subtree that an agent fills.
 pub(super) const fn is_dynamic(pmid: Pmid) -> bool {
     pmid.domain() == 511 && pmid.item() == 0
+}
+
+/// The identifier of the top of a subtree that the agent of a domain fills.
+pub(super) fn subtree_of(domain: u32) -> Pmid {
+    Pmid::new(511, domain, 0)
 }

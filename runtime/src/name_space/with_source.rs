@@ -11,7 +11,7 @@ use pmderive_core::source::{
     Question, SourceError,
 };
 
-use super::tree::{LocalNameSpace, NameKind, is_dynamic};
+use super::tree::{LocalNameSpace, NameKind, is_dynamic, subtree_of};
 
 /// The origin of metric names (`pmGetPMNSLocation(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,18 +48,27 @@ pub struct WithNameSpace<S> {
     /// The replacement. `None`: the source's own names.
     names: Option<Arc<LocalNameSpace>>,
     source: S,
+    /// Agents fill their subtrees.
+    has_subtrees: bool,
 }
 
 impl<S: MetadataSource> WithNameSpace<S> {
     /// Puts the name space in front of the source.
     pub fn new(names: Arc<LocalNameSpace>, source: S) -> WithNameSpace<S> {
-        WithNameSpace { names: Some(names), source }
+        WithNameSpace { names: Some(names), source, has_subtrees: true }
     }
 
     /// The source with its own names, for callers that learn only at run time
     /// whether a name space replaces them.
     pub fn own(source: S) -> WithNameSpace<S> {
-        WithNameSpace { names: None, source }
+        WithNameSpace { names: None, source, has_subtrees: true }
+    }
+
+    /// Takes no names from the source: subtrees that agents fill (`d:*:*`) have only
+    /// their tops, as in libpcp 6.0 over archives.
+    #[must_use]
+    pub fn without_subtrees(self) -> WithNameSpace<S> {
+        WithNameSpace { has_subtrees: false, ..self }
     }
 
     /// True if a name space replaces the source's own names.
@@ -146,6 +155,19 @@ impl LocalNameSpace {
         }
     }
 
+    /// What stands for the source's answer to a question about names if it is not
+    /// asked. As in libpcp, a name below the top of a subtree is looked up as the top.
+    fn without_source(&self, question: Question<'_>) -> Answer {
+        match question {
+            Question::Pmid(name) | Question::PmidIfAny(name) => match self.find(name) {
+                Some(NameKind::Dynamic { domain, .. }) => Ok(Fact::Pmid(subtree_of(domain))),
+                _ => Err(PmStatus::NAME),
+            },
+            Question::NamesOf(_) => Err(PmStatus::PMID),
+            _ => Err(PmStatus::NAME),
+        }
+    }
+
     fn own_children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
         let mut children = self.children(node)?;
         let above = if node.is_empty() { String::new() } else { format!("{node}.") };
@@ -168,15 +190,20 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
         if !questions.iter().any(Question::is_about_names) {
             return self.source.ask(questions, answers);
         }
+        let is_asked = |question: &&Question<'_>| self.has_subtrees || !question.is_about_names();
+        let asked = questions.iter().filter(is_asked);
         let open: Vec<Question<'_>> =
-            questions.iter().flat_map(|question| own.for_source(*question)).collect();
+            asked.flat_map(|question| own.for_source(*question)).collect();
         let mut found = Vec::with_capacity(open.len());
         if !open.is_empty() {
             self.source.ask(&open, &mut found)?;
         }
         let mut found = found.into_iter();
         let mut next = || found.next().unwrap_or(Err(PmStatus::IPC));
-        answers.extend(questions.iter().map(|question| own.answer(*question, &mut next)));
+        answers.extend(questions.iter().map(|question| match is_asked(&question) {
+            true => own.answer(*question, &mut next),
+            false => own.answer(*question, || own.without_source(*question)),
+        }));
         Ok(())
     }
 

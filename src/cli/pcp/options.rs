@@ -104,7 +104,14 @@ impl PcpOptions {
         let engine = Engine::of_this_machine(self.definitions.language(), backend);
         let shared = SharedRegistry::with(registry, sources);
         let source = match own_names {
-            Some(names) => WithNameSpace::new(names.into(), source),
+            Some(names) => {
+                let is_archive = matches!(source, Context::Archive(_));
+                let named = WithNameSpace::new(names.into(), source);
+                match is_archive && dialect == Dialect::Pcp6_0 {
+                    true => named.without_subtrees(),
+                    false => named,
+                }
+            }
             None => WithNameSpace::own(source),
         };
         let context = Session::new(engine.into(), shared.into(), source);

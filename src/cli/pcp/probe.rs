@@ -255,7 +255,9 @@ impl Probe<'_> {
             return Ok(());
         }
         let needs_desc = self.shown.needs_desc();
-        let is_fetched = |desc: &Result<MetricDesc, PmStatus>| !needs_desc || desc.is_ok();
+        // pmprobe looks at descriptors after it has fetched.
+        let fetches_all = !needs_desc || self.source.dialect != Dialect::Fixed;
+        let is_fetched = |desc: &Result<MetricDesc, PmStatus>| fetches_all || desc.is_ok();
         let both = || metrics.iter().zip(descs);
         let pmids = both().filter(|(_, desc)| is_fetched(desc)).map(|((_, pmid), _)| *pmid);
         let pmids: Vec<Pmid> = pmids.collect();
@@ -278,15 +280,20 @@ impl Probe<'_> {
         }
         let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
         for ((name, _), desc) in both() {
-            match (desc, &mut values) {
+            let found = match &mut values {
+                Ok(values) if is_fetched(desc) => Ok(values.next()),
+                Ok(_) => Ok(None),
+                Err(status) => Err(*status),
+            };
+            match (desc, found) {
+                (_, Err(status)) if is_fetched(desc) => {
+                    self.print_status(name, status, " (pmFetch)");
+                }
                 (Err(status), _) if needs_desc => {
                     self.print_status(name, *status, " (pmLookupDesc)");
                 }
-                (_, Err(status)) => self.print_status(name, *status, " (pmFetch)"),
-                (desc, Ok(values)) => match values.next() {
-                    Some(values) => self.metric(name, desc.ok(), values)?,
-                    None => self.print_status(name, PmStatus::IPC, " (pmFetch)"),
-                },
+                (desc, Ok(Some(values))) => self.metric(name, desc.ok(), values)?,
+                _ => self.print_status(name, PmStatus::IPC, " (pmFetch)"),
             }
         }
         Ok(())

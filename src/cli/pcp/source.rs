@@ -198,7 +198,12 @@ impl ToolSource {
         if self.is_archive() {
             self.tell_zone(messages)?;
             if window != WindowSpec::default() {
-                self.origin = Some(self.window(&window, messages)?.origin);
+                let origin = self.window(&window, messages)?.origin;
+                self.origin = Some(match self.dialect {
+                    // Version 6 drops what is finer than microseconds.
+                    Dialect::Pcp6_0 => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
+                    _ => origin,
+                });
             }
             return Ok(());
         }

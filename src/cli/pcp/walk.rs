@@ -61,8 +61,13 @@ pub fn known_metrics_below(
     let pmids = source.context.lookup_names(&texts)?;
     let pmids: Vec<Pmid> = pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL)).collect();
     let descs = source.context.lookup_descs(&pmids)?;
-    let known = names.into_iter().zip(descs).filter(|(_, desc)| desc.is_ok());
-    let known: Vec<String> = known.map(|(name, _)| name).collect();
+    // Derived metrics are no names of the file.
+    let is_known = |pmid: Pmid, is_described| is_described || pmid.is_derived();
+    let known = names.into_iter().zip(pmids).zip(descs);
+    let known: Vec<String> = known
+        .filter(|((_, pmid), desc)| is_known(*pmid, desc.is_ok()))
+        .map(|((name, _), _)| name)
+        .collect();
     Ok(if known.is_empty() { Err(PmStatus::NAME) } else { Ok(known) })
 }
 

@@ -80,14 +80,28 @@ impl Names {
         Some(names.filter(|name| self.below(name).is_empty()).map(str::to_owned).collect())
     }
 
-    /// All names of a metric in order (`pmNameAll(3)`). Names that have other names
-    /// below them are left out.
+    /// All names of a metric (`pmNameAll(3)`), the last one of a traversal first: that
+    /// is the one of pmNameID(3). Names that have other names below them are left out.
     pub(super) fn of(&self, pmid: Pmid) -> Result<Vec<Box<str>>, PmStatus> {
         let first = self.by_metric.partition_point(|(metric, _)| *metric < pmid);
         let of_metric = self.by_metric[first..].iter().take_while(|(metric, _)| *metric == pmid);
         let names = of_metric.map(|(_, at)| &self.entries[*at].name);
-        let names: Vec<_> = names.filter(|name| self.below(name).is_empty()).cloned().collect();
+        let mut names: Vec<_> = names.filter(|name| self.below(name).is_empty()).cloned().collect();
+        if names.len() > 1 {
+            names.sort_by_cached_key(|name| self.ages(name));
+        }
         if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
+    }
+
+    /// The positions of the nodes on the path to a name: of each, that of the oldest
+    /// name below it.
+    fn ages(&self, name: &str) -> Vec<usize> {
+        let oldest = |node: &str| {
+            let own = self.entries.binary_search_by(|entry| (*entry.name).cmp(node));
+            let own = own.ok().map(|at| &self.entries[at]);
+            self.below(node).iter().chain(own).map(|entry| entry.position).min()
+        };
+        nodes(name).filter_map(oldest).collect()
     }
 
     /// The children of a node (`pmGetChildrenStatus(3)`), in libpcp's order.

@@ -28,9 +28,10 @@ const NUMBERS: [(&str, i32, &str); 4] = [
     ("samples", 0, "-s requires a positive numeric argument"),
     ("precision", 0, "-f requires +ve numeric argument"),
     ("width", 1, "-w requires +ve numeric argument"),
-    // With none at a time PCP's tools never end.
-    ("batch", 1, "-b requires numeric argument"),
+    ("batch", i32::MIN, NO_BATCH),
 ];
+
+const NO_BATCH: &str = "-b requires numeric argument";
 
 /// What options say, as far as one matters to another.
 pub struct Said {
@@ -42,6 +43,8 @@ pub struct Said {
     /// Something else than the arguments is wrong.
     has_failed: bool,
     has_names: bool,
+    /// No metrics are to be fetched at a time.
+    has_empty_batches: bool,
     host: Option<OsString>,
     /// Words of the options that were taken; every way to name an archive is `archive`.
     given: HashSet<&'static str>,
@@ -59,6 +62,7 @@ impl Said {
             wants_version: false,
             has_failed: false,
             has_names: false,
+            has_empty_batches: false,
             host: None,
             given: HashSet::new(),
             translated: Vec::new(),
@@ -130,6 +134,9 @@ impl Said {
         }
         if let Some((_, least, problem)) = NUMBERS.iter().find(|(word, ..)| *word == option.word) {
             return match c_int(&text).filter(|number| number >= least) {
+                Some(number) if option.word == "batch" && number < 1 => {
+                    self.has_empty_batches = true;
+                }
                 Some(number) => self.keep(option, Some(OsStr::new(&number.to_string()))),
                 None => self.refuse(&[problem]),
             };
@@ -161,6 +168,11 @@ impl Said {
             }
             "host" => self.host = argument.clone(),
             "host-list" => return self.hosts(&text),
+            // As to pmval, a port that is no number is none.
+            "guiport" if c_int(&text).unwrap_or(0) == 0 => {
+                self.given.insert(option.word);
+                return;
+            }
             "spec-local" if !is_agent_spec(&text) => {
                 return self.refuse(&[&"pmSpecLocalPMDA failed: bad op in spec"]);
             }
@@ -309,6 +321,10 @@ impl Said {
         let has_window = ["origin", "start", "align"].iter().any(|word| self.has(word));
         if has_window && !is_archive && !is_default {
             self.refuse(&[&"time window options are supported for archives only"]);
+        }
+        // PCP's tools never end then. From an archive each metric is fetched by itself.
+        if self.has_empty_batches && !is_archive && !is_default {
+            self.refuse(&[&NO_BATCH]);
         }
         if self.has("hostzone") && !is_archive && !is_host && !is_default {
             self.refuse(&[&"use of timezone from metric source requires a source"]);

@@ -23,6 +23,8 @@ use crate::engine::Session;
 /// again, even if an archive has another one at another time.
 pub struct Labels {
     known: HashMap<LabelLevel, Result<Vec<LabelSet>, PmStatus>>,
+    /// Levels that are not asked for again, even if nothing was found.
+    settled: HashSet<LabelLevel>,
     /// Labels of the source that has none.
     of_unlabelled: LabelSet,
     /// True where the labels of a cluster are found for its item 0 only, as in
@@ -39,6 +41,7 @@ impl Labels {
         let of_unlabelled = LabelSet::parse(&text, LabelFlags(LabelLevel::Context.bit()));
         Labels {
             known: HashMap::new(),
+            settled: HashSet::new(),
             of_unlabelled: of_unlabelled.unwrap_or_else(|_| LabelSet::empty(-1)),
             clusters_of_item_0: is_archive && dialect == Dialect::Pcp6_0,
             is_archive,
@@ -64,9 +67,26 @@ impl Labels {
         Ok(())
     }
 
+    /// Asks for the labels of an instance domain by itself. As in pminfo, what is
+    /// found then stays, even if it is nothing.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn look_up_domain(
+        &mut self,
+        context: &mut Session<AnyNamed>,
+        indom: InDom,
+    ) -> Result<(), SourceError> {
+        let levels = Labels::levels_of_domain(indom);
+        self.look_up(context, levels.into_iter())?;
+        self.settled.extend(levels);
+        Ok(())
+    }
+
     fn is_known(&self, level: LabelLevel) -> bool {
         // A source that has no labels at first has those of its host for good.
-        let is_final = !self.is_archive || level == LabelLevel::Context;
+        let is_final =
+            !self.is_archive || level == LabelLevel::Context || self.settled.contains(&level);
         match self.known.get(&level) {
             Some(Ok(sets)) => !sets.is_empty() || is_final,
             Some(Err(_)) => !self.is_archive,
@@ -123,7 +143,7 @@ impl Labels {
     }
 
     /// Levels of an instance domain by itself.
-    pub fn levels_of_domain(indom: InDom) -> [LabelLevel; 3] {
+    fn levels_of_domain(indom: InDom) -> [LabelLevel; 3] {
         [LabelLevel::Context, LabelLevel::Domain(indom.domain()), LabelLevel::InDom(indom)]
     }
 

@@ -31,6 +31,7 @@ use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
 use crate::cli::stop::Stop;
+use crate::dialect::Dialect;
 use crate::engine::Backend;
 
 /// Runs the command.
@@ -125,16 +126,25 @@ impl Progress<'_> {
 
     /// Takes what an argument stands for.
     fn argument(&mut self, name: &str) -> Result<(), Stop> {
+        let dialect = self.report.source().dialect;
         let found = match identifier(name) {
             Some(Identifier::Domain(indom)) => return self.report.domain(indom),
-            // pmNameID(3) gives one of the names only.
+            // pmNameID(3) gives the first of the names only.
             Some(Identifier::Metric(pmid)) => match self.report.source().context.names_of(pmid)? {
                 Ok(names) => match names.first() {
-                    Some(name) => self.below(name)?,
+                    Some(name) => match self.below(name)? {
+                        // The name of a file may have no metric here.
+                        Err(_) if !pmid.is_derived() => Err(PmStatus::PMID),
+                        found => found,
+                    },
                     None => Err(PmStatus::PMID),
                 },
                 Err(status) => Err(status),
             },
+            // pminfo takes it for half an identifier.
+            None if name.starts_with(|c: char| c.is_ascii_digit()) && dialect != Dialect::Fixed => {
+                Err(PmStatus::NAME)
+            }
             None => self.below(name)?,
         };
         match found {

@@ -90,7 +90,7 @@ impl<'s> Report<'s> {
                 false => Ok(Vec::new()),
             };
             if (self.shown.labels || self.shown.series) && !self.shown.verifies() {
-                self.look_up_labels(&described)?;
+                self.look_up_labels(batch)?;
             }
             match fetched {
                 Ok(values) => {
@@ -162,6 +162,19 @@ impl<'s> Report<'s> {
         if shown.prints_desc() || shown.helptext || shown.prints_values() || shown.labels {
             self.out.push(b'\n');
         }
+        let values = match (values, desc) {
+            (Some(Err(PmStatus::PROFILE)), Ok(desc)) if shown.fetchall => {
+                match self.fetch_by_profile(desc)? {
+                    Ok(values) => Some(values),
+                    Err(status) => {
+                        let (name, status) = (self.shown_name(name), self.text(status));
+                        let _ = writeln!(self.out, "{name}: pmGetIndom: {status}");
+                        return Ok(());
+                    }
+                }
+            }
+            (values, _) => values,
+        };
         self.out.text(name.as_bytes());
         if shown.pmid || shown.fullpmid {
             let pmid = pmid.unwrap_or(Pmid::NULL);
@@ -173,7 +186,7 @@ impl<'s> Report<'s> {
         if let (true, Ok(desc)) = (shown.desc_oneline, desc) {
             self.print_desc_in_line(desc);
         }
-        self.print_one_line(shown.oneline.then_some(one_line));
+        self.print_one_line(shown.oneline.then_some(one_line), shown.fullpmid);
         if let (true, Ok(desc)) = (shown.prints_desc(), desc) {
             self.print_desc(desc);
         }
@@ -187,10 +200,7 @@ impl<'s> Report<'s> {
         }
         self.print_help(shown.helptext.then_some(help));
         let Ok(desc) = desc else { return Ok(()) };
-        if let (true, Some(mut values)) = (shown.prints_values(), values) {
-            if shown.fetchall && values == Err(PmStatus::PROFILE) {
-                values = self.fetch_by_profile(name, desc)?;
-            }
+        if let (true, Some(values)) = (shown.prints_values(), values) {
             let Report { out, source, domains, .. } = self;
             values::print(out, source, domains, desc, &values, &shown)?;
         }
@@ -263,14 +273,14 @@ impl<'s> Report<'s> {
         self.source.dialect.text(status)
     }
 
-    /// Ends the line with the name.
-    fn print_one_line(&mut self, text: Option<&Result<Box<str>, PmStatus>>) {
+    /// Ends the line with the name or the domain. If the line `is_full` already, it
+    /// is not made longer.
+    fn print_one_line(&mut self, text: Option<&Result<Box<str>, PmStatus>>, is_full: bool) {
         let dialect = self.source.dialect;
         let _ = match text {
             None => Ok(()),
-            // A line that is full already is not made longer.
             Some(Ok(text)) => {
-                let before = if self.shown.fullpmid { "\n    " } else { " " };
+                let before = if is_full { "\n    " } else { " " };
                 let text = self.out.escaping().text(text);
                 write!(self.out, "{before}[{text}]")
             }
@@ -328,18 +338,14 @@ impl<'s> Report<'s> {
         let _ = write!(self.out, " {word:#x}");
     }
 
-    /// Fetches a metric by itself, with all instances of its domain named.
-    fn fetch_by_profile(&mut self, name: &str, desc: &MetricDesc) -> Result<Values, Stop> {
-        let Some(indom) = desc.indom else { return Ok(Err(PmStatus::PROFILE)) };
+    /// Fetches a metric by itself, with all instances of its domain named. The
+    /// outer status: the domain is not known.
+    fn fetch_by_profile(&mut self, desc: &MetricDesc) -> Result<Result<Values, PmStatus>, Stop> {
+        let Some(indom) = desc.indom else { return Ok(Ok(Err(PmStatus::PROFILE))) };
         let context = &mut self.source.context;
         let domain = match context.instance_domain(indom, Freshness::Current)? {
             Ok(domain) => domain,
-            Err(status) => {
-                let name = self.shown_name(name);
-                let status = self.source.dialect.text(status);
-                let _ = writeln!(self.out, "{name}: pmGetIndom: {status}");
-                return Ok(Err(PmStatus::PROFILE));
-            }
+            Err(status) => return Ok(Err(status)),
         };
         let instances: Vec<_> = domain.instances().map(|(id, _)| id).collect();
         let mut profile = InstanceProfile::default();
@@ -349,12 +355,15 @@ impl<'s> Report<'s> {
         let fetched = context.fetch_values(&[desc.pmid]);
         context.set_profile(&InstanceProfile::default())?;
         let set = fetched?.sets.pop();
-        Ok(set.map_or(Err(PmStatus::IPC), |set| set.outcome))
+        Ok(Ok(set.map_or(Err(PmStatus::IPC), |set| set.outcome)))
     }
 
-    /// Reports on an instance domain.
+    /// Reports on an instance domain, of which nothing can be wrong.
     pub fn domain(&mut self, indom: InDom) -> Result<(), Stop> {
         let shown = self.shown.clone();
+        if shown.verifies() {
+            return Ok(());
+        }
         self.out.extend_from_slice(b"\nInDom: ");
         self.print_indom(Some(indom));
         let subject = TextSubject::Domain(indom);
@@ -367,12 +376,11 @@ impl<'s> Report<'s> {
             true => Some(context.text(subject, TextKind::Help)?),
             false => None,
         };
-        self.print_one_line(one_line.as_ref());
+        self.print_one_line(one_line.as_ref(), shown.fullindom);
         if shown.labels {
             self.look_up_labels(&[])?;
-            let levels = Labels::levels_of_domain(indom).into_iter();
             if let Some(labels) = &mut self.labels {
-                labels.look_up(&mut self.source.context, levels)?;
+                labels.look_up_domain(&mut self.source.context, indom)?;
                 labels.print_domain(&mut self.out, indom);
             }
         }

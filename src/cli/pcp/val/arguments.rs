@@ -8,7 +8,6 @@ use clap::{ArgAction, Args};
 use pmderive_runtime::model::parse_interval;
 
 use super::moment::Detail;
-use crate::cli::args::not_too_long;
 use crate::cli::pcp::options::PcpOptions;
 use crate::cli::samples::following::FollowArgument;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
@@ -91,10 +90,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| {
         format!("-t argument not in pmParseHighResInterval(3) format:\n{error}")
     })?;
-    match interval {
-        Duration::ZERO => Ok(DEFAULT_INTERVAL),
-        _ => not_too_long(interval),
-    }
+    Ok(if interval.is_zero() { DEFAULT_INTERVAL } else { interval })
 }
 
 fn digits(text: &str) -> Result<usize, String> {

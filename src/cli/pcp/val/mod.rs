@@ -36,7 +36,7 @@ pub use self::moment::Detail;
 use self::number::NumberFormat;
 use self::report::{Asked, Form, Report, State, elapsed};
 use self::table::Table;
-use crate::cli::args::SourceArguments;
+use crate::cli::args::{LONGEST_INTERVAL, SourceArguments};
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
@@ -105,7 +105,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = !is_archive || arguments.delay;
-    source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments)));
+    source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments).min(LONGEST_INTERVAL)));
     if is_archive && !asked.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
@@ -314,6 +314,8 @@ fn samples_until(end: Timestamp, origin: Timestamp, interval: Duration, dialect:
 /// Nanoseconds between samples that an archive interpolates.
 fn step(interval: Duration, dialect: Dialect) -> i64 {
     const MOST_MILLISECONDS: u64 = i32::MAX as u64 / 1000;
+    // No archive is longer.
+    let interval = interval.min(LONGEST_INTERVAL);
     let interval = match dialect {
         // Milliseconds or, of long intervals, seconds.
         Dialect::Pcp6_0 if interval.as_secs() < MOST_MILLISECONDS => {
