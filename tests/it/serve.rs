@@ -341,7 +341,8 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(text.contains("\ns_gauge{") && text.contains("# TYPE s_each gauge\n"), "{text}");
     assert!(text.contains("instname=\"i0\"") && text.contains("rack=\"r000\""), "{text}");
     assert!(!text.contains("s_hidden"), "{text}");
-    assert_eq!(get("/metrics?target=nowhere:44321").0, 404);
+    let (status, why) = get("/metrics?target=nowhere:44321");
+    assert!(status == 404 && why.contains("no target is called that"), "{why}");
     let (status, hosts) = get("/-/targets");
     let hosts: Json = serde_json::from_str(&hosts).expect("JSON");
     assert_eq!((status, hosts["targets"].as_array().map(Vec::len)), (200, Some(3)));

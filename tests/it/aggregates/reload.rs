@@ -184,3 +184,20 @@ fn another_interval_begins_other_slots() {
     let rate = (144 - 71) as f64 * 4000.0 / 5.0;
     assert_eq!(shown(&events)["f.rate"]["{rack=\"b\"}"], rate.to_bits());
 }
+
+/// Hosts are fetched at other moments of a slot then, so that a difference is over another
+/// time than from slot to slot.
+#[test]
+fn no_rate_spans_a_change_of_the_interval() {
+    let known = definitions(BEFORE, &["n", "x", "y"]);
+    let mut fleet = aggregates(&known);
+    fleet.set_targets(&hosts());
+    let has_rate = |fleet: &mut Aggregates, slot| {
+        answer(fleet, slot);
+        shown(&fleet.finish(Slot(slot))).contains_key("f.rate")
+    };
+    assert_eq!([7, 8].map(|slot| has_rate(&mut fleet, slot)), [false, true]);
+    let longer = Schedule { interval: 2 * INTERVAL, ..schedule(5) };
+    fleet.follow(known, longer, &|_: &str| samples::sinks(&[0]), &hosts());
+    assert_eq!([9, 10].map(|slot| has_rate(&mut fleet, slot)), [false, true]);
+}
