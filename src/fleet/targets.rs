@@ -186,9 +186,13 @@ fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
     if let Some(at) = text.find(char::is_whitespace) {
         return Some((at, "unexpected blank"));
     }
-    let HostTarget::Host(host) = &spec.target else { return None };
-    let slash = text.find(&host.name)? + host.name.find('/')?;
-    Some((slash, "unexpected slash"))
+    if !matches!(spec.target, HostTarget::Host(_)) {
+        return None;
+    }
+    let host = text.split('?').next().unwrap_or_default().as_bytes();
+    // Those behind the scheme stand behind its colon, or behind each other.
+    let slash = host.windows(2).position(|two| two[1] == b'/' && !matches!(two[0], b':' | b'/'));
+    slash.map(|before| (before + 1, "unexpected slash"))
 }
 
 /// What may be a password in what is no host: it stands before an `@`, where a port might.
