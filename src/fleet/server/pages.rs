@@ -146,3 +146,33 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
 fn seconds(time: Nanos) -> impl Display {
     format!("{:.3}", time.0 as f64 / 1e9)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::condition::HostError;
+    use crate::fleet::labels::Labels;
+    use crate::fleet::numbers::Reason;
+    use crate::fleet::sinks::samples;
+
+    #[test]
+    fn errors_that_are_over_are_called_so() {
+        let shown = |state| {
+            let condition = Condition::new(samples::target("web1:44321", Labels::default()));
+            condition.update(|latest| {
+                latest.state = state;
+                let (words, at) = ("no answer".into(), Nanos(1_500_000_000));
+                latest.error = Some(HostError { words, at });
+            });
+            let mut out = String::new();
+            write_object(&mut out, |object| add_target(object, &condition, &[]));
+            out
+        };
+        let failing = shown(State::Failing(Reason::Timeout));
+        assert!(failing.contains(r#""error":"no answer""#), "{failing}");
+        assert!(!failing.contains("last_error"), "{failing}");
+        let up = shown(State::Up);
+        assert!(up.contains(r#""last_error":"no answer","last_error_at":1.500"#), "{up}");
+        assert!(!up.contains(r#""error""#), "{up}");
+    }
+}
