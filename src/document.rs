@@ -77,6 +77,16 @@ impl<'d> Document<'d> {
         self.report(Diagnostic::error(self.code, span, message).help(help));
     }
 
+    /// Warns, with advice.
+    pub fn warning_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(Diagnostic::warning(self.code, span, message).help(help));
+    }
+
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }

@@ -32,8 +32,8 @@ pub struct Latest {
     pub took: Duration,
     /// By how much the host's clock is ahead of ours, in seconds; negative behind.
     pub skew: f64,
-    /// The latest failure, in words.
-    pub error: Option<Arc<str>>,
+    /// The latest failure. Slots in which nothing is tried after it are none of their own.
+    pub error: Option<HostError>,
     /// A number of its kind: hosts of one kind share a program.
     pub kind: Option<u64>,
     /// Series of the latest frame.
@@ -41,6 +41,15 @@ pub struct Latest {
     /// Bytes of memory of the host itself, most of them its previous samples, at the latest
     /// slot that was answered.
     pub bytes: usize,
+}
+
+/// Why a slot of a host failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// In words.
+    pub words: Arc<str>,
+    /// When that slot came to an end.
+    pub at: Nanos,
 }
 
 /// What a host is doing.
@@ -51,7 +60,7 @@ pub enum State {
     New,
     /// Its latest slot was answered.
     Up,
-    /// Its latest slot failed.
+    /// Its latest slot failed; why, as of the latest attempt.
     Failing(Reason),
 }
 

@@ -1,6 +1,7 @@
 //! Limits the lines of the log: trouble of thousands of hosts at once does not take
-//! thousands of lines.
+//! thousands of lines, and neither does trouble that goes on.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -45,9 +46,83 @@ impl Limiter {
     }
 }
 
+/// Between two lines about trouble of one kind that goes on.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// Trouble of a single sink, which is of several kinds: each kind has its first line at
+/// once, and then one in a while.
+#[derive(Debug)]
+pub struct Trouble<K> {
+    told: BTreeMap<K, Told>,
+    /// Troubles since the last success.
+    since_success: u64,
+    /// A line told of one of these.
+    is_told: bool,
+}
+
+#[derive(Debug)]
+struct Told {
+    at: Instant,
+    /// Troubles of the kind since then, without a line.
+    more: u64,
+}
+
+impl<K> Default for Trouble<K> {
+    fn default() -> Trouble<K> {
+        Trouble { told: BTreeMap::new(), since_success: 0, is_told: false }
+    }
+}
+
+impl<K: Ord> Trouble<K> {
+    /// There is trouble. If a line is due: how many of the kind had none since the last line.
+    pub fn happens(&mut self, kind: K) -> Option<u64> {
+        self.since_success += 1;
+        let now = Instant::now();
+        let more = match self.told.get_mut(&kind) {
+            Some(told) if now - told.at < QUIET => {
+                told.more += 1;
+                return None;
+            }
+            told => told.map_or(0, |told| told.more),
+        };
+        self.is_told = true;
+        self.told.insert(kind, Told { at: now, more: 0 });
+        Some(more)
+    }
+
+    /// It is over. If that is worth a line: how many troubles there were since the last
+    /// success. Kinds that may come and go between successes stay quiet.
+    pub fn is_over(&mut self, comes_and_goes: impl Fn(&K) -> bool) -> Option<u64> {
+        self.told.retain(|kind, _| comes_and_goes(kind));
+        let count = std::mem::take(&mut self.since_success);
+        std::mem::take(&mut self.is_told).then_some(count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_kind_of_trouble_is_told_at_once_and_then_in_a_while() {
+        let mut trouble = Trouble::default();
+        let comes_and_goes = |status: &u16| *status < 500;
+        assert_eq!(trouble.is_over(comes_and_goes), None);
+        // One that ends is told again when it comes again,
+        assert_eq!([503, 503, 503].map(|kind| trouble.happens(kind)), [Some(0), None, None]);
+        assert_eq!(trouble.is_over(comes_and_goes), Some(3));
+        assert_eq!(trouble.happens(503), Some(0));
+        assert_eq!(trouble.is_over(comes_and_goes), Some(1));
+        // one that comes and goes is not, but another kind is.
+        assert_eq!(trouble.happens(400), Some(0));
+        assert_eq!(trouble.is_over(comes_and_goes), Some(1));
+        assert_eq!(trouble.happens(400), None);
+        assert_eq!(trouble.is_over(comes_and_goes), None);
+        assert_eq!([401, 400, 401].map(|kind| trouble.happens(kind)), [Some(0), None, None]);
+        assert_eq!(trouble.is_over(comes_and_goes), Some(3));
+        tokio::time::advance(QUIET).await;
+        assert_eq!([400, 401].map(|kind| trouble.happens(kind)), [Some(2), Some(1)]);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_and_then_a_line_at_a_time() {

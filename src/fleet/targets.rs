@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv6Addr;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::context::spec::Target as HostTarget;
 use serde::Deserialize;
 
 use super::labels::Labels;
@@ -87,7 +89,9 @@ impl Targets {
     }
 
     fn read_file(&mut self, file: &mut File<'_>, group: GroupId, labels: &Labels, limit: usize) {
-        let entries: Vec<Entry<'_>> = match serde_json::from_str(file.text) {
+        // A mark of the order of bytes may stand in front, as in other files.
+        let json = file.text.trim_start_matches('\u{feff}');
+        let entries: Vec<Entry<'_>> = match serde_json::from_str(json) {
             Ok(entries) => entries,
             Err(error) => return file.no_targets(&error),
         };
@@ -168,6 +172,28 @@ const NO_SECRETS: (&str, &str) = (
     "a user or a password in a target",
     "files of targets hold no secrets; the group has `user` and `password-file`",
 );
+
+/// What a target is like.
+const AS_TARGET: &str = "a target is a host specification such as web1, web1:44321 or pcps://web1";
+
+/// How an address of IPv6 is a target.
+fn in_brackets(address: Ipv6Addr) -> String {
+    format!("an address of IPv6 stands in brackets, as in [{address}]")
+}
+
+/// A character of a target that no name of a host has: where it is, and what is wrong.
+fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
+    if let Some(at) = text.find(char::is_whitespace) {
+        return Some((at, "unexpected blank"));
+    }
+    if !matches!(spec.target, HostTarget::Host(_)) {
+        return None;
+    }
+    let host = text.split('?').next().unwrap_or_default().as_bytes();
+    // Those behind the scheme stand behind its colon, or behind each other.
+    let slash = host.windows(2).position(|two| two[1] == b'/' && !matches!(two[0], b':' | b'/'));
+    slash.map(|before| (before + 1, "unexpected slash"))
+}
 
 /// What may be a password in what is no host: it stands before an `@`, where a port might.
 fn secret_of(text: &str) -> Option<Range<usize>> {
@@ -264,12 +290,21 @@ impl File<'_> {
                     Cow::Borrowed(_) => self.range(start, start + 1),
                     Cow::Owned(_) => span,
                 };
-                let help =
-                    "a target is a host specification such as web1, web1:44321 or pcps://web1";
+                let bare: Option<Ipv6Addr> = text.0.parse().ok();
+                let help = bare.map_or_else(|| AS_TARGET.to_owned(), in_brackets);
                 self.error(place, format!("this is no host: {}", error.problem), help);
                 return None;
             }
         };
+        if let Some((at, problem)) = misplaced(&text.0, &spec) {
+            let start = span.start as usize + at;
+            let place = match text.0 {
+                Cow::Borrowed(_) => self.range(start, start + 1),
+                Cow::Owned(_) => span,
+            };
+            self.error(place, format!("this is no host: {problem}"), AS_TARGET);
+            return None;
+        }
         if spec.user.is_some() {
             let attributes = text.0.find('?').map_or(0, |mark| mark + 1);
             self.hide(text, attributes..text.0.len());
@@ -405,6 +440,25 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_may_stand_in_front() {
+        let (targets, told) = read("\u{feff}[{\"targets\": [\"web1\", \"unix:/run/pmcd\"]}]");
+        assert_eq!((targets.len(), told), (2, Vec::new()));
+        let told = read("\u{feff}[{\"targets\": [\"web1:x\"]}]").1;
+        assert_eq!(told, ["x: this is no host: non-numeric port"]);
+    }
+
+    #[test]
+    fn bare_addresses_of_ipv6_are_told_to_stand_in_brackets() {
+        let mut sources = SourceMap::default();
+        let source = sources.add("hosts.json", r#"[{"targets": ["::1"]}]"#);
+        let (mut diagnostics, mut targets) = (Diagnostics::default(), Targets::default());
+        let labels = Labels::default();
+        targets.read(source, GroupId(0), &labels, 3, &mut sources, &mut diagnostics);
+        let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert_eq!(help, ["an address of IPv6 stands in brackets, as in [::1]"]);
+    }
+
+    #[test]
     fn what_differs_is_not_the_same_host() {
         for others in
             [r#""web1", "web1:44322""#, r#""web1", "web1@proxy""#, r#""web1", "web1?container=a""#]
@@ -448,6 +502,10 @@ mod tests {
             (r#"[{"targets": ["local:", "unix:"]}]"#, "unix:: `unix:` is listed twice"),
             (r#"[{"targets": [""]}]"#, "\": this is no host: empty host specification"),
             (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port"),
+            (r#"[{"targets": ["we b"]}]"#, " : this is no host: unexpected blank"),
+            (r#"[{"targets": [" web1:45101"]}]"#, " : this is no host: unexpected blank"),
+            (r#"[{"targets": ["web1/x"]}]"#, "/: this is no host: unexpected slash"),
+            (r#"[{"targets": ["pcps://web1/x:4"]}]"#, "/: this is no host: unexpected slash"),
             (
                 r#"[{"targets": ["web1?user=a&pass=b"]}]"#,
                 "web1?*************: a user or a password in a target",

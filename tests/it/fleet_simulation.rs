@@ -205,6 +205,7 @@ fn config(Case { threads, buffer, .. }: &Case, told: &Told) -> String {
     let other = other.unwrap_or_default();
     format!(
         "
+        listen = '127.0.0.1:0'
         interval = {}
         deadline = {}
         threads = {threads}

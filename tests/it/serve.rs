@@ -246,6 +246,8 @@ fn files_that_change_are_read_again() {
     let stale = serving.line_like(|line| !is_frame(line) && !is_late(line));
     assert_eq!((host_of(&stale), &stale["reason"]), (2, &"no target any more".into()));
     assert_eq!(stale["stale"]["s.gauge"], true);
+    let line = serving.log_with("read again");
+    assert!(line.contains("hosts=2 added=0 removed=1"), "{line}");
     // A definition changes its meaning, another one comes.
     let more = DEFINITIONS.replace("s.gauge = fleet.g0", "s.gauge = delta(fleet.c1)")
         + "# pmderive: export\ns.more = fleet.g1\n";
@@ -325,6 +327,11 @@ fn the_listener_shows_metrics_hosts_and_health() {
         "pmderive_slots_missed_total{reason=\"late\"} ",
         "pmderive_slots_missed_total{reason=\"skipped\"} ",
         "pmderive_reconnects_total ",
+        "pmderive_build_info{version=\"",
+        "process_cpu_seconds_total ",
+        "process_start_time_seconds ",
+        "process_open_fds ",
+        "process_max_fds ",
     ] {
         assert!(own.lines().any(|found| found.starts_with(line)), "{line} in {own}");
     }
@@ -341,7 +348,8 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(text.contains("\ns_gauge{") && text.contains("# TYPE s_each gauge\n"), "{text}");
     assert!(text.contains("instname=\"i0\"") && text.contains("rack=\"r000\""), "{text}");
     assert!(!text.contains("s_hidden"), "{text}");
-    assert_eq!(get("/metrics?target=nowhere:44321").0, 404);
+    let (status, why) = get("/metrics?target=nowhere:44321");
+    assert!(status == 404 && why.contains("no target is called that"), "{why}");
     let (status, hosts) = get("/-/targets");
     let hosts: Json = serde_json::from_str(&hosts).expect("JSON");
     assert_eq!((status, hosts["targets"].as_array().map(Vec::len)), (200, Some(3)));
@@ -358,7 +366,7 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(status == 200 && health.contains("ok, but the files"), "{health}");
     assert!(get("/metrics").1.contains("pmderive_config_is_good 0\n"));
     let (_, log) = serving.end();
-    assert!(log.contains("ending"), "{log}");
+    assert!(log.contains("ending: SIGTERM came"), "{log}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::fleet::plan::{Loaded, load};
-use crate::fleet::server::{Losses, Server, allow_files};
+use crate::fleet::server::{Losses, Reread, Server, allow_files};
 use crate::syntax::counted;
 
 use super::exit_status::ExitStatus;
@@ -80,7 +80,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
     };
     tracing::info!(hosts, groups, "watching");
     let (mut service, mut losses) = (Service::ready(), Losses::default());
-    loop {
+    let reason = loop {
         service.alive(&server);
         signals.wait(LOOK);
         losses.tell(&server.sinks(), false);
@@ -90,13 +90,14 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         match signals.take() {
             Some(SIGHUP) => service.reloading(|| reload(&server)),
             Some(SIGUSR1) => server.reopen(),
-            Some(_) => break,
-            None if server.is_output_closed() => break,
+            Some(SIGINT) => break "SIGINT came",
+            Some(_) => break "SIGTERM came",
+            None if server.is_output_closed() => break "nobody reads the standard output",
             None if server.files_changed() => reload(&server),
             None => {}
         }
-    }
-    tracing::info!("ending");
+    };
+    tracing::info!("ending: {reason}");
     service.stopping();
     let sinks = server.sinks();
     server.stop(Instant::now() + arguments.drain);
@@ -111,8 +112,8 @@ fn log_stream() -> std::io::Stderr {
 
 fn reload(server: &Server) {
     // Why something is refused is in the log.
-    if let Ok(hosts) = server.reload() {
-        tracing::info!(hosts, "read again");
+    if let Ok(Reread { hosts, added, removed }) = server.reload() {
+        tracing::info!(hosts, added, removed, "read again");
     }
 }
 

@@ -25,6 +25,7 @@ use crate::engine::{Registered, Registry, needed, report_cycles};
 use crate::fleet::target::Target;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Spanned};
 use crate::syntax::{nearest, print_expr};
+use crate::text::Span;
 
 /// Definitions over the fleet.
 #[derive(Debug)]
@@ -119,6 +120,16 @@ impl Definitions {
         self.registry.definition(name)
     }
 
+    /// Name of the definition that something stands in.
+    pub fn around(&self, span: Span) -> Option<&str> {
+        let holds = |node: &Node| {
+            let Span { source, start, end } = node.span;
+            source == span.source && start <= span.start && span.end <= end
+        };
+        let is_in = |one: &&Arc<Registered>| one.expr.nodes().any(|(_, node)| holds(node));
+        self.registry.definitions().iter().find(is_in).map(|one| &*one.name)
+    }
+
     /// What is evaluated: definitions, and after them expressions without a name.
     pub fn selection(&self) -> &[Arc<Registered>] {
         &self.selection
@@ -194,8 +205,12 @@ fn in_order(registry: &Registry) -> Vec<&Registered> {
 /// Labels that pmcd gives its host by itself (`pmGetContextLabels(3)`).
 const OF_PMCD: [&str; 5] = ["domainname", "groupid", "hostname", "machineid", "userid"];
 
-/// Warns of labels of a `by` that no target has, unless there are no targets: hosts
-/// may have them themselves, but mostly they are misspelled.
+/// Labels that sinks give series of hosts. Groups of hosts have none of them, unless
+/// targets have a label of that name.
+const OF_SERIES: [&str; 3] = ["instance", "instid", "instname"];
+
+/// Reports labels of a `by` that no target has, unless there are no targets. Hosts may
+/// have them themselves, but mostly they are misspelled.
 pub fn unknown_labels(
     definitions: &Definitions,
     targets: &[Arc<Target>],
@@ -213,9 +228,14 @@ pub fn unknown_labels(
         if known.contains(&name) || OF_PMCD.contains(&name) {
             continue;
         }
+        if OF_SERIES.contains(&name) {
+            diagnostics.push(by_instance(label));
+            continue;
+        }
         let message = format!("no target has a label `{name}`");
         let warning = Diagnostic::warning(Code::UnknownLabel, label.span, message);
-        let near = nearest(name, known.iter().copied().chain(OF_PMCD));
+        let meant = known.iter().copied().filter(|name| !OF_SERIES.contains(name));
+        let near = nearest(name, meant.chain(OF_PMCD));
         diagnostics.push(match near {
             Some(near) => warning.help(format!("did you mean `{near}`?")).guess(label.span, near),
             None => warning.help(
@@ -224,4 +244,15 @@ pub fn unknown_labels(
             ),
         });
     }
+}
+
+/// The mistake of a `by` that would divide what an aggregate takes together.
+fn by_instance(label: &Spanned<Box<str>>) -> Diagnostic {
+    let message = format!("`{}` is no label of hosts, by which they could be grouped", label.value);
+    Diagnostic::error(Code::UnknownLabel, label.span, message)
+        .label(label.span, "an aggregate takes hosts and all of their instances together")
+        .help(
+            "choose instances with `matchinst()` or `[...]`; what is to be one value for each host \
+             is a definition of its group",
+        )
 }

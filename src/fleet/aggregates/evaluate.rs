@@ -173,6 +173,12 @@ impl Evaluation {
         self.bind();
     }
 
+    /// Forgets the members of groups, as slots are others from now on: no difference over
+    /// time spans that.
+    pub fn forget_members(&mut self) {
+        self.members = Per::all(self.definitions.aggregates().len(), FxHashMap::default());
+    }
+
     /// Makes the source anew, with what is known of operands.
     fn renew_source(&mut self) {
         let of = (&*self.definitions, &self.identifiers);

@@ -164,12 +164,17 @@ impl Aggregates {
         sinks: &dyn Fn(&str) -> SinkSet,
         targets: &[Arc<Target>],
     ) {
-        if schedule.interval != self.schedule.interval {
+        let has_other_slots = schedule.interval != self.schedule.interval;
+        if has_other_slots {
             // Slots have other numbers from now on.
             self.collector.forget_slots();
         }
         self.collector.follow(Arc::clone(&definitions), targets);
         self.evaluation.follow(definitions, sinks);
+        if has_other_slots {
+            // Hosts are fetched at other moments of them.
+            self.evaluation.forget_members();
+        }
         self.schedule = schedule;
     }
 

@@ -13,10 +13,11 @@ use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{Aggregate, AggregateId, Function, GroupingId};
+use super::evaluate::of_hosts_counted;
 use super::host_metrics::HostMetrics;
 use super::operand::OperandId;
 use crate::bind::name_in;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{
     self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, PerNode, Spanned, Temporal,
@@ -54,6 +55,11 @@ pub(super) struct Reader<'r> {
     found: Found,
     /// For each definition the aggregates that it needs, directly or not.
     used: FxHashMap<Arc<str>, Vec<AggregateId>>,
+    /// The definition that is being read, which it does not mean itself.
+    current: Arc<str>,
+    /// Names that were found unknown without a word: what is wrong with their definitions
+    /// is told already.
+    untold: usize,
 }
 
 /// What all definitions together have.
@@ -100,7 +106,8 @@ impl<'r> Reader<'r> {
         diagnostics: &'r mut Diagnostics,
     ) -> Reader<'r> {
         let (by_text, found, used) = (FxHashMap::default(), Found::default(), FxHashMap::default());
-        Reader { registry, hosts, diagnostics, by_text, found, used }
+        let current = Arc::default();
+        Reader { registry, hosts, diagnostics, by_text, found, used, current, untold: 0 }
     }
 
     /// What was found in all definitions.
@@ -110,7 +117,8 @@ impl<'r> Reader<'r> {
 
     /// The expression over aggregates; none where something is wrong.
     pub fn definition(&mut self, one: &Registered) -> Option<Expr> {
-        let before = self.diagnostics.len();
+        let (before, mistakes) = (self.diagnostics.len(), self.mistakes());
+        self.current = Arc::clone(&one.name);
         let mut used: Vec<AggregateId> = Vec::new();
         if one.is_named && self.hosts.defines(&one.name) {
             let message = format!("`{}` is a metric of the hosts already", one.name);
@@ -126,7 +134,12 @@ impl<'r> Reader<'r> {
             self.used.insert(Arc::clone(&one.name), used);
             self.diagnostics.name_metric(before, &one.name);
         }
-        Some(expr).filter(|_| self.diagnostics.len() == before)
+        Some(expr).filter(|_| self.mistakes() == mistakes)
+    }
+
+    /// How much was found wrong, told or not.
+    fn mistakes(&self) -> usize {
+        self.diagnostics.len() + self.untold
     }
 
     fn rewritten(&mut self, expr: &Expr, all_used: &mut Vec<AggregateId>) -> Expr {
@@ -283,7 +296,7 @@ impl<'r> Reader<'r> {
     fn host_expression(&mut self, parts: &Parts<'_>, operand: ExprId) -> Operand {
         let start = parts.first[operand];
         let span = parts.expr.node(operand).span;
-        let before = self.diagnostics.len();
+        let before = self.mistakes();
         let mut expr = Expr::default();
         let mut names: Vec<&str> = Vec::new();
         for at in parts.below(operand) {
@@ -305,7 +318,7 @@ impl<'r> Reader<'r> {
             kind.move_operands(|operand| ExprId(operand.0 - start.0));
             expr.push(kind, node.span);
         }
-        if self.diagnostics.len() == before {
+        if self.mistakes() == before {
             if names.is_empty() {
                 let message = "this is the same on each host";
                 self.diagnostics.push(
@@ -452,17 +465,37 @@ impl<'r> Reader<'r> {
         Vec::new()
     }
 
+    /// Reports a name that stands for nothing, unless that is told where its definition is.
     fn unknown(&mut self, name: &str, span: Span) {
-        let message = format!("no host exports a metric `{name}`");
+        let is_of_it = |one: &Diagnostic| one.metric.as_deref() == Some(name);
+        if self.diagnostics.iter().any(|one| one.severity == Severity::Error && is_of_it(one)) {
+            self.untold += 1;
+            return;
+        }
+        if of_hosts_counted(name) {
+            let message = format!("definitions cannot take `{name}`");
+            let help = "`count(METRIC) by (LABEL)` counts the hosts that have a metric";
+            self.diagnostics.push(
+                Diagnostic::error(Code::FleetOperand, span, message)
+                    .label(span, "is counted beside aggregates, when they have been computed")
+                    .help(help),
+            );
+            return;
+        }
+        let message = format!("no definition of a group is called `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
-        let known = self.hosts.names();
-        self.diagnostics.push(
-            match nearest(name, known.into_iter().chain(self.registry.names())) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
-                None => diagnostic
-                    .help("definitions over the fleet read what the definitions of hosts define"),
-            },
-        );
+        let known = self.hosts.names().into_iter().chain(self.registry.names());
+        let known = known.filter(|known| **known != *self.current);
+        self.diagnostics.push(match nearest(name, known) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
+            None => {
+                let last = name.rsplit('.').next().unwrap_or(name);
+                diagnostic.help(format!(
+                    "a metric that hosts have is defined there first, as in `own.{last} = {name}`; \
+                     take `own.{last}` here"
+                ))
+            }
+        });
     }
 
     /// Reports a name of the fleet in what is computed on each host.

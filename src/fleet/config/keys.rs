@@ -38,7 +38,12 @@ pub const TOP: Section = Section {
     heading: "Before all tables",
     about: "What holds for the whole process.",
     keys: &[
-        key("interval", "time", "`\"10 sec\"`", "How often each host is fetched."),
+        key(
+            "interval",
+            "time",
+            "`\"10 sec\"`",
+            "How often each host is fetched: 10 msec at least.",
+        ),
         key(
             "deadline",
             "time",
@@ -49,9 +54,14 @@ pub const TOP: Section = Section {
             "listen",
             "address and port",
             "no listener",
-            "Where `/metrics` (values over the fleet), `/metrics?target=HOST` (those of a host), `/healthz` and `/-/targets` are served. Beyond this machine only with `[web]`'s certificate and token.",
+            "Where `/metrics` (values over the fleet), `/metrics?target=HOST` (those of a host), `/healthz`, `/-/targets` and `/-/reload` are served. A sink of kind `prometheus` needs it. Beyond this machine only with `[web]`'s certificate and token.",
         ),
-        key("threads", "number", "as many as processors", "Threads that fetch and evaluate."),
+        key(
+            "threads",
+            "number",
+            "as many as processors",
+            "Threads that fetch and evaluate: 256 at most.",
+        ),
         key(
             "compat",
             "`\"off\"`, `\"6.0\"` or `\"7.2\"`",

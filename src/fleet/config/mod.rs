@@ -74,6 +74,8 @@ impl Default for Limits {
 pub struct Group {
     /// What it is called.
     pub name: Box<str>,
+    /// Where the table stands.
+    pub span: Span,
     /// Files of targets.
     pub targets: Vec<Spanned<PathBuf>>,
     /// Files of definitions.

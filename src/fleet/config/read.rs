@@ -17,6 +17,7 @@ use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value, number_of};
 use crate::fleet::labels::Labels;
 use crate::fleet::stamps::Stamps;
+use crate::fleet::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
@@ -26,6 +27,9 @@ const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
 /// An interval at most; longer ones are hardly meant.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// An interval at least; in shorter ones no host answers.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
 /// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
@@ -40,6 +44,15 @@ pub fn read(
     let (document, table) = Document::parse(Code::BadServeFile, source, &text, diagnostics);
     let table = table?;
     Some(Reader { document, directory }.config(&table))
+}
+
+/// True for sinks that would write into each other's lines, or show the same page.
+fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
+    match (one, other) {
+        (SinkKind::Prometheus, SinkKind::Prometheus) => true,
+        (SinkKind::JsonLines(one), SinkKind::JsonLines(other)) => one == other,
+        _ => false,
+    }
 }
 
 struct Reader<'r> {
@@ -76,15 +89,48 @@ impl Reader<'_> {
             .collect();
         self.once(table, "group", "groups");
         self.once(table, "sink", "sinks");
+        self.ways_out(table, &sinks);
         Config {
             language: self.document.language(table, USUAL),
             listen: table.get("listen").and_then(|value| self.address(value)),
             web: web.unwrap_or_default(),
-            threads: table.get("threads").and_then(|value| self.number(value)),
+            threads: table.get("threads").and_then(|value| self.threads(value)),
             limits: limits.unwrap_or_default(),
             groups,
             fleet,
             sinks,
+        }
+    }
+
+    /// Reports what keeps values from going anywhere, and sinks that would mix what they write.
+    fn ways_out(&mut self, table: &Table<'_>, sinks: &[Sink]) {
+        let listen = table.get("listen").map(|value| self.document.span(value.span()));
+        if let Some(listen) = listen.filter(|_| !table.contains_key("sink")) {
+            let message = "no values are served here, as there is no sink";
+            let help = "add a `[[sink]]` with `kind = \"prometheus\"`";
+            self.document.warning_with_help(listen, message, help);
+        } else if !table.contains_key("sink") {
+            let start = self.document.span(0..0);
+            let help = "a sink begins with `[[sink]]`, and its `kind` says what it is";
+            self.document.error_with_help(start, "there is no sink, so values go nowhere", help);
+        }
+        for (at, sink) in sinks.iter().enumerate() {
+            if sink.kind == SinkKind::Prometheus && listen.is_none() {
+                let message = "a sink of kind `prometheus` needs the key `listen`";
+                let help = "such as listen = \"127.0.0.1:9464\" before all tables";
+                self.document.error_with_help(sink.span, message, help);
+            }
+            let is_alike = |other: &&Sink| is_same_place(&other.kind, &sink.kind);
+            let Some(first) = sinks[..at].iter().find(is_alike) else { continue };
+            let message = match &sink.kind {
+                SinkKind::Prometheus => "there are two sinks of kind `prometheus`".to_owned(),
+                SinkKind::JsonLines(None) => {
+                    format!("sink `{}` writes to standard output, too", first.name)
+                }
+                _ => format!("sink `{}` writes to the same file", first.name),
+            };
+            let help = "one sink takes all of it: `export` chooses what it gets";
+            self.document.error_with_help(sink.span, message, help);
         }
     }
 
@@ -172,7 +218,7 @@ impl Reader<'_> {
         };
         let export = table.get("export").map(|value| self.texts(value));
         let labels = labels.unwrap_or_default();
-        Some(Group { name, targets, definitions, export, interval, deadline, labels, access })
+        Some(Group { name, span, targets, definitions, export, interval, deadline, labels, access })
     }
 
     fn fleet(&mut self, value: &Value<'_>, groups: &[Group]) -> Option<Fleet> {
@@ -323,6 +369,12 @@ impl Reader<'_> {
         deadline: Option<Duration>,
     ) -> (Duration, Option<Duration>) {
         let own = table.get("interval").and_then(|value| self.document.time(value, LONGEST));
+        if let (Some(value), Some(_)) =
+            (table.get("interval"), own.filter(|interval| *interval < SHORTEST))
+        {
+            let span = self.document.span(value.span());
+            self.document.error(span, "an interval is at least 10 msec");
+        }
         let interval = own.unwrap_or(interval);
         let given = table.get("deadline");
         let Some((value, own)) =
@@ -343,6 +395,10 @@ impl Reader<'_> {
     fn size(&mut self, value: &Value<'_>) -> Option<usize> {
         let span = self.document.span(value.span());
         let text = match number_of(value) {
+            Some("0") => {
+                self.document.error(span, "this has to be above 0");
+                return None;
+            }
             Some(number) => format!("{number} bytes"),
             None => self.document.string(value)?.0.to_owned(),
         };
@@ -365,6 +421,18 @@ impl Reader<'_> {
             self.document.error(span, "this has to be above 0");
         }
         Some(number).filter(|number| *number > 0)
+    }
+
+    /// A number of threads; of more than there can be work for, as many as there are.
+    fn threads(&mut self, value: &Value<'_>) -> Option<usize> {
+        let threads = self.number(value)?;
+        if threads > SHARDS {
+            let span = self.document.span(value.span());
+            let message = format!("there are {SHARDS} threads at most");
+            let help = "more than processors are of no use";
+            self.document.warning_with_help(span, message, help);
+        }
+        Some(threads.min(SHARDS))
     }
 
     fn address(&mut self, value: &Value<'_>) -> Option<Spanned<SocketAddr>> {

@@ -2,13 +2,13 @@
 //! writes down what became of it. [`super`] does what a slot is for.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
 use super::{Answered, Desk, Host, Orders, Shared};
-use crate::fleet::condition::{Latest, State};
+use crate::fleet::condition::{HostError, Latest, State};
 use crate::fleet::frame::StaleReason;
+use crate::fleet::numbers::Reason;
 use crate::fleet::slot::{Due, Slot};
 use crate::fleet::world::World;
 
@@ -160,9 +160,34 @@ fn note(latest: &mut Latest, outcome: Result<Answered, Failure>) {
             latest.bytes = answer.bytes;
         }
         Err(Failure { reason, words }) => {
-            latest.state = State::Failing(reason);
-            latest.error = Some(Arc::clone(&words));
             latest.series = 0;
+            // Nothing was tried: the host is as the latest attempt found it.
+            if reason != Reason::BackOff || !matches!(latest.state, State::Failing(_)) {
+                latest.state = State::Failing(reason);
+                latest.error = Some(HostError { words, at: latest.at });
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::slot::Nanos;
+
+    #[test]
+    fn slots_without_an_attempt_keep_the_reason_of_the_latest_one() {
+        let mut latest = Latest::default();
+        let mut fail = |at, reason, words: &str| {
+            latest.at = Nanos(at);
+            note(&mut latest, Err(Failure { reason, words: words.into() }));
+            let error = latest.error.clone().expect("one");
+            (latest.state, error.words.to_string(), error.at.0)
+        };
+        let refused = (State::Failing(Reason::Refused), "no".to_owned(), 1);
+        assert_eq!(fail(1, Reason::Refused, "no"), refused);
+        assert_eq!(fail(2, Reason::BackOff, "no; in 5 seconds"), refused);
+        let lost = (State::Failing(Reason::Lost), "gone".to_owned(), 3);
+        assert_eq!(fail(3, Reason::Lost, "gone"), lost);
     }
 }

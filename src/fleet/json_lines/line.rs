@@ -22,21 +22,21 @@ use crate::fleet::slot::{Nanos, Slot};
 use crate::report::json::{Object, write_object, write_string, write_value};
 
 /// Writes an event as the sink at a place gets it, with its line end. Nothing if none of
-/// its metrics is for that sink.
-pub fn write_event(out: &mut String, event: &Event, sink: SinkPlace) {
+/// its metrics is for that sink. Gives the number of values, or of series that have ended.
+pub fn write_event(out: &mut String, event: &Event, sink: SinkPlace) -> usize {
     match event {
         Event::Frame(frame) => write_frame(out, frame, sink),
         Event::Stale(stale) => write_stale(out, stale, sink),
     }
 }
 
-fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) {
+fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) -> usize {
     let columns = || {
         let columns = frame.schema.metrics.iter().zip(frame.columns.iter());
         columns.filter(|(metric, _)| metric.sinks.contains(sink))
     };
     if columns().next().is_none() {
-        return;
+        return 0;
     }
     let failed = || {
         columns().filter_map(|(metric, column)| match column.status {
@@ -61,6 +61,7 @@ fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) {
         }
     });
     out.push('\n');
+    columns().map(|(_, column)| column.instances.ids.len()).sum()
 }
 
 fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
@@ -79,14 +80,14 @@ fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
     out.push(']');
 }
 
-fn write_stale(out: &mut String, stale: &Stale, sink: SinkPlace) {
+fn write_stale(out: &mut String, stale: &Stale, sink: SinkPlace) -> usize {
     let metrics = &stale.schema.metrics;
     let series = || {
         let series = stale.series.iter().map(|(metric, instances)| (&metrics[*metric], instances));
         series.filter(|(metric, _)| metric.sinks.contains(sink))
     };
     if series().next().is_none() {
-        return;
+        return 0;
     }
     write_object(out, |line| {
         add_head(line, stale.at, &stale.target.name, stale.slot);
@@ -107,6 +108,7 @@ fn write_stale(out: &mut String, stale: &Stale, sink: SinkPlace) {
         });
     });
     out.push('\n');
+    series().map(|(_, instances)| instances.ids.len()).sum()
 }
 
 fn add_head(line: &mut Object<'_>, at: Nanos, target: &str, slot: Slot) {
@@ -124,4 +126,36 @@ fn add_labels(line: &mut Object<'_>, target: &Labels, host: &Labels) {
 fn write_instance(out: &mut String, instances: &Instances, lane: usize) {
     let _ = write!(out, "{},", instances.ids[lane]);
     write_string(out, instances.names.get(lane).map_or("", |name| name));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::frame::{Schema, StaleReason};
+    use crate::fleet::sinks::samples;
+    use pmderive_runtime::model::{Semantics, ValueType};
+    use std::sync::Arc;
+
+    #[test]
+    fn values_and_series_are_counted_and_not_lines() {
+        let host = samples::target("web1:44321", Labels::default());
+        let metric = |name, places: &[u32]| {
+            let sinks = samples::sinks(places);
+            samples::exported(name, ValueType::U64, Semantics::Instant, sinks)
+        };
+        let metrics = [metric("a", &[0]), metric("b", &[0, 1]), metric("c", &[0])];
+        let schema = Arc::new(Schema { metrics: metrics.into() });
+        let named = samples::named(&["x", "y"]);
+        let columns = [&samples::single(), &samples::single(), &named]
+            .map(|instances| samples::column(instances, &[1, 2][..instances.ids.len()]));
+        let frame = samples::frame(&host, 1, &schema, &columns);
+        let stale = samples::stale(&host, 2, StaleReason::Missed, &schema, vec![(2, named)]);
+        for (event, sink, expected) in
+            [(&frame, 0, 4), (&frame, 1, 1), (&frame, 2, 0), (&stale, 0, 2), (&stale, 1, 0)]
+        {
+            let mut line = String::new();
+            assert_eq!(write_event(&mut line, event, SinkPlace(sink)), expected, "{line}");
+            assert_eq!(line.is_empty(), expected == 0);
+        }
+    }
 }

@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::log::Trouble;
 use super::sink_set::SinkPlace;
-use super::sinks::numbers::SinkNumbers;
+use super::sinks::numbers::{RequestOutcome, SinkNumbers};
 use super::sinks::ring::{Popped, Ring};
 use super::world::{Job, World};
 use crate::escape;
+use crate::syntax::counted;
 
 /// Bytes of lines that are written at once.
 const BLOCK: usize = 1 << 20;
@@ -26,9 +28,6 @@ const LINGER: Duration = Duration::from_millis(100);
 
 /// Between two attempts to write what could not be written.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// Between two lines of the log about the same trouble.
-const QUIET: Duration = Duration::from_secs(60);
 
 /// A sink that runs.
 #[derive(Debug)]
@@ -47,6 +46,13 @@ struct State {
     is_closed: AtomicBool,
 }
 
+/// What may fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Attempt {
+    Open,
+    Write,
+}
+
 /// What runs.
 struct Writer<W: World> {
     name: String,
@@ -57,7 +63,7 @@ struct Writer<W: World> {
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
     state: Arc<State>,
-    told: Option<Instant>,
+    trouble: Trouble<Attempt>,
     world: PhantomData<fn() -> W>,
 }
 
@@ -84,7 +90,7 @@ impl JsonLines {
             ring,
             numbers,
             state: Arc::clone(&state),
-            told: None,
+            trouble: Trouble::default(),
             world: PhantomData::<fn() -> W>,
         };
         let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
@@ -126,9 +132,8 @@ impl<W: World> Writer<W> {
             match self.ring.pop(patience).await {
                 Popped::Event(event) => {
                     let before = lines.len();
-                    line::write_event(&mut lines, &event, self.sink);
+                    samples += line::write_event(&mut lines, &event, self.sink) as u64;
                     if lines.len() > before {
-                        samples += 1;
                         begun = begun.or_else(|| Some(Instant::now()));
                     }
                     if lines.len() < BLOCK && begun.is_none_or(|begun| begun.elapsed() < LINGER) {
@@ -154,7 +159,7 @@ impl<W: World> Writer<W> {
     fn open(&mut self) {
         match W::open(self.path.as_deref()) {
             Ok(out) => self.out = out,
-            Err(problem) => self.tell(&problem.to_string()),
+            Err(problem) => self.tell(Attempt::Open, &problem.to_string()),
         }
     }
 
@@ -176,6 +181,7 @@ impl<W: World> Writer<W> {
                 Ok(count) if count > 0 => {
                     self.numbers.bytes.add(count as u64);
                     left = &left[count..];
+                    self.tell_end();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.path.is_none() => {
@@ -192,14 +198,16 @@ impl<W: World> Writer<W> {
         // What is not flushed is written with what comes next.
         let _ = self.out.flush();
         if !lines.is_empty() {
+            self.numbers.request(RequestOutcome::Accepted);
             self.numbers.latency.observe(begun.elapsed());
         }
         true
     }
 
     async fn pause(&mut self, problem: &str) {
-        let place = self.path.as_ref().map_or("standard output".into(), escape::path);
-        self.tell(&format!("cannot write {place}: {problem}; trying again"));
+        let place = self.place();
+        self.tell(Attempt::Write, &format!("cannot write {place}: {problem}; trying again"));
+        self.numbers.request(RequestOutcome::Failed);
         self.numbers.retries.add(1);
         self.ring.sleep(PAUSE).await;
         if self.ring.deadline().is_some() {
@@ -208,10 +216,27 @@ impl<W: World> Writer<W> {
         }
     }
 
-    fn tell(&mut self, problem: &str) {
-        if self.told.is_none_or(|told| told.elapsed() >= QUIET) {
-            self.told = Some(Instant::now());
-            tracing::error!(sink = self.name, "{problem}");
+    /// Where lines go, for people to read.
+    fn place(&self) -> String {
+        self.path.as_ref().map_or("standard output".into(), escape::path).into_owned()
+    }
+
+    fn tell(&mut self, attempt: Attempt, problem: &str) {
+        let sink = &*self.name;
+        match self.trouble.happens(attempt) {
+            None => {}
+            Some(0) => tracing::error!(sink, "{problem}"),
+            Some(more) => tracing::error!(sink, "{problem} ({more} more like this)"),
+        }
+    }
+
+    /// Tells, of a sink that writes, that it could not do so before.
+    fn tell_end(&mut self) {
+        // What was open goes on while a file cannot be opened anew.
+        let is_opening = |attempt: &Attempt| *attempt == Attempt::Open;
+        if let Some(failed) = self.trouble.is_over(is_opening) {
+            let failed = counted(failed, "failed attempt");
+            tracing::info!(sink = self.name, "writes {} again after {failed}", self.place());
         }
     }
 }

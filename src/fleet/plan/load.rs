@@ -139,6 +139,7 @@ impl Loaded {
             fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
         }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
+        idle(&config, &groups, fleet.as_ref(), &mut self.diagnostics);
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
             unknown_labels(&fleet.definitions, &all, &mut self.diagnostics);
@@ -222,6 +223,7 @@ impl Loaded {
                 ConnectOptions::default()
             }
         };
+        check_login(group, &options, &mut self.diagnostics);
         let certificates: Stamps = options.tls.files().into_iter().collect();
         self.files.extend(&certificates);
         PlannedGroup {
@@ -283,6 +285,39 @@ fn check_exports(
     check_series(&series, diagnostics);
 }
 
+/// Warns of groups of which nothing is taken, and of sinks that get nothing.
+fn idle(
+    config: &Config,
+    groups: &Per<GroupId, Arc<PlannedGroup>>,
+    fleet: Option<&StageTwo>,
+    diagnostics: &mut Diagnostics,
+) {
+    let mut warn = |span, message: String, help: &str| {
+        diagnostics.push(Diagnostic::warning(Code::BadServeFile, span, message).help(help));
+    };
+    for (group, planned) in
+        config.groups.iter().zip(groups).filter(|(_, all)| all.exports.is_empty())
+    {
+        let message = format!("nothing of group `{}` is exported", group.name);
+        let help = "name metrics in its `export`, or write `# pmderive: export` above definitions";
+        if planned.defined > 0 {
+            warn(group.span, message, help);
+        }
+    }
+    let is_for = |place, sinks: SinkSet| sinks.contains(place);
+    let of_fleet = |place| {
+        fleet.is_some_and(|all| all.exported.iter().any(|name| is_for(place, all.sinks_of(name))))
+    };
+    for (place, sink) in (0..).map(SinkPlace).zip(&config.sinks) {
+        let of_groups = groups.iter().flat_map(|group| &group.exports);
+        if !of_groups.into_iter().any(|export| is_for(place, export.sinks)) && !of_fleet(place) {
+            let message = format!("sink `{}` gets no metric", sink.name);
+            let help = "see `export` of the sink, of the groups and of `[fleet]`";
+            warn(sink.span, message, help);
+        }
+    }
+}
+
 /// How connections of a group are made: as its configuration says, and where that
 /// says nothing as the environment does.
 ///
@@ -306,6 +341,18 @@ pub fn connect_options(
         options.tls = TlsSettings::from_file(path.clone());
     }
     Ok(options)
+}
+
+/// Reports a user of a group without a password, and a password without a user.
+fn check_login(group: &config::Group, options: &ConnectOptions, diagnostics: &mut Diagnostics) {
+    let Access { user, password_file, .. } = &group.access;
+    // The environment may have one for all users.
+    let has_password = password_file.is_some() || options.password.is_some();
+    if user.is_some() == has_password || user.is_none() && password_file.is_none() {
+        return;
+    }
+    let message = "`user` and `password-file` need each other";
+    diagnostics.push(Diagnostic::error(Code::BadServeFile, group.span, message));
 }
 
 /// The target with the user of its group.

@@ -6,9 +6,11 @@ mod losses;
 mod open_files;
 mod own;
 mod pages;
+mod process;
 mod running;
 mod stage_two;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
@@ -24,6 +26,17 @@ use super::world::Machine;
 pub use in_force::InForce;
 pub use losses::Losses;
 pub use open_files::allow_files;
+
+/// What came of reading all files again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reread {
+    /// Hosts that are watched now.
+    pub hosts: usize,
+    /// Those of them that were not watched before.
+    pub added: usize,
+    /// Hosts that are watched no longer.
+    pub removed: usize,
+}
 
 /// A fleet being watched and served.
 pub struct Server {
@@ -72,7 +85,11 @@ impl Server {
     pub fn unusable_files(plan: &Plan) -> Vec<String> {
         let listener = listen(plan).and_then(|listen| listen.check_files().err());
         let listener = listener.map(|error| format!("the listener would not start here: {error}"));
-        listener.into_iter().chain(running::unusable_files(&plan.config.sinks)).collect()
+        let groups = plan.config.groups.iter().zip(&plan.groups);
+        let of_groups =
+            groups.flat_map(|(group, all)| running::unusable_of_group(group, &all.options.tls));
+        let of_sinks = running::unusable_files(&plan.config.sinks);
+        listener.into_iter().chain(of_groups).chain(of_sinks).collect()
     }
 
     /// Begins with a plan, which is made of files that were like this.
@@ -137,13 +154,12 @@ impl Server {
         self.shared.lock().stamps.have_changed()
     }
 
-    /// Reads all files again. What did not change goes on as it was. Gives the number of hosts
-    /// that are watched now.
+    /// Reads all files again. What did not change goes on as it was.
     ///
     /// # Errors
     /// Something is wrong with the files, and what was read before stays in force: what, for
     /// people to read. The log says so, too.
-    pub fn reload(&self) -> Result<usize, String> {
+    pub fn reload(&self) -> Result<Reread, String> {
         self.shared.reload()
     }
 
@@ -179,7 +195,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    fn reload(&self) -> Result<usize, String> {
+    fn reload(&self) -> Result<Reread, String> {
         let _one_at_a_time = lock(&self.reloading);
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
@@ -200,19 +216,23 @@ impl Shared {
 
     /// Goes over to a plan, with the files of the listener; to nothing of it if anything
     /// is wrong.
-    fn follow(&self, plan: Plan) -> Result<usize, String> {
+    fn follow(&self, plan: Plan) -> Result<Reread, String> {
         let listener = self.listener.get();
         let files = listener.map(Changing::read).transpose();
         let files = files.map_err(|error| format!("error: {error}\n"))?;
         allow_files(plan.targets.len()).map_err(|problem| format!("error: {problem}\n"))?;
         let mut state = self.lock();
         let Some(in_force) = &mut state.in_force else { return Err("it is ending\n".to_owned()) };
+        let conditions = in_force.fleet.conditions();
+        let known: HashSet<&str> = conditions.iter().map(|one| &*one.target().name).collect();
+        let added = plan.targets.iter().filter(|one| !known.contains(&*one.name)).count();
         let hosts = in_force.follow(plan)?;
+        let removed = (known.len() + added).saturating_sub(hosts);
         if let (Some(listener), Some(files)) = (listener, files) {
             listener.renew(files);
             listener.show(in_force.shown());
         }
-        Ok(hosts)
+        Ok(Reread { hosts, added, removed })
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use rustc_hash::FxHashSet;
 
 use super::stage_two::Computing;
-use super::{InForce, Shared};
+use super::{InForce, Shared, process};
+use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram};
 use crate::fleet::numbers::{HostNumbers, Reason};
@@ -58,6 +59,9 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
         "How long the process has run.",
         shared.started.elapsed().as_secs_f64(),
     );
+    let name = "pmderive_build_info";
+    writer.family(&Family { name, kind: Kind::Gauge, help: Some("The version that runs.") });
+    writer.integer(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let is_good = !shared.is_refused.load(Ordering::Relaxed);
     gauge(
         writer,
@@ -120,7 +124,9 @@ fn hosts(writer: &mut Writer<'_>, conditions: &[Arc<Condition>]) {
         }
     }
     let name = "pmderive_hosts";
-    let help = Some("Hosts by their latest slot: up, new before the first, or why it failed.");
+    let help = Some(
+        "Hosts by their latest slot: up, new before the first, or why the latest attempt failed.",
+    );
     writer.family(&Family { name, kind: Kind::Gauge, help });
     writer.integer(name, &[("state", "new")], new);
     writer.integer(name, &[("state", "up")], up);
@@ -159,9 +165,19 @@ fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
 /// The largest kinds, and metrics, that have a series of their own.
 const MOST_KINDS: usize = 20;
 
+/// The kinds of these hosts. What computes across hosts has a kind of its own, which is left
+/// out here.
+pub fn kinds_of(in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) -> Vec<HostKind> {
+    let of_hosts: FxHashSet<u64> =
+        conditions.iter().filter_map(|condition| condition.latest().kind).collect();
+    let mut kinds = in_force.engine.kinds();
+    kinds.retain(|kind| of_hosts.contains(&kind.number));
+    kinds
+}
+
 /// Kinds of hosts, how many hosts the largest have, and what splits them.
 fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
-    let kinds = in_force.engine.kinds();
+    let kinds = kinds_of(in_force, conditions);
     let name = "pmderive_kinds";
     gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
     let name = "pmderive_kind_hosts";
@@ -202,8 +218,7 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
     all
 }
 
-/// Bytes that were counted, part by part, and the resident memory of the process as the
-/// system counts it.
+/// Bytes that were counted, part by part, and what the system counts of the process.
 fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
     let programs = in_force.engine.program_bytes();
     let sinks = in_force.of_sinks();
@@ -230,13 +245,7 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
     ] {
         writer.integer(name, &[("part", part)], bytes);
     }
-    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    if let Some(pages) = pages {
-        let bytes = pages * rustix::param::page_size() as u64;
-        let help = "Resident memory of the process.";
-        gauge(writer, "process_resident_memory_bytes", help, bytes as f64);
-    }
+    process::write(writer);
 }
 
 /// Bytes of the targets; labels that many share count once.
@@ -278,7 +287,7 @@ pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
     }
 }
 
-fn gauge(writer: &mut Writer<'_>, name: &str, help: &str, value: f64) {
+pub(super) fn gauge(writer: &mut Writer<'_>, name: &str, help: &str, value: f64) {
     writer.family(&Family { name, kind: Kind::Gauge, help: Some(help) });
     writer.sample(name, &[], value);
 }

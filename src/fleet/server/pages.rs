@@ -1,5 +1,6 @@
 //! What the listener shows of the fleet.
 
+use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use super::{Shared, own};
@@ -7,6 +8,7 @@ use crate::engine::Kind;
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
+use crate::fleet::slot::Nanos;
 use crate::report::json::{Object, write_object};
 use crate::syntax::counted;
 
@@ -24,6 +26,21 @@ impl Pages for Shared {
         let condition = self.lock().in_force.as_ref().and_then(|all| all.fleet.condition(target));
         if let Some(condition) = condition {
             own::write_target(&condition, writer);
+        }
+    }
+
+    fn why_nothing(&self, target: &str) -> String {
+        let condition = self.lock().in_force.as_ref().and_then(|all| all.fleet.condition(target));
+        let Some(latest) = condition.map(|condition| condition.latest()) else {
+            return "no target is called that; `/-/targets` shows all of them".to_owned();
+        };
+        match (latest.state, latest.error) {
+            (State::New, _) => "its first slot has not come to an end".to_owned(),
+            (State::Failing(_), Some(error)) => format!("it failed: {}", error.words),
+            (State::Failing(_), None) => "it failed".to_owned(),
+            (State::Up, _) => "it answers, but no metric of it is for that sink, or its frame has \
+                               no room (`buffer` of the sink)"
+                .to_owned(),
         }
     }
 
@@ -45,7 +62,7 @@ impl Pages for Shared {
 
     fn reload(&self) -> Answer {
         match Shared::reload(self) {
-            Ok(hosts) => Answer::text(200, format!("{}\n", counted(hosts, "host"))),
+            Ok(read) => Answer::text(200, format!("{}\n", counted(read.hosts, "host"))),
             Err(report) => Answer::text(422, report),
         }
     }
@@ -60,11 +77,9 @@ impl Shared {
                 return "{\"targets\":[],\"kinds\":[]}\n".into();
             };
             let groups = in_force.config.groups.iter().map(|group| group.name.clone());
-            (
-                in_force.fleet.conditions(),
-                groups.collect::<Vec<Box<str>>>(),
-                in_force.engine.kinds(),
-            )
+            let conditions = in_force.fleet.conditions();
+            let kinds = own::kinds_of(in_force, &conditions);
+            (conditions, groups.collect::<Vec<Box<str>>>(), kinds)
         };
         let mut out = String::from("{\"targets\":[");
         for (at, condition) in conditions.iter().enumerate() {
@@ -108,7 +123,7 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     object.value("series", latest.series);
     if let Some(slot) = latest.slot {
         object.value("slot", slot.0);
-        object.value("at", format_args!("{:.3}", latest.at.0 as f64 / 1e9));
+        object.value("at", seconds(latest.at));
         for (name, time) in [("late", latest.lateness), ("took", latest.took)] {
             object.value(name, format_args!("{:.6}", time.as_secs_f64()));
         }
@@ -117,7 +132,47 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     if let Some(kind) = latest.kind {
         object.value("kind", kind);
     }
-    if let Some(error) = &latest.error {
-        object.text("error", error);
+    match (&latest.error, latest.state) {
+        (Some(error), State::Failing(_)) => object.text("error", &error.words),
+        (Some(error), State::New | State::Up) => {
+            object.text("last_error", &error.words);
+            object.value("last_error_at", seconds(error.at));
+        }
+        (None, _) => {}
+    }
+}
+
+/// A time in seconds, to the millisecond.
+fn seconds(time: Nanos) -> impl Display {
+    format!("{:.3}", time.0 as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::condition::HostError;
+    use crate::fleet::labels::Labels;
+    use crate::fleet::numbers::Reason;
+    use crate::fleet::sinks::samples;
+
+    #[test]
+    fn errors_that_are_over_are_called_so() {
+        let shown = |state| {
+            let condition = Condition::new(samples::target("web1:44321", Labels::default()));
+            condition.update(|latest| {
+                latest.state = state;
+                let (words, at) = ("no answer".into(), Nanos(1_500_000_000));
+                latest.error = Some(HostError { words, at });
+            });
+            let mut out = String::new();
+            write_object(&mut out, |object| add_target(object, &condition, &[]));
+            out
+        };
+        let failing = shown(State::Failing(Reason::Timeout));
+        assert!(failing.contains(r#""error":"no answer""#), "{failing}");
+        assert!(!failing.contains("last_error"), "{failing}");
+        let up = shown(State::Up);
+        assert!(up.contains(r#""last_error":"no answer","last_error_at":1.500"#), "{up}");
+        assert!(!up.contains(r#""error""#), "{up}");
     }
 }

@@ -2,9 +2,11 @@
 //! is configured as before goes on, with all that waits for it.
 
 use std::fs::OpenOptions;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmderive_runtime::context::TlsSettings;
 use tokio::time::Instant;
 
 use crate::fleet::config::{self, MAX_SINKS, SinkKind};
@@ -150,10 +152,10 @@ impl Sinks {
         })
     }
 
-    /// True if there is nobody left who gets anything.
+    /// True if there were sinks, and nobody is left who gets anything.
     pub fn are_closed(&self) -> bool {
         let is_closed = |sink: &Sink| matches!(&sink.work, Work::Lines(_, out) if out.is_closed());
-        self.0.iter().all(is_closed)
+        !self.0.is_empty() && self.0.iter().all(is_closed)
     }
 
     /// Opens the files that are written to anew.
@@ -295,6 +297,18 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
     })
 }
 
+/// Says which files of a group cannot be read here.
+pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String> {
+    let of_tls = group.access.tls.iter().flat_map(|_| tls.files());
+    let files = group.access.password_file.clone().into_iter().chain(of_tls);
+    let problem = |path: PathBuf| {
+        let error = std::fs::File::open(&path).err()?;
+        let path = crate::escape::path(&path);
+        Some(format!("group `{}` would get no values here: {path}: {error}", group.name))
+    };
+    files.filter_map(problem).collect()
+}
+
 fn receiver(
     place: SinkPlace,
     sink: &config::Sink,
@@ -386,6 +400,11 @@ mod tests {
             };
         }
         sinks.stop(Instant::now());
+    }
+
+    #[test]
+    fn where_there_is_no_sink_none_is_closed() {
+        assert!(!Sinks::default().are_closed());
     }
 
     /// A sink that cannot be started comes after one that would show less.

@@ -278,7 +278,9 @@ impl<W: World> Work<W> {
             tracing::warn!("{warning}");
         }
         for diagnostic in news(self.aggregates.diagnostics(), &mut self.told) {
-            let metric = diagnostic.metric.as_deref().unwrap_or("?");
+            let definitions = &self.plan.definitions;
+            let around = || definitions.around(diagnostic.span);
+            let metric = diagnostic.metric.as_deref().or_else(around).unwrap_or("?");
             tracing::warn!(metric, code = %diagnostic.code, "{}", diagnostic.message);
         }
     }

@@ -129,6 +129,8 @@ pub struct SeriesLabels<'v> {
     pub labels: Vec<(String, Value<'v>)>,
     /// How many were left out, for there were too many or the name is too long.
     pub left_out: usize,
+    /// It is an instance of a host in a ranking over the fleet, and has its name as a label.
+    is_ranked: bool,
 }
 
 impl<'v> SeriesLabels<'v> {
@@ -148,6 +150,7 @@ impl<'v> SeriesLabels<'v> {
         // Groups of hosts are told apart by their labels.
         let has_labels = instances.labels.get(at).is_some_and(|labels| !labels.is_empty());
         let is_group = instance.is_none() && has_labels;
+        series.is_ranked = is_group && instances.labels[at].get("instance").is_some();
         if let Some((name, value)) = instance {
             series.claim(name, value);
         }
@@ -191,8 +194,12 @@ impl<'v> SeriesLabels<'v> {
             self.left_out += 1;
             return;
         }
-        while matches!(&*name, "instid" | "instname") || self.labels.iter().any(|(n, _)| *n == name)
-        {
+        let is_reserved = |name: &str| match name {
+            "instid" => true,
+            "instname" => !self.is_ranked,
+            _ => false,
+        };
+        while is_reserved(&name) || self.labels.iter().any(|(n, _)| *n == name) {
             name.insert_str(0, "exported_");
         }
         if name.len() > MOST_NAME_BYTES {
@@ -334,6 +341,24 @@ mod tests {
     fn the_fleet_itself_is_no_instance() {
         let host = HostLabels::new(&Target::fleet(), &Labels::default());
         assert_eq!(host, HostLabels::default());
+    }
+
+    #[test]
+    fn rankings_name_instances_of_hosts() {
+        let shown = |own: &str| {
+            let instances = Instances {
+                ids: [3].into(),
+                names: ["any".into()].into(),
+                domain_labels: Labels::default(),
+                labels: [labels(own).0.into_iter().collect()].into(),
+            };
+            let host = HostLabels::new(&Target::fleet(), &Labels::default());
+            shown(&host, &SeriesLabels::new(&host.names, &instances, 0))
+        };
+        let ranked = r#"{instance="web1:44321",instname="vda",rack="a"}"#;
+        assert_eq!(shown(ranked), ranked);
+        // A label of targets by which hosts are grouped has another name.
+        assert_eq!(shown(r#"{instname="x",rack="a"}"#), r#"{exported_instname="x",rack="a"}"#);
     }
 
     #[test]

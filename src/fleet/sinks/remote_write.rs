@@ -16,12 +16,11 @@ use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
 use super::encode::{Encoder, Message};
 use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
+use crate::fleet::log::Trouble;
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
 use crate::syntax::counted;
 
-/// Between two messages of the log about the same trouble.
-const QUIET: Duration = Duration::from_secs(60);
 /// Most characters of what a receiver says that are logged.
 const MAX_SAID: usize = 200;
 
@@ -98,8 +97,7 @@ impl SenderOptions {
                 numbers,
                 client,
                 failed: 0,
-                last_log: None,
-                unlogged: 0,
+                trouble: Trouble::default(),
                 world: PhantomData::<fn() -> W>,
             };
             sender.run(encoder)
@@ -125,6 +123,30 @@ impl Running {
     }
 }
 
+/// Kinds of trouble, which the log tells of one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The receiver has answered so.
+    Status(u16),
+    TimedOut,
+    Broken,
+}
+
+impl Kind {
+    fn of(answer: &Result<Response, NoResponse>) -> Kind {
+        match answer {
+            Ok(response) => Kind::Status(response.status),
+            Err(NoResponse::TimedOut) => Kind::TimedOut,
+            Err(NoResponse::Broken(_)) => Kind::Broken,
+        }
+    }
+
+    /// True for a refusal, which is about one message and not about the next one.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Kind::Status(300..=428 | 430..=499))
+    }
+}
+
 struct Sender<W: World> {
     options: SenderOptions,
     ring: Arc<Ring>,
@@ -132,9 +154,8 @@ struct Sender<W: World> {
     client: W::Client,
     /// Tries that failed one after the other.
     failed: u32,
-    last_log: Option<Instant>,
-    /// Troubles since then that were not logged.
-    unlogged: u64,
+    /// What the log was told.
+    trouble: Trouble<Kind>,
     world: PhantomData<fn() -> W>,
 }
 
@@ -242,32 +263,34 @@ impl<W: World> Sender<W> {
         let (sink, url) = (&*self.options.name, self.options.url.text());
         let trouble = match answer {
             Ok(Response { status: 200..300, .. }) => {
-                if self.failed > 0 {
-                    tracing::info!("sink {sink}: {url} takes samples again");
-                    self.last_log = None;
+                if let Some(failed) = self.trouble.is_over(Kind::is_refusal) {
+                    let failed = counted(failed, "failed request");
+                    tracing::info!("sink {sink}: {url} takes samples again after {failed}");
                 }
                 return;
             }
             Ok(Response { status: status @ (429 | 500..), said, .. }) => {
-                format!("{url} answers {status}: {}", shown(said))
+                format!("{url} answers {status}{}", after_colon(said))
             }
             Ok(Response { status, said, .. }) => {
                 let samples = counted(samples, "sample");
-                format!("{url} refuses {samples} with {status}: {}", shown(said))
+                format!("{url} refuses {samples} with {status}{}", after_colon(said))
             }
             Err(NoResponse::TimedOut) => format!("{url} does not answer in time"),
-            Err(NoResponse::Broken(why)) => format!("{url}: {}", shown(why)),
+            Err(NoResponse::Broken(why)) => format!("{url}{}", after_colon(why)),
         };
-        if self.last_log.is_some_and(|last| last.elapsed() < QUIET) {
-            self.unlogged += 1;
-            return;
+        match self.trouble.happens(Kind::of(answer)) {
+            None => {}
+            Some(0) => tracing::warn!("sink {sink}: {trouble}"),
+            Some(more) => tracing::warn!("sink {sink}: {trouble} ({more} more like this)"),
         }
-        match std::mem::take(&mut self.unlogged) {
-            0 => tracing::warn!("sink {sink}: {trouble}"),
-            more => tracing::warn!("sink {sink}: {trouble} ({more} more like this)"),
-        }
-        self.last_log = Some(Instant::now());
     }
+}
+
+/// What others say behind a colon, if they say anything.
+fn after_colon(said: &str) -> String {
+    let said = shown(said);
+    if said.is_empty() { said } else { format!(": {said}") }
 }
 
 /// What others say, short and on one line.

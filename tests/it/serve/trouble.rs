@@ -203,6 +203,25 @@ fn a_receiver_that_fails_in_all_ways_harms_nothing_else() {
         }
     }
     assert!(!receiver.stored().is_empty());
+    let (_, log) = serving.end();
+    assert!(log.contains(" takes samples again after "), "{log}");
+    // A receiver that says nothing leaves no colon behind.
+    assert!(!log.lines().any(|line| line.ends_with(": ")), "{log}");
+}
+
+#[test]
+fn a_disk_that_can_be_written_again_is_told() {
+    let site = Site::new(1, &format!("{LINES}path = 'lines'\n"));
+    let link = || std::os::unix::fs::symlink("/dev/full", site.path("lines")).expect("a link");
+    link();
+    let mut serving = site.start();
+    serving.log_with("cannot write");
+    std::fs::remove_file(site.path("lines")).expect("it is there");
+    serving.signal("-USR1");
+    let line = serving.log_with(" again after ");
+    assert!(line.contains("writes ") && line.contains(" failed attempt"), "{line}");
+    let lines = std::fs::read_to_string(site.path("lines")).expect("UTF-8");
+    assert!(lines.starts_with('{'), "{lines}");
     serving.end();
 }
 
@@ -313,6 +332,36 @@ fn mistakes_are_told_and_nothing_is_started() {
             "two sinks are called `json-lines`",
         ),
         (
+            "[[sink]]\nkind = 'json-lines'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\n",
+            "sink `json-lines` writes to standard output, too",
+        ),
+        (
+            "[[sink]]\nkind = 'json-lines'\npath = 'a'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = './a'\n",
+            "sink `json-lines` writes to the same file",
+        ),
+        (
+            "listen = '127.0.0.1:0'\n[[sink]]\nkind = 'prometheus'\n[[sink]]\nname = 'b'\nkind = 'prometheus'\n",
+            "there are two sinks of kind `prometheus`",
+        ),
+        ("[[sink]]\nkind = 'prometheus'\n", "a sink of kind `prometheus` needs the key `listen`"),
+        ("interval = '1 nsec'\n", "an interval is at least 10 msec"),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n",
+            "there is no sink, so values go nowhere",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\npassword-file = 'p'\n",
+            "`user` and `password-file` need each other",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nuser = 'u'\n",
+            "`user` and `password-file` need each other",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['by.conf']\n",
+            "`instname` is no label of hosts",
+        ),
+        (
             "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
             "begins with `http://` or `https://`",
         ),
@@ -334,12 +383,13 @@ fn mistakes_are_told_and_nothing_is_started() {
             "did you mean `racks.n`?",
         ),
         (
-            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n",
-            "1 host in 1 group, 3 definitions, 3 exported, 0 sinks",
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n[[sink]]\nkind = 'json-lines'\n",
+            "1 host in 1 group, 3 definitions, 3 exported, 1 sink",
         ),
     ];
     let site = Site::new(1, "");
     site.write("fleet.conf", "racks.n = count(s.gauge) by (rack)\n");
+    site.write("by.conf", "racks.n = count(s.gauge) by (instname)\n");
     for (config, expected) in rows {
         site.write("serve.toml", config);
         let mut command: Command = pmderive(&["serve", "--check", "--config"]);
@@ -350,4 +400,31 @@ fn mistakes_are_told_and_nothing_is_started() {
         let is_good = expected.starts_with('1');
         assert_eq!(output.status.code(), Some(if is_good { 0 } else { 2 }), "{config}\n{said}");
     }
+}
+
+#[test]
+fn a_check_warns_of_what_gets_nothing() {
+    let group = "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n";
+    let sink = "[[sink]]\nkind = 'json-lines'\n";
+    let site = Site::new(1, "");
+    for (config, expected) in [
+        (format!("listen = '127.0.0.1:0'\n{group}"), "no values are served here"),
+        (format!("{group}export = []\n{sink}"), "nothing of group `a` is exported"),
+        (format!("{group}export = []\n{sink}"), "sink `json-lines` gets no metric"),
+        (format!("{group}{sink}export = []\n"), "sink `json-lines` gets no metric"),
+        (format!("threads = 100000\n{group}{sink}"), "there are 256 threads at most"),
+        (format!("{group}tls = 'nosuch'\n{sink}"), "nosuch: No such file"),
+        (format!("{group}user = 'u'\npassword-file = 'nosuch'\n{sink}"), "nosuch: No such file"),
+    ] {
+        site.write("serve.toml", &config);
+        let mut command: Command = pmderive(&["serve", "--check", "--config"]);
+        let output = command.arg(site.path("serve.toml")).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected) && said.contains("arning: "), "{config}\n{said}");
+        assert_eq!(output.status.code(), Some(0), "{config}\n{said}");
+    }
+    site.write("serve.toml", &format!("{group}{sink}"));
+    let mut command: Command = pmderive(&["serve", "--check", "--config"]);
+    let output = command.arg(site.path("serve.toml")).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -129,7 +129,7 @@ fn requests_are_answered() {
         ),
         ("GET /metrics?target=", 400, "target= without a name"),
         ("GET /metrics?target=%ff", 400, "not text in UTF-8"),
-        ("GET /metrics?target=a%0ab", 404, "no values of a\\x0ab: unknown, it"),
+        ("GET /metrics?target=a%0ab", 404, "no values of a\\x0ab: it is unknown"),
         ("POST /metrics", 405, "only GET"),
         ("GET /healthz", 200, "ok"),
         ("GET /-/targets", 200, "targets as text/html"),

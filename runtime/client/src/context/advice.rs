@@ -18,9 +18,9 @@ pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 
 /// `SASL_NOMECH` of the library that authenticates for libpcp. Its codes follow those
 /// of the PMAPI.
-const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
+pub const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
 /// `SASL_BADPARAM`, which libpcp returns if no user is given.
-const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
+pub const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
 /// `SASL_ENCRYPT`: the password would be sent unencrypted.
 pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
 

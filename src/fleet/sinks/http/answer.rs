@@ -85,6 +85,12 @@ pub trait Pages: Send + Sync {
         let _ = (target, writer);
     }
 
+    /// Why there are no values of a host.
+    fn why_nothing(&self, target: &str) -> String {
+        let _ = target;
+        "it is unknown, or has no values now".to_owned()
+    }
+
     /// What is wrong with the program, if anything.
     fn trouble(&self) -> Option<String> {
         None
@@ -156,12 +162,10 @@ impl Answers {
         let shown = self.newest.of(&name);
         if let (Some(target), None) = (target, &shown) {
             let target = escape::line(target.as_bytes());
-            if self.changing.shown().is_none() {
-                let why = "there is no sink of the kind `prometheus`";
-                return Answer::text(404, format!("no values of {target}: {why}\n"));
-            }
-            let why = "unknown, it did not answer in its newest slot, or its frame has no room \
-                       (`buffer` of the sink)";
+            let why = match self.changing.shown() {
+                None => "there is no sink of the kind `prometheus`".to_owned(),
+                Some(_) => self.pages.why_nothing(&name),
+            };
             return Answer::text(404, format!("no values of {target}: {why}\n"));
         }
         let format = query::format(accept(&request.headers));
