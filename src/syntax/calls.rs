@@ -194,8 +194,15 @@ impl Call {
             {
                 let message = format!("{MISSING_COMMA} before the units");
                 let error = self.error(repair, Some((*last, *last)), message);
-                let end = repair.tokens[*last - 1].end;
-                repair.report(error.fix(repair.origin.span(end, end), ","));
+                let before = repair.tokens[*last - 1];
+                // Another mark may stand where the comma belongs.
+                let marks = match before.token {
+                    Token::Name(name) if name.ends_with('.') => 1,
+                    Token::Colon | Token::Assign => 1,
+                    _ => 0,
+                };
+                let place = repair.origin.span(before.end - marks, before.end);
+                repair.report(error.fix(place, ","));
                 return repair.blot_out(self.function, self.close);
             }
             [Some(_)] => {

@@ -10,6 +10,8 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::keywords::FUNCTION_NAMES;
+use super::lexical::without_quotes;
+use super::names::is_metric_name;
 use super::origin::{Origin, offset};
 use super::token::{Token, TokenAt};
 
@@ -268,10 +270,8 @@ fn misplaced_text(span: Span) -> Diagnostic {
 /// A text where the language has no texts. It may be the name of a metric.
 fn text_as_operand(text: &str, span: Span) -> Diagnostic {
     let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
-    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-    match is_name {
-        true => error.help("metrics are named without quotes").fix(span, text),
+    match is_metric_name(text) {
+        true => without_quotes(error, span, text),
         false => error,
     }
 }

@@ -6,12 +6,14 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
+use crate::functions::Shape;
 use crate::text::Span;
 use crate::text::stray;
 
 use super::habits::characters::{Characters, number_with_units};
+use super::habits::operands::text_in_choice;
 use super::habits::{MAX_TOKENS, of_number};
-use super::names::is_metric_name;
+use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt, text_expected};
 
@@ -76,6 +78,21 @@ pub fn repair<'t>(
             Invalid::UnterminatedString if text_expected(before, language) => {
                 diagnostics.push(text_without_end(text, at, origin, &mut out));
                 continue;
+            }
+            // The call says what stands in the place of a pattern.
+            Invalid::SingleQuoted if at.end > at.start + 1 && begins_with_pattern(&out) => {
+                Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
+            }
+            Invalid::SingleQuoted
+                if matches!(before, Some(Token::Question | Token::Colon))
+                    && !text[at.start as usize..at.end as usize].contains('.') =>
+            {
+                let first = out.iter().rev().nth(1).map(|at| at.token);
+                // One report is enough for both branches.
+                if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
+                    diagnostics.push(text_in_choice(origin.span(at.start, at.end)));
+                }
+                Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {
                 let end = offset(text.len());
@@ -151,11 +168,42 @@ fn replacement<'t>(
         // Operators of other languages; what they mean does not matter any more.
         Invalid::Character('%' | '^') => Token::Star,
         Invalid::SingleQuoted if text_expected(before, language) => Token::Str(inside(1)),
-        Invalid::SingleQuoted if is_metric_name(inside(1)) => Token::Name(inside(1)),
+        Invalid::SingleQuoted if !text_is_meant(before, inside(1), language) => {
+            Token::Name(inside(1))
+        }
         Invalid::UnterminatedString if text_expected(before, language) => Token::Str(inside(0)),
         Invalid::UnterminatedInstance => Token::Instance(inside(0)),
         Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
         other => Token::Invalid(other),
+    }
+}
+
+/// True for tokens that end where a call has its pattern.
+fn begins_with_pattern(out: &[TokenAt<'_>]) -> bool {
+    matches!(
+        out,
+        [
+            ..,
+            TokenAt { token: Token::MatchInst | Token::Function(Shape::PatternFirst, _), .. },
+            TokenAt { token: Token::LeftParen, .. }
+        ]
+    )
+}
+
+/// True for a text in single quotes that is hardly the name of a metric.
+fn text_is_meant(before: Option<Token<'_>>, inside: &str, language: Language) -> bool {
+    let is_compared = matches!(before, Some(Token::Equal | Token::NotEqual));
+    text_expected(before, language)
+        || !is_metric_name(inside)
+        || is_compared && !inside.contains('.')
+}
+
+/// Offers a text as the name of a metric, which nearly always has a point.
+pub(super) fn without_quotes(error: Diagnostic, span: Span, text: &str) -> Diagnostic {
+    let error = error.help("metrics are named without quotes");
+    match text.contains('.') && name_mistake(text).is_none() {
+        true => error.fix(span, text),
+        false => error.guess(span, text),
     }
 }
 
@@ -194,8 +242,8 @@ fn report(
             let diagnostic =
                 Diagnostic::error(Code::IllegalCharacter, span, "single quotes mean nothing here");
             match spelling.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-                Some(inside) if !text_expected(before, language) && is_metric_name(inside) => {
-                    diagnostic.help("metrics are named without quotes").fix(span, inside)
+                Some(inside) if !text_is_meant(before, inside, language) => {
+                    without_quotes(diagnostic, span, inside)
                 }
                 Some(inside) if !inside.contains('"') => diagnostic
                     .help("texts stand in double quotes")

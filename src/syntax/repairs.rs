@@ -43,13 +43,19 @@ impl<'t> Repair<'_, 't> {
     /// Reports parentheses without partner and supplies or removes them.
     fn close_parentheses(&mut self) {
         let stray = std::mem::take(&mut self.delimiters.stray);
+        // Looked at once, as there may be as many as there are tokens.
+        let is_other = |at: &TokenAt<'_>| at.token != Token::RightParen;
+        let last_other = self.tokens.iter().rposition(is_other).unwrap_or(0);
+        let has_one_order = !stray.is_empty() && self.has_one_order();
         for &index in &stray {
             let span = self.span(index, index);
-            self.report(
-                Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
-                    .help("remove it, or open a parenthesis before it")
-                    .fix(span, ""),
-            );
+            let error = Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
+                .help("remove it, or open a parenthesis before it");
+            self.report(match self.at(index + 1) {
+                _ if index > last_other && has_one_order => error.fix(span, ""),
+                Some(Token::Star | Token::Slash) => error.guess(self.origin.span(0, 0), "("),
+                _ => error.guess(span, ""),
+            });
         }
         let unclosed: Vec<usize> = self.delimiters.unclosed().collect();
         if unclosed.is_empty() && stray.is_empty() {
@@ -82,7 +88,11 @@ impl<'t> Repair<'_, 't> {
                 && unclosed.len() == 1
             {
                 let place = self.origin.span(place, place);
-                diagnostic = diagnostic.fix(place, ")");
+                // What computes further may belong to both sides of it.
+                diagnostic = match self.at(first + 2).is_some_and(Token::is_binary_operator) {
+                    true => diagnostic.guess(place, ")"),
+                    false => diagnostic.fix(place, ")"),
+                };
             }
             self.report(diagnostic);
         }
@@ -108,6 +118,15 @@ impl<'t> Repair<'_, 't> {
         tokens.extend(std::iter::repeat_n(close, missing));
         self.tokens = tokens;
         self.delimiters = Delimiters::new(&self.tokens);
+    }
+
+    /// True where no parentheses would change in what order is computed.
+    fn has_one_order(&self) -> bool {
+        let orders = |at: &&TokenAt<'_>| {
+            at.token.is_binary_operator()
+                || matches!(at.token, Token::Question | Token::Bang | Token::Invalid(_))
+        };
+        self.tokens.iter().filter(orders).count() <= 1
     }
 
     /// Where an open parenthesis must be closed: behind the name that is the

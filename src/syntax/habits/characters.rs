@@ -9,12 +9,13 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::super::ast::Aggregate;
+use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt, text_expected};
 use super::binding::is_looser_than_product;
 use super::matchers::{Matcher, matchers};
-use super::of_number;
+use super::{is_understood, of_number};
 
 /// Most tokens that one habit is made of.
 const MAX_TOKENS: usize = 400;
@@ -306,7 +307,7 @@ impl<'t> Characters<'_, 't> {
             let quoted = format!("\"{inside}\"");
             (error.help("texts stand in plain quotes").fix(whole, quoted), Token::Str(inside))
         } else if is_metric_name(inside) {
-            (error.help("metrics are named without quotes").fix(whole, inside), Token::Name(inside))
+            (without_quotes(error, whole, inside), Token::Name(inside))
         } else {
             let refused = Token::Invalid(Invalid::Refused);
             (error.help("a text has plain quotes, `\"`, and cannot stand here"), refused)
@@ -316,34 +317,59 @@ impl<'t> Characters<'_, 't> {
 
     /// `//`: a comment, or a division whose result is a whole number.
     fn two_slashes(&self, index: usize) -> Found<'t> {
-        let is_end = |index: usize| match self.at(index) {
-            None => true,
-            Some(token) => token.is_binary_operator() || token == Token::RightParen,
-        };
-        let is_division = match self.at(index + 2) {
-            Some(Token::Integer(_) | Token::Double(_) | Token::LeftParen) => true,
-            Some(Token::Name(name)) => name.contains('.') && is_end(index + 3),
+        let mut last = index + 1;
+        while self.touches(last, Token::Slash) {
+            last += 1;
+        }
+        let is_word = match self.at(last + 1) {
+            Some(Token::Name(name)) => !name.contains('.') && last + 2 == self.tokens.len(),
             _ => false,
         };
-        if is_division {
+        if !is_word && self.is_division(index, last) {
             let diagnostic = self
-                .error(index, index + 1, "`//` is no operator")
+                .error(index, last, "`//` is no operator")
                 .help("`/` always gives a double, of which `floor()` makes a whole number, with --extensions")
-                .guess(self.span(index, index + 1), "/");
-            return Found { diagnostic, last: index + 1, token: Some(Token::Slash) };
+                .guess(self.span(index, last), "/");
+            return Found { diagnostic, last, token: Some(Token::Slash) };
         }
-        self.no_comment(index, offset(self.text.len()), "//")
+        // One word may be a remark or the name of a metric.
+        self.no_comment(index, offset(self.text.len()), "//", !is_word)
+    }
+
+    /// True if slashes have an operand behind them, or the text is right with one.
+    fn is_division(&self, first: usize, last: usize) -> bool {
+        let (before, after) =
+            (self.slice(0, self.tokens[first].start), self.slice(self.tokens[last].end, self.end()));
+        let is_operand = match self.at(last + 1) {
+            Some(Token::Integer(_) | Token::Double(_) | Token::LeftParen) => true,
+            Some(Token::Name(name)) => {
+                let next = self.at(last + 2);
+                name.contains('.')
+                    && next.is_none_or(|next| {
+                        next.is_binary_operator() || next == Token::RightParen
+                    })
+            }
+            _ => false,
+        };
+        is_operand
+            || is_understood(after, self.language)
+            || is_understood(&[before, "/", after].concat(), self.language)
+    }
+
+    fn end(&self) -> u32 {
+        offset(self.text.len())
     }
 
     /// `/* comment */`
     fn comment(&self, index: usize) -> Found<'t> {
-        let rest = &self.text[self.tokens[index + 1].end as usize..];
-        let end =
-            rest.find("*/").map_or(self.text.len(), |at| self.text.len() - rest.len() + at + 2);
-        self.no_comment(index, offset(end), "/*")
+        let start = self.tokens[index + 1].end;
+        match self.slice(start, self.end()).find("*/") {
+            Some(at) => self.no_comment(index, start + offset(at + 2), "/*", true),
+            None => self.no_comment(index, self.end(), "/*", false),
+        }
     }
 
-    fn no_comment(&self, index: usize, end: u32, mark: &str) -> Found<'t> {
+    fn no_comment(&self, index: usize, end: u32, mark: &str, is_certain: bool) -> Found<'t> {
         let last = self.tokens.partition_point(|at| at.start < end).saturating_sub(1).max(index);
         let place = self.origin.span(self.tokens[index].start, end);
         // At the end of a line the blanks before it go, too.
@@ -353,9 +379,10 @@ impl<'t> Characters<'_, 't> {
             false => place,
         };
         let message = format!("`{mark}` begins no comment");
-        let diagnostic = Diagnostic::error(Code::IllegalCharacter, place, message)
-            .help("a comment has a line of its own, which begins with `#`")
-            .fix(removed, "");
+        let error = Diagnostic::error(Code::IllegalCharacter, place, message)
+            .help("a comment has a line of its own, which begins with `#`");
+        let diagnostic =
+            if is_certain { error.fix(removed, "") } else { error.guess(removed, "") };
         Found { diagnostic, last, token: None }
     }
 

@@ -5,6 +5,9 @@
 
 use super::clauses::{Clause, certain, clause};
 
+const NO_MATCHING: &str = "`$0` is no operator: values match no patterns";
+const MATCHING: &str = "`matchinst()` chooses instances by a pattern; texts are compared as a whole, \
+     by `==` or `!=`, with --extensions";
 const BRACKETS: &str = "an instance stands in brackets";
 const MISSING: &str = "a value for what is missing is a choice";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
@@ -51,6 +54,10 @@ pub(super) const MARKS: &[Clause] = &[
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
+    clause("%1 =~ $2", "", NO_MATCHING, MATCHING),
+    clause("%1 !~ $2", "", NO_MATCHING, MATCHING),
+    clause("%1 ~ $2", "", NO_MATCHING, MATCHING),
+    clause("'' ~1 ''", "\"$1\"", "single quotes mean nothing here", "texts stand in double quotes"),
     clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`"),
     clause("%1 ++ %2", "$1 + $2", "`++` is no operator", "a sum has one `+`"),
     clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing"),

@@ -20,7 +20,7 @@ mod clauses;
 mod forms;
 mod marks;
 mod matchers;
-mod operands;
+pub(super) mod operands;
 mod units;
 pub(super) mod words;
 
