@@ -17,6 +17,9 @@ use super::token::{Token, TokenAt};
 
 const CHOICE: &str = "a choice is written `condition ? value : other value`";
 
+/// Most tokens of a branch in which a `:` is looked for.
+const MAX_BRANCH: usize = 100;
+
 /// Longest piece of text that a message quotes, in bytes.
 const MAX_QUOTED: usize = 40;
 
@@ -201,6 +204,10 @@ impl<'b> Explainer<'b> {
                 error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
                 "a complete operand",
             ),
+            _ if self.lacks_question(index) => {
+                let place = origin.span(at.start, at.start);
+                error(format!("a `?` is missing before {found}")).help(CHOICE).guess(place, "? ")
+            }
             _ => {
                 let error = error(format!("an operator is expected before {found}"));
                 match before {
@@ -241,6 +248,15 @@ impl<'b> Explainer<'b> {
             ),
             _ => error.help("write an operator between the two, or leave one of them out"),
         }
+    }
+
+    /// True where a `:` follows whose `?` is missing.
+    fn lacks_question(&self, index: usize) -> bool {
+        let following = self.tokens.iter().skip(index).take(MAX_BRANCH).map(|at| at.token);
+        let next = following.into_iter().find(|token| {
+            matches!(token, Token::Colon | Token::Question | Token::LeftParen | Token::RightParen)
+        });
+        next == Some(Token::Colon) && self.open_question(index).is_none()
     }
 
     /// The innermost `?` before a token whose `:` is still to come.

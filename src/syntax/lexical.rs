@@ -10,7 +10,7 @@ use crate::functions::Shape;
 use crate::text::Span;
 use crate::text::stray;
 
-use super::habits::characters::{Characters, number_with_units};
+use super::habits::characters::Characters;
 use super::habits::operands::text_in_choice;
 use super::habits::{MAX_TOKENS, of_number};
 use super::names::{is_metric_name, name_mistake};
@@ -38,7 +38,12 @@ pub fn repair<'t>(
         if glued > index {
             let end = tokens[glued].end;
             let spelling = &text[at.start as usize..end as usize];
-            let (diagnostic, token) = stuck_number(spelling, origin, at.start, end, language);
+            let with_units = units_behind(spelling, language).map(|(number, units)| {
+                let diagnostic = habits.number_with_units((index, glued), number, units, &out);
+                (diagnostic, Token::Invalid(Invalid::Refused))
+            });
+            let (diagnostic, token) = with_units
+                .unwrap_or_else(|| stuck_number(spelling, origin, at.start, end, language));
             diagnostics.push(diagnostic);
             out.push(TokenAt { token, start: at.start, end });
             index = glued + 1;
@@ -83,10 +88,25 @@ pub fn repair<'t>(
             Invalid::SingleQuoted if at.end > at.start + 1 && begins_with_pattern(&out) => {
                 Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
             }
+            Invalid::Character(bracket @ (']' | '}'))
+                if reported_characters < MAX_CHARACTERS && is_open(&out) =>
+            {
+                reported_characters += 1;
+                let span = origin.span(at.start, at.end);
+                let message = format!("`{bracket}` closes no parenthesis");
+                diagnostics.push(
+                    Diagnostic::error(Code::UnbalancedDelimiter, span, message)
+                        .help("write `)`")
+                        .fix(span, ")"),
+                );
+                Token::RightParen
+            }
             Invalid::SingleQuoted
-                if matches!(before, Some(Token::Question | Token::Colon))
+                if reported_characters < MAX_CHARACTERS
+                    && matches!(before, Some(Token::Question | Token::Colon))
                     && !text[at.start as usize..at.end as usize].contains('.') =>
             {
+                reported_characters += 1;
                 let first = out.iter().rev().nth(1).map(|at| at.token);
                 // One report is enough for both branches.
                 if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
@@ -176,6 +196,14 @@ fn replacement<'t>(
         Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
         other => Token::Invalid(other),
     }
+}
+
+/// True for tokens that end where an operand may, with a parenthesis that is open.
+fn is_open(out: &[TokenAt<'_>]) -> bool {
+    let count = |token| out.iter().filter(|at| at.token == token).count();
+    out.len() <= MAX_TOKENS
+        && out.last().is_some_and(|at| !at.token.wants_operand())
+        && count(Token::LeftParen) > count(Token::RightParen)
 }
 
 /// True for tokens that end where a call has its pattern.
@@ -387,6 +415,14 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     last
 }
 
+/// A number and the units that are stuck to it.
+fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static str)> {
+    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &spelling[..spelling.len() - word.len()];
+    number.parse::<f64>().ok()?;
+    Some((number, of_number(word, language.dialect)?))
+}
+
 /// A number without the letters that say its type in C.
 fn without_suffix(spelling: &str) -> Option<&str> {
     const SUFFIXES: [&str; 12] =
@@ -447,12 +483,6 @@ fn stuck_number<'t>(
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {
         let message = "digits are not grouped".to_owned();
         return (diagnostic(message).help("numbers have no `_`").fix(span, joined), refused);
-    }
-    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let number = &spelling[..spelling.len() - word.len()];
-    if let Some(units) = of_number(word, language.dialect).filter(|_| number.parse::<f64>().is_ok())
-    {
-        return (number_with_units(span, number, units), refused);
     }
     let message = match spelling.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         true => format!("`{shown}` is no number"),

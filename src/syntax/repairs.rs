@@ -13,8 +13,8 @@ use super::calls;
 use super::delimiters::Delimiters;
 use super::habits;
 use super::lexical;
-use super::origin::{Origin, offset};
-use super::repair::{Repair, WINDOWS};
+use super::origin::{self, Origin, offset};
+use super::repair::{MAX_REPORTS, Repair, WINDOWS};
 use super::token::{Invalid, Token, TokenAt};
 
 /// Reports the mistakes in `tokens` and gives repaired ones.
@@ -26,6 +26,16 @@ pub fn repair<'t>(
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
     let first_diagnostic = diagnostics.len();
+    if let Some(quotes) = habits::quotes::mended(text, language) {
+        let place = origin::span(origin, &quotes.place);
+        diagnostics.push(
+            Diagnostic::error(Code::IllegalCharacter, place, quotes.message)
+                .help("texts stand in double quotes")
+                .fix(place, quotes.text),
+        );
+        let token = Token::Invalid(Invalid::Refused);
+        return vec![TokenAt { token, start: 0, end: offset(text.len()) }];
+    }
     let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
     let tokens = marked.as_deref().unwrap_or(tokens);
     let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
@@ -43,16 +53,14 @@ impl<'t> Repair<'_, 't> {
     /// Reports parentheses without partner and supplies or removes them.
     fn close_parentheses(&mut self) {
         let stray = std::mem::take(&mut self.delimiters.stray);
-        // Looked at once, as there may be as many as there are tokens.
-        let is_other = |at: &TokenAt<'_>| at.token != Token::RightParen;
-        let last_other = self.tokens.iter().rposition(is_other).unwrap_or(0);
         let has_one_order = !stray.is_empty() && self.has_one_order();
-        for &index in &stray {
+        for &index in stray.iter().take(MAX_REPORTS) {
             let span = self.span(index, index);
             let error = Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
                 .help("remove it, or open a parenthesis before it");
-            self.report(match self.at(index + 1) {
-                _ if index > last_other && has_one_order => error.fix(span, ""),
+            let next = self.tokens[index..].iter().find(|at| at.token != Token::RightParen);
+            self.report(match next.map(|at| at.token) {
+                None if has_one_order => error.fix(span, ""),
                 Some(Token::Star | Token::Slash) => error.guess(self.origin.span(0, 0), "("),
                 _ => error.guess(span, ""),
             });
@@ -64,14 +72,16 @@ impl<'t> Repair<'_, 't> {
         let end = offset(self.text.len());
         // A text, name or pattern without its end has swallowed the rest, parentheses included.
         let swallowed = self.tokens.last().is_some_and(|at| {
-            matches!(
-                at.token,
-                Token::Invalid(
-                    Invalid::UnterminatedString
-                        | Invalid::UnterminatedInstance
-                        | Invalid::UnterminatedPattern
+            let has_end = self.text[..at.end as usize].ends_with(']');
+            matches!(at.token, Token::Instance(_)) && !has_end
+                || matches!(
+                    at.token,
+                    Token::Invalid(
+                        Invalid::UnterminatedString
+                            | Invalid::UnterminatedInstance
+                            | Invalid::UnterminatedPattern
+                    )
                 )
-            )
         });
         if let (Some(&first), false) = (unclosed.first(), swallowed) {
             let message = match unclosed.len() {

@@ -5,9 +5,6 @@
 
 use super::clauses::{Clause, certain, clause};
 
-const NO_MATCHING: &str = "`$0` is no operator: values match no patterns";
-const MATCHING: &str = "`matchinst()` chooses instances by a pattern; texts are compared as a whole, \
-     by `==` or `!=`, with --extensions";
 const BRACKETS: &str = "an instance stands in brackets";
 const MISSING: &str = "a value for what is missing is a choice";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
@@ -16,6 +13,7 @@ const NO_PIPES: &str = "there are no pipes";
 const NO_POWER: &str = "there is no power operator";
 const ONE_EACH: &str = "each definition has a line of its own";
 const PATTERN: &str = "`matchinst()` chooses instances by a pattern";
+const REMAINDER: &str = "with --extensions it is `a - b * floor(a / b)`";
 const SAMPLES: &str = "a window of time";
 const SHELL: &str = "`$0` is the shell's";
 const UNMARKED: &str = "metrics are named as they are, without a mark";
@@ -50,14 +48,12 @@ pub(super) const MARKS: &[Clause] = &[
     // C, JavaScript, Python, shells
     clause("@1 ?? %2", "(defined($1) ? $1 : $2)", "there is no `$0`", MISSING),
     clause("@1 ?: %2", "(defined($1) ? $1 : $2)", "there is no `$0`", MISSING),
+    clause("%1 ^^ %2", "", "`$0` is no operator", "multiply for a power, or use pow()"),
+    clause("%1 %% %2", "", "there is no operator for remainders", REMAINDER),
     certain("@1 ** 2", "$1 * $1", NO_POWER, "multiply"),
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
-    clause("%1 =~ $2", "", NO_MATCHING, MATCHING),
-    clause("%1 !~ $2", "", NO_MATCHING, MATCHING),
-    clause("%1 ~ $2", "", NO_MATCHING, MATCHING),
-    clause("'' ~1 ''", "\"$1\"", "single quotes mean nothing here", "texts stand in double quotes"),
     clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`"),
     clause("%1 ++ %2", "$1 + $2", "`++` is no operator", "a sum has one `+`"),
     clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing"),
