@@ -73,7 +73,9 @@ impl<'b> Explainer<'b> {
         // A text in the place of an operand is reported where it is read.
         let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
         if is_text && at.is_none() && !self.language.extensions {
-            return None;
+            // One that stands alone is read as no operand.
+            let alone = before.filter(|_| self.tokens.len() == 1);
+            return alone.map(|alone| lone_text(origin.span(alone.start, alone.end)));
         }
         if let Some(Token::Invalid(_)) = at.map(|at| at.token) {
             return None;
@@ -281,6 +283,12 @@ impl<'b> Explainer<'b> {
 fn misplaced_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot stand here")
         .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
+}
+
+/// A text that is the whole expression.
+fn lone_text(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
+        .help("values are numbers; a text is only compared, by `==` or `!=`, with --extensions")
 }
 
 /// A text where the language has no texts. It may be the name of a metric.

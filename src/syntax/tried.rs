@@ -22,10 +22,12 @@ pub(super) fn doubt(
     first: usize,
 ) {
     let is_short = text.len() <= MAX_TRIED;
-    let before = errors(&diagnostics.since_mut(first)[..]);
+    let before = errors(diagnostics.since_mut(first).iter());
     for one in diagnostics.since_mut(first) {
         let Some(fix) = one.fix.as_mut() else { continue };
-        let Some(edited) = edited(text, origin, fix).filter(|_| is_short) else {
+        // A backslash at the end joins a line with the next, which is not known here.
+        let is_whole = |edited: &String| is_short && !edited.ends_with('\\');
+        let Some(edited) = edited(text, origin, fix).filter(is_whole) else {
             fix.is_certain &= is_short;
             continue;
         };
