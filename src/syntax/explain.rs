@@ -73,9 +73,7 @@ impl<'b> Explainer<'b> {
         // A text in the place of an operand is reported where it is read.
         let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
         if is_text && at.is_none() && !self.language.extensions {
-            // One that stands alone is read as no operand.
-            let alone = before.filter(|_| self.tokens.len() == 1);
-            return alone.map(|alone| lone_text(origin.span(alone.start, alone.end)));
+            return before.map(|text| lone_text(origin.span(text.start, text.end)));
         }
         if let Some(Token::Invalid(_)) = at.map(|at| at.token) {
             return None;
@@ -285,7 +283,7 @@ fn misplaced_text(span: Span) -> Diagnostic {
         .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
 }
 
-/// A text that is the whole expression.
+/// A text that nothing is compared with.
 fn lone_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
         .help("values are numbers; a text is only compared, by `==` or `!=`, with --extensions")
