@@ -35,8 +35,9 @@ use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Names to suggest in place of unknown ones.
 pub trait Suggest {
-    /// The known name that is most similar to an unknown one.
-    fn nearest(&self, name: &str) -> Option<String>;
+    /// The known name that is most similar to an unknown one; names of definitions count
+    /// if derived metrics may be operands.
+    fn nearest(&self, name: &str, with_derived: bool) -> Option<String>;
     /// The metrics of the source whose names begin with that of a group.
     fn below(&self, group: &str) -> Group;
 }

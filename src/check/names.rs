@@ -9,8 +9,9 @@ use super::{Checked, Checker, Reported, Suggest, constant_desc};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
+use crate::functions;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
-use crate::syntax::{Group, has_same_words, name_mistake};
+use crate::syntax::{FUNCTION_NAMES, Group, has_same_words, name_mistake};
 use crate::text::Span;
 
 /// Words that are values in other languages, in small letters, and what to
@@ -90,7 +91,8 @@ pub(super) fn hyphenated(
             continue;
         }
         let written = format!("{first}-{second}");
-        let Some(meant) = suggest.nearest(&written).filter(|meant| has_same_words(meant, &written))
+        let Some(meant) =
+            suggest.nearest(&written, true).filter(|meant| has_same_words(meant, &written))
         else {
             continue;
         };
@@ -202,7 +204,15 @@ impl Checker<'_> {
                 Dialect::Pcp7_2 | Dialect::Fixed => told.help(NO_OPERAND),
             });
         }
-        let near = self.suggest.nearest(name);
+        if FUNCTION_NAMES.contains(&name) || functions::named(name).is_some() {
+            let help = format!("`{name}` is a function; a call has parentheses: `{name}(...)`");
+            let told = value_elsewhere(name, span, diagnostic.clone());
+            return self.report(told.unwrap_or_else(|| {
+                diagnostic.label(span, "taken for the name of a metric").help(help)
+            }));
+        }
+        // Of one or two letters nearly every other name is as near.
+        let near = self.suggest.nearest(name, self.extensions).filter(|_| name.len() > 2);
         if near.is_none() && self.is_beside_text(span) {
             let text = format!("\"{name}\"");
             return self.report(

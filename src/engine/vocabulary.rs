@@ -55,9 +55,10 @@ impl<'v> Vocabulary<'v> {
 }
 
 impl Suggest for Vocabulary<'_> {
-    fn nearest(&self, name: &str) -> Option<String> {
+    fn nearest(&self, name: &str, with_derived: bool) -> Option<String> {
         let names = self.names_to_compare(self.registry.definitions().len())?;
-        let names = names.iter().map(String::as_str).chain(self.registry.names());
+        let derived = self.registry.names().filter(|_| with_derived);
+        let names = names.iter().map(String::as_str).chain(derived);
         nearest_metric(name, names).map(str::to_string)
     }
 

@@ -154,7 +154,12 @@ impl<'s> Selected<'s> {
             return Some(
                 diagnostic
                     .label(span, format!("is `/{pattern}/`: a backslash goes away"))
-                    .help("classes are written in brackets")
+                    .help(match written.contains("\\b") {
+                        true => {
+                            "classes are written in brackets, and nothing is the edge of a word"
+                        }
+                        false => "classes are written in brackets",
+                    })
                     .guess(span, classes),
             );
         }
@@ -176,5 +181,5 @@ fn without_backslashes(written: &str) -> Option<String> {
     ] {
         out = out.replace(perl, posix);
     }
-    (out != written && !written.contains("\\\\")).then_some(out)
+    (out != written && !written.contains("\\\\")).then(|| out.replace("\\b", ""))
 }

@@ -420,13 +420,17 @@ impl<'b> Builder<'b> {
             .label(span, error.to_string())
             .help(advice.help);
         match advice.fix {
-            Some((range, with)) => {
+            Some((range, with, is_certain)) => {
                 let at = self.at(place(range.start), place(range.end));
                 // Words without quotes are one word at most.
                 let quoted = with.is_empty() || with.contains([' ', '/']);
-                match quoted && self.at(text.at, text.at).start == text.span.start {
-                    true => diagnostic.fix(at, format!("\"{with}\"")),
-                    false => diagnostic.fix(at, with),
+                let with = match quoted && self.at(text.at, text.at).start == text.span.start {
+                    true => format!("\"{with}\""),
+                    false => with,
+                };
+                match is_certain {
+                    true => diagnostic.fix(at, with),
+                    false => diagnostic.guess(at, with),
                 }
             }
             None => diagnostic,

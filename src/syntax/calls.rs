@@ -10,10 +10,14 @@ use crate::diag::{Code, Diagnostic};
 use super::call::{Argument, Call, MISSING_COMMA, Verdict};
 use super::calls_meant::{any_case, is_flag, keyword_of, pattern_meant};
 use super::extension_calls;
+use super::keywords;
 use super::names::is_metric_name;
 use super::repair::Repair;
 use super::suggest::{choices, nearest};
 use super::token::{Invalid, Token};
+
+/// Most tokens that units without quotes are made of.
+const MAX_UNITS: usize = 8;
 
 /// Keywords of `mkconst()` and `novalue()`.
 const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
@@ -194,8 +198,25 @@ impl Call {
             {
                 let message = format!("{MISSING_COMMA} before the units");
                 let error = self.error(repair, Some((*last, *last)), message);
-                let end = repair.tokens[*last - 1].end;
-                repair.report(error.fix(repair.origin.span(end, end), ","));
+                let before = repair.tokens[*last - 1];
+                // Another mark may stand where the comma belongs.
+                let marks = match before.token {
+                    Token::Name(name) if name.ends_with('.') => 1,
+                    Token::Colon | Token::Assign => 1,
+                    _ => 0,
+                };
+                let place = repair.origin.span(before.end - marks, before.end);
+                repair.report(error.fix(place, ","));
+                return repair.blot_out(self.function, self.close);
+            }
+            [Some(argument)] if self.units_behind(repair, *argument).is_some() => {
+                let start = self.units_behind(repair, *argument).unwrap_or(argument.1);
+                let message = format!("{MISSING_COMMA} before the units, and quotes around them");
+                let error = self.error(repair, Some((start, argument.1)), message);
+                let units = repair.slice(start, argument.1);
+                let before = repair.tokens[start - 1].end;
+                let place = repair.origin.span(before, repair.tokens[argument.1].end);
+                repair.report(error.fix(place, format!(", \"{units}\"")));
                 return repair.blot_out(self.function, self.close);
             }
             [Some(_)] => {
@@ -226,6 +247,21 @@ impl Call {
         }
         repair.report(diagnostic);
         repair.blot_out(self.function, self.close)
+    }
+
+    /// The first token of units that stand behind an operand without a comma.
+    fn units_behind(
+        &self,
+        repair: &Repair<'_, '_>,
+        (first, last): (usize, usize),
+    ) -> Option<usize> {
+        let ends_operand =
+            |token| matches!(token, Token::Name(_) | Token::RightParen | Token::Instance(_));
+        (first + 1..=last).rev().take(MAX_UNITS).find(|index| {
+            matches!(repair.tokens[*index].token, Token::Name(_))
+                && ends_operand(repair.tokens[*index - 1].token)
+                && keywords::units(repair.slice(*index, last), repair.language.dialect).is_ok()
+        })
     }
 
     /// True for `"Mbyte", m`.
@@ -331,6 +367,12 @@ impl Call {
         if let Some((first, last)) = number
             && first < last
         {
+            if repair.tokens[first + 1].token.is_binary_operator() {
+                let message = "no expression stands in `mkconst()`".to_owned();
+                let error = self.error(repair, Some((first, last)), message);
+                repair.report(error.help("write the number that it gives"));
+                return Verdict::Refused;
+            }
             let message = format!("{MISSING_COMMA} after the number");
             let error = self.error(repair, Some((first + 1, last)), message).help(example);
             let end = repair.tokens[first].end;

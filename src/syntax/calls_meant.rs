@@ -120,20 +120,33 @@ impl Call {
         let is_pattern = pattern.len() > 2
             && pattern.trim_start_matches('!').starts_with('/')
             && pattern.ends_with('/');
-        if !is_pattern
+        // A text or a word may stand for a pattern.
+        let meant = match repair.tokens[*start].token {
+            Token::Str(text) if start == end => Some(text),
+            Token::Name(word) if start == end && !word.contains('.') => Some(word),
+            _ => None,
+        };
+        let is_metric =
+            matches!(repair.tokens[*first].token, Token::Name(name) if name.contains('.'));
+        let meant = meant.filter(|text| !is_pattern && is_metric && !text.contains('/'));
+        let slashed = meant.map(|text| format!("/{text}/"));
+        if !is_pattern && slashed.is_none()
             || value.starts_with(['/', '!', '"', '\''])
             || value.len() + pattern.len() > 120
         {
             return None;
         }
         let message = format!("`{}()` begins with its pattern", self.name);
-        let fixed = format!("{pattern}, {value}");
-        Some(
-            self.error(repair, Some((*start, *end)), message)
-                .label(repair.span(*start, *end), "comes first")
-                .help("the pattern stands before the expression")
-                .fix(repair.span(*first, *end), fixed),
-        )
+        let fixed = format!("{}, {value}", slashed.as_deref().unwrap_or(pattern));
+        let error = self
+            .error(repair, Some((*start, *end)), message)
+            .label(repair.span(*start, *end), "comes first")
+            .help("the pattern stands before the expression");
+        let whole = repair.span(*first, *end);
+        Some(match is_pattern {
+            true => error.fix(whole, fixed),
+            false => error.guess(whole, fixed),
+        })
     }
 }
 

@@ -54,7 +54,7 @@ mod tests {
         for (text, expected) in [
             ("a = b; # c\n", "# c\na = b;\n"),
             ("x = y\n  a = b ## c d  \r\ne = f\n", "x = y\n# c d\r\n  a = b\r\ne = f\n"),
-            ("a = b // c\n", "# c\na = b\n"),
+            ("a = b // of c\n", "# of c\na = b\n"),
             ("a = b /* c */ + d\n", "# c\na = b  + d\n"),
             ("a = b + \\\n c # d\n", "# d\na = b + \\\n c\n"),
             ("a = b #control g=1\n", "# control g=1\na = b\n"),

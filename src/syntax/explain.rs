@@ -10,10 +10,15 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::keywords::FUNCTION_NAMES;
+use super::lexical::without_quotes;
+use super::names::is_metric_name;
 use super::origin::{Origin, offset};
 use super::token::{Token, TokenAt};
 
 const CHOICE: &str = "a choice is written `condition ? value : other value`";
+
+/// Most tokens of a branch in which a `:` is looked for.
+const MAX_BRANCH: usize = 100;
 
 /// Longest piece of text that a message quotes, in bytes.
 const MAX_QUOTED: usize = 40;
@@ -68,7 +73,7 @@ impl<'b> Explainer<'b> {
         // A text in the place of an operand is reported where it is read.
         let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
         if is_text && at.is_none() && !self.language.extensions {
-            return None;
+            return before.map(|text| lone_text(origin.span(text.start, text.end)));
         }
         if let Some(Token::Invalid(_)) = at.map(|at| at.token) {
             return None;
@@ -199,6 +204,10 @@ impl<'b> Explainer<'b> {
                 error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
                 "a complete operand",
             ),
+            _ if self.lacks_question(index) => {
+                let place = origin.span(at.start, at.start);
+                error(format!("a `?` is missing before {found}")).help(CHOICE).guess(place, "? ")
+            }
             _ => {
                 let error = error(format!("an operator is expected before {found}"));
                 match before {
@@ -241,6 +250,15 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// True where a `:` follows whose `?` is missing.
+    fn lacks_question(&self, index: usize) -> bool {
+        let following = self.tokens.iter().skip(index).take(MAX_BRANCH).map(|at| at.token);
+        let next = following.into_iter().find(|token| {
+            matches!(token, Token::Colon | Token::Question | Token::LeftParen | Token::RightParen)
+        });
+        next == Some(Token::Colon) && self.open_question(index).is_none()
+    }
+
     /// The innermost `?` before a token whose `:` is still to come.
     fn open_question(&self, index: usize) -> Option<TokenAt<'b>> {
         let (mut parentheses, mut colons) = (0usize, 0usize);
@@ -265,13 +283,17 @@ fn misplaced_text(span: Span) -> Diagnostic {
         .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
 }
 
+/// A text that nothing is compared with.
+fn lone_text(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
+        .help("values are numbers; a text is only compared, by `==` or `!=`, with --extensions")
+}
+
 /// A text where the language has no texts. It may be the name of a metric.
 fn text_as_operand(text: &str, span: Span) -> Diagnostic {
     let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
-    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-    match is_name {
-        true => error.help("metrics are named without quotes").fix(span, text),
+    match is_metric_name(text) {
+        true => without_quotes(error, span, text),
         false => error,
     }
 }

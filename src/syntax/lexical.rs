@@ -6,12 +6,14 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
+use crate::functions::Shape;
 use crate::text::Span;
 use crate::text::stray;
 
-use super::habits::characters::{Characters, number_with_units};
+use super::habits::characters::Characters;
+use super::habits::operands::text_in_choice;
 use super::habits::{MAX_TOKENS, of_number};
-use super::names::is_metric_name;
+use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt, text_expected};
 
@@ -36,7 +38,12 @@ pub fn repair<'t>(
         if glued > index {
             let end = tokens[glued].end;
             let spelling = &text[at.start as usize..end as usize];
-            let (diagnostic, token) = stuck_number(spelling, origin, at.start, end, language);
+            let with_units = units_behind(spelling, language).map(|(number, units)| {
+                let diagnostic = habits.number_with_units((index, glued), number, units, &out);
+                (diagnostic, Token::Invalid(Invalid::Refused))
+            });
+            let (diagnostic, token) = with_units
+                .unwrap_or_else(|| stuck_number(spelling, origin, at.start, end, language));
             diagnostics.push(diagnostic);
             out.push(TokenAt { token, start: at.start, end });
             index = glued + 1;
@@ -76,6 +83,36 @@ pub fn repair<'t>(
             Invalid::UnterminatedString if text_expected(before, language) => {
                 diagnostics.push(text_without_end(text, at, origin, &mut out));
                 continue;
+            }
+            // The call says what stands in the place of a pattern.
+            Invalid::SingleQuoted if at.end > at.start + 1 && begins_with_pattern(&out) => {
+                Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
+            }
+            Invalid::Character(bracket @ (']' | '}'))
+                if reported_characters < MAX_CHARACTERS && is_open(&out) =>
+            {
+                reported_characters += 1;
+                let span = origin.span(at.start, at.end);
+                let message = format!("`{bracket}` closes no parenthesis");
+                diagnostics.push(
+                    Diagnostic::error(Code::UnbalancedDelimiter, span, message)
+                        .help("write `)`")
+                        .fix(span, ")"),
+                );
+                Token::RightParen
+            }
+            Invalid::SingleQuoted
+                if reported_characters < MAX_CHARACTERS
+                    && matches!(before, Some(Token::Question | Token::Colon))
+                    && !text[at.start as usize..at.end as usize].contains('.') =>
+            {
+                reported_characters += 1;
+                let first = out.iter().rev().nth(1).map(|at| at.token);
+                // One report is enough for both branches.
+                if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
+                    diagnostics.push(text_in_choice(origin.span(at.start, at.end)));
+                }
+                Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {
                 let end = offset(text.len());
@@ -151,11 +188,50 @@ fn replacement<'t>(
         // Operators of other languages; what they mean does not matter any more.
         Invalid::Character('%' | '^') => Token::Star,
         Invalid::SingleQuoted if text_expected(before, language) => Token::Str(inside(1)),
-        Invalid::SingleQuoted if is_metric_name(inside(1)) => Token::Name(inside(1)),
+        Invalid::SingleQuoted if !text_is_meant(before, inside(1), language) => {
+            Token::Name(inside(1))
+        }
         Invalid::UnterminatedString if text_expected(before, language) => Token::Str(inside(0)),
         Invalid::UnterminatedInstance => Token::Instance(inside(0)),
         Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
         other => Token::Invalid(other),
+    }
+}
+
+/// True for tokens that end where an operand may, with a parenthesis that is open.
+fn is_open(out: &[TokenAt<'_>]) -> bool {
+    let count = |token| out.iter().filter(|at| at.token == token).count();
+    out.len() <= MAX_TOKENS
+        && out.last().is_some_and(|at| !at.token.wants_operand())
+        && count(Token::LeftParen) > count(Token::RightParen)
+}
+
+/// True for tokens that end where a call has its pattern.
+fn begins_with_pattern(out: &[TokenAt<'_>]) -> bool {
+    matches!(
+        out,
+        [
+            ..,
+            TokenAt { token: Token::MatchInst | Token::Function(Shape::PatternFirst, _), .. },
+            TokenAt { token: Token::LeftParen, .. }
+        ]
+    )
+}
+
+/// True for a text in single quotes that is hardly the name of a metric.
+fn text_is_meant(before: Option<Token<'_>>, inside: &str, language: Language) -> bool {
+    let is_compared = matches!(before, Some(Token::Equal | Token::NotEqual));
+    text_expected(before, language)
+        || !is_metric_name(inside)
+        || is_compared && !inside.contains('.')
+}
+
+/// Offers a text as the name of a metric, which nearly always has a point.
+pub(super) fn without_quotes(error: Diagnostic, span: Span, text: &str) -> Diagnostic {
+    let error = error.help("metrics are named without quotes");
+    match text.contains('.') && name_mistake(text).is_none() {
+        true => error.fix(span, text),
+        false => error.guess(span, text),
     }
 }
 
@@ -194,8 +270,8 @@ fn report(
             let diagnostic =
                 Diagnostic::error(Code::IllegalCharacter, span, "single quotes mean nothing here");
             match spelling.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-                Some(inside) if !text_expected(before, language) && is_metric_name(inside) => {
-                    diagnostic.help("metrics are named without quotes").fix(span, inside)
+                Some(inside) if !text_is_meant(before, inside, language) => {
+                    without_quotes(diagnostic, span, inside)
                 }
                 Some(inside) if !inside.contains('"') => diagnostic
                     .help("texts stand in double quotes")
@@ -339,6 +415,14 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     last
 }
 
+/// A number and the units that are stuck to it.
+fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static str)> {
+    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &spelling[..spelling.len() - word.len()];
+    number.parse::<f64>().ok()?;
+    Some((number, of_number(word, language.dialect)?))
+}
+
 /// A number without the letters that say its type in C.
 fn without_suffix(spelling: &str) -> Option<&str> {
     const SUFFIXES: [&str; 12] =
@@ -399,12 +483,6 @@ fn stuck_number<'t>(
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {
         let message = "digits are not grouped".to_owned();
         return (diagnostic(message).help("numbers have no `_`").fix(span, joined), refused);
-    }
-    let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let number = &spelling[..spelling.len() - word.len()];
-    if let Some(units) = of_number(word, language.dialect).filter(|_| number.parse::<f64>().is_ok())
-    {
-        return (number_with_units(span, number, units), refused);
     }
     let message = match spelling.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         true => format!("`{shown}` is no number"),

@@ -15,8 +15,9 @@ use super::{lexer, pcp_error};
 /// Longest line that is looked at, in bytes.
 const MAX_LINE: usize = 400;
 
-/// What begins a comment elsewhere.
-const COMMENTS: [&str; 5] = ["//", "--", "/*", ";", "<!--"];
+/// What begins a comment elsewhere, and what ends it.
+const COMMENTS: [(&str, &str); 5] =
+    [("//", ""), ("--", ""), ("/*", "*/"), (";", ""), ("<!--", "-->")];
 
 /// What a line is, elsewhere.
 pub(super) struct LineHabit {
@@ -96,11 +97,15 @@ impl Looked<'_> {
     /// `// text`
     fn comment(&self) -> Option<LineHabit> {
         let (content, start) = self.content();
-        let mark = COMMENTS.into_iter().find(|mark| content.starts_with(mark))?;
+        let (mark, end) = COMMENTS.into_iter().find(|(mark, _)| content.starts_with(mark))?;
         let place = start..start + mark.len();
         let habit =
             self.habit(place, format!("`{mark}` begins no comment"), "comments begin with `#`");
-        Some(LineHabit { edit: Some((0..start + mark.len(), "#".to_owned(), true)), ..habit })
+        let inside = content[mark.len()..].strip_suffix(end);
+        let is_whole = inside.is_some_and(|inside| end.is_empty() || !inside.contains(end));
+        let inside = inside.map_or(&content[mark.len()..], str::trim_end);
+        let edit = (0..start + content.len(), format!("#{inside}"), is_whole);
+        Some(LineHabit { edit: Some(edit), ..habit })
     }
 
     /// `def x(): return a`
@@ -206,6 +211,8 @@ mod tests {
         for (line, edited) in [
             ("// text", Some("# text")),
             ("  -- x = a", Some("# x = a")),
+            ("/* note */", Some("# note")),
+            ("<!-- note -->", Some("# note")),
             ("def x(): return a + 1", Some("x = a + 1")),
             ("function x(m) { return a; }", Some("x = a")),
             ("{\"x\": \"a\"}", Some("x = a")),

@@ -52,6 +52,7 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
+mod tried;
 mod two_definitions;
 mod units_help;
 mod unknown_calls;
@@ -151,6 +152,21 @@ pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
 
 /// Parses an expression whose bytes lead to their places through `origin`.
 fn parse_at(
+    origin: &Origin,
+    text: &str,
+    language: Language,
+    diagnostics: &mut Diagnostics,
+) -> ParsedExpr {
+    let first = diagnostics.len();
+    let parsed = read_at(origin, text, language, diagnostics);
+    if parsed.error.is_some() {
+        tried::doubt(text, origin, language, diagnostics, first);
+    }
+    parsed
+}
+
+/// The same without a trial of the edits that are offered.
+fn read_at(
     origin: &Origin,
     text: &str,
     language: Language,

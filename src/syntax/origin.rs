@@ -65,6 +65,19 @@ impl Origin {
         piece.source.saturating_add(logical - piece.logical)
     }
 
+    /// The logical offset of a place in the text.
+    pub fn logical(&self, place: u32) -> u32 {
+        let index = self.later.partition_point(|piece| piece.source <= place);
+        let first = Piece { logical: 0, source: self.start };
+        let piece = index.checked_sub(1).map_or(first, |index| self.later[index]);
+        piece.logical.saturating_add(place.saturating_sub(piece.source))
+    }
+
+    /// An origin of the same source whose places are the offsets themselves.
+    pub fn at_beginning(&self) -> Origin {
+        Origin::new(self.source, 0)
+    }
+
     /// The place of the bytes from `start` to before `end`.
     pub fn span(&self, start: u32, end: u32) -> Span {
         let first = self.offset(start);
@@ -99,6 +112,7 @@ mod tests {
         assert_eq!(place(&origin, 0, 3), (10, 15));
         assert_eq!(place(&origin, 2, 4), (14, 16));
         assert_eq!(place(&origin, 4, 4), (16, 16));
+        assert_eq!([10, 11, 14, 16].map(|at| origin.logical(at)), [0, 1, 2, 4]);
         assert_eq!(place(&origin.skip(1), 0, 1), (11, 12));
         assert_eq!(place(&origin.skip(1), 1, 2), (14, 15));
         assert_eq!(place(&origin.skip(3), 0, 1), (15, 16));

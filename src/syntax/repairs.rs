@@ -13,8 +13,8 @@ use super::calls;
 use super::delimiters::Delimiters;
 use super::habits;
 use super::lexical;
-use super::origin::{Origin, offset};
-use super::repair::{Repair, WINDOWS};
+use super::origin::{self, Origin, offset};
+use super::repair::{MAX_REPORTS, Repair, WINDOWS};
 use super::token::{Invalid, Token, TokenAt};
 
 /// Reports the mistakes in `tokens` and gives repaired ones.
@@ -26,6 +26,16 @@ pub fn repair<'t>(
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
     let first_diagnostic = diagnostics.len();
+    if let Some(quotes) = habits::quotes::mended(text, language) {
+        let place = origin::span(origin, &quotes.place);
+        diagnostics.push(
+            Diagnostic::error(Code::IllegalCharacter, place, quotes.message)
+                .help("texts stand in double quotes")
+                .fix(place, quotes.text),
+        );
+        let token = Token::Invalid(Invalid::Refused);
+        return vec![TokenAt { token, start: 0, end: offset(text.len()) }];
+    }
     let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
     let tokens = marked.as_deref().unwrap_or(tokens);
     let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
@@ -43,13 +53,17 @@ impl<'t> Repair<'_, 't> {
     /// Reports parentheses without partner and supplies or removes them.
     fn close_parentheses(&mut self) {
         let stray = std::mem::take(&mut self.delimiters.stray);
-        for &index in &stray {
+        let has_one_order = !stray.is_empty() && self.has_one_order();
+        for &index in stray.iter().take(MAX_REPORTS) {
             let span = self.span(index, index);
-            self.report(
-                Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
-                    .help("remove it, or open a parenthesis before it")
-                    .fix(span, ""),
-            );
+            let error = Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
+                .help("remove it, or open a parenthesis before it");
+            let next = self.tokens[index..].iter().find(|at| at.token != Token::RightParen);
+            self.report(match next.map(|at| at.token) {
+                None if has_one_order => error.fix(span, ""),
+                Some(Token::Star | Token::Slash) => error.guess(self.origin.span(0, 0), "("),
+                _ => error.guess(span, ""),
+            });
         }
         let unclosed: Vec<usize> = self.delimiters.unclosed().collect();
         if unclosed.is_empty() && stray.is_empty() {
@@ -58,14 +72,16 @@ impl<'t> Repair<'_, 't> {
         let end = offset(self.text.len());
         // A text, name or pattern without its end has swallowed the rest, parentheses included.
         let swallowed = self.tokens.last().is_some_and(|at| {
-            matches!(
-                at.token,
-                Token::Invalid(
-                    Invalid::UnterminatedString
-                        | Invalid::UnterminatedInstance
-                        | Invalid::UnterminatedPattern
+            let has_end = self.text[..at.end as usize].ends_with(']');
+            matches!(at.token, Token::Instance(_)) && !has_end
+                || matches!(
+                    at.token,
+                    Token::Invalid(
+                        Invalid::UnterminatedString
+                            | Invalid::UnterminatedInstance
+                            | Invalid::UnterminatedPattern
+                    )
                 )
-            )
         });
         if let (Some(&first), false) = (unclosed.first(), swallowed) {
             let message = match unclosed.len() {
@@ -82,7 +98,11 @@ impl<'t> Repair<'_, 't> {
                 && unclosed.len() == 1
             {
                 let place = self.origin.span(place, place);
-                diagnostic = diagnostic.fix(place, ")");
+                // What computes further may belong to both sides of it.
+                diagnostic = match self.at(first + 2).is_some_and(Token::is_binary_operator) {
+                    true => diagnostic.guess(place, ")"),
+                    false => diagnostic.fix(place, ")"),
+                };
             }
             self.report(diagnostic);
         }
@@ -108,6 +128,15 @@ impl<'t> Repair<'_, 't> {
         tokens.extend(std::iter::repeat_n(close, missing));
         self.tokens = tokens;
         self.delimiters = Delimiters::new(&self.tokens);
+    }
+
+    /// True where no parentheses would change in what order is computed.
+    fn has_one_order(&self) -> bool {
+        let orders = |at: &&TokenAt<'_>| {
+            at.token.is_binary_operator()
+                || matches!(at.token, Token::Question | Token::Bang | Token::Invalid(_))
+        };
+        self.tokens.iter().filter(orders).count() <= 1
     }
 
     /// Where an open parenthesis must be closed: behind the name that is the

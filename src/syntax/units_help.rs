@@ -19,7 +19,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// What units are called elsewhere, in small letters.
-const SYNONYMS: [(&str, &str); 30] = [
+const SYNONYMS: [(&str, &str); 24] = [
     ("nsec", "nanosec"),
     ("nsecs", "nanosec"),
     ("usec", "microsec"),
@@ -35,10 +35,6 @@ const SYNONYMS: [(&str, &str); 30] = [
     ("mins", "min"),
     ("hrs", "hour"),
     ("hours", "hour"),
-    ("b", "byte"),
-    ("k", "Kbyte"),
-    ("m", "Mbyte"),
-    ("g", "Gbyte"),
     ("octet", "byte"),
     ("octets", "byte"),
     ("op", "count"),
@@ -47,22 +43,21 @@ const SYNONYMS: [(&str, &str); 30] = [
     ("events", "count"),
     ("packet", "count"),
     ("packets", "count"),
-    ("page", "count"),
-    ("pages", "count"),
     ("request", "count"),
 ];
 
-/// Rates in bits, in small letters, with that of as many bytes.
-const BITS: [(&str, &str); 8] = [
-    ("bps", "byte / sec"),
-    ("kbps", "Kbyte / sec"),
-    ("kbit/s", "Kbyte / sec"),
-    ("mbps", "Mbyte / sec"),
-    ("mbit/s", "Mbyte / sec"),
-    ("gbps", "Gbyte / sec"),
-    ("bit", "byte"),
-    ("bits", "byte"),
+/// What may be meant by what means something else elsewhere, in small letters.
+const AMBIGUOUS: [(&str, &str); 6] = [
+    ("b", "byte"),
+    ("k", "Kbyte"),
+    ("m", "Mbyte"),
+    ("g", "Gbyte"),
+    ("page", "count"),
+    ("pages", "count"),
 ];
+
+/// Longest word that may be two units without a blank, in bytes.
+const MAX_GLUED: usize = 32;
 
 /// Words that say that there are no units.
 const NOTHING: [&str; 5] = ["none", "null", "unitless", "dimensionless", "ratio"];
@@ -71,8 +66,8 @@ const NOTHING: [&str; 5] = ["none", "null", "unitless", "dimensionless", "ratio"
 pub struct Advice {
     /// What to do.
     pub help: String,
-    /// Bytes of the text to replace, and by what.
-    pub fix: Option<(Range<usize>, String)>,
+    /// Bytes of the text to replace, by what, and whether nothing else can be meant.
+    pub fix: Option<(Range<usize>, String, bool)>,
 }
 
 /// What to do about units that are not understood.
@@ -91,21 +86,31 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     let lower = word.to_lowercase();
     if lower == "%" || lower == "percent" {
         let help = "a percentage is a plain number, without units".to_owned();
-        let fix = (text.trim() == word).then(|| (range, String::new()));
+        let fix = (text.trim() == word).then(|| (range, String::new(), false));
         return Advice { help, fix };
     }
-    if let Some((_, rate)) = BITS.iter().find(|(other, _)| *other == lower) {
-        let help = format!("there are no bits in PCP; `{rate}` is eight times that");
+    if let Some(bytes) = of_bits(word) {
+        let help = format!("there are no bits in PCP; `{bytes}` is eight times that");
         return Advice { help, fix: None };
+    }
+    if let Some(size) = word.strip_suffix("Bps").and_then(of_size)
+        && text.trim() == word
+    {
+        let help = "the divisor stands behind a `/`".to_owned();
+        return Advice { help, fix: Some((range, format!("{size} / sec"), true)) };
+    }
+    if let Some((size, end)) = apart(text, &range) {
+        let help = "there is no blank within the name of a unit".to_owned();
+        return Advice { help, fix: Some((range.start..end, size, true)) };
     }
     if NOTHING.contains(&&*lower) && text.trim() == word {
         let help = "no units are the empty text: `\"\"`".to_owned();
-        return Advice { help, fix: Some((range, String::new())) };
+        return Advice { help, fix: Some((range, String::new(), true)) };
     }
     if text.matches('/').count() > 1 && word.contains('/') {
         let fixed: Vec<&str> = word.split('/').filter(|part| !part.is_empty()).collect();
         let help = "there is one `/`; all behind it belongs to the divisor".to_owned();
-        return Advice { help, fix: Some((range, fixed.join(" "))) };
+        return Advice { help, fix: Some((range, fixed.join(" "), true)) };
     }
     // A known word is wrong because its side has one of its kind already.
     if keywords::units(word, dialect).is_ok() {
@@ -122,17 +127,21 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     }
     if lower == "per" && !text.contains('/') {
         let help = "the divisor stands behind a `/`".to_owned();
-        return Advice { help, fix: Some((range, "/".to_owned())) };
+        return Advice { help, fix: Some((range, "/".to_owned(), true)) };
     }
     if let Some(split) = glued(word, dialect) {
         let help = format!("with blanks between its words: `{split}`");
-        return Advice { help, fix: Some((range, split)) };
+        // Without a mark between them, the second may be a divisor as well.
+        return Advice { help, fix: Some((range, split, word.contains('*'))) };
     }
-    let meant = SYNONYMS.iter().find(|(other, _)| *other == lower).map(|(_, word)| *word);
-    match meant.or_else(|| nearest(word, WORDS)) {
+    let of = |table: &[(&str, &'static str)]| {
+        table.iter().find(|(other, _)| *other == lower).map(|(_, word)| *word)
+    };
+    let certain = of(&SYNONYMS);
+    match certain.or_else(|| of(&AMBIGUOUS)).or_else(|| nearest(word, WORDS)) {
         Some(meant) => Advice {
             help: format!("did you mean `{meant}`?"),
-            fix: Some((range, meant.to_owned())),
+            fix: Some((range, meant.to_owned(), certain.is_some())),
         },
         None if dialect.is_version_7() => only(
             "units are words such as byte, Kbyte, sec, millisec, count or `voltage (mV)`, with \
@@ -145,12 +154,39 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     }
 }
 
+/// The unit of bytes whose letter a word is, as in `Mi` or `k`; bytes for none.
+fn of_size(letter: &str) -> Option<String> {
+    let letter = letter.strip_suffix('i').unwrap_or(letter).to_ascii_uppercase();
+    matches!(&*letter, "" | "K" | "M" | "G" | "T").then(|| format!("{letter}byte"))
+}
+
+/// As many bytes as a word has bits, as in `Mbit`, `kbits` or `Gbps`.
+fn of_bits(word: &str) -> Option<String> {
+    if let Some(letter) = word.strip_suffix("bps") {
+        return of_size(letter).map(|size| format!("{size} / sec"));
+    }
+    let lower = word.to_ascii_lowercase();
+    of_size(lower.strip_suffix('s').unwrap_or(&lower).strip_suffix("bit")?)
+}
+
+/// The unit that a letter and a word behind it are together, as in `M byte`, and the
+/// end of that word.
+fn apart(text: &str, letter: &Range<usize>) -> Option<(String, usize)> {
+    let rest = text.get(letter.end..)?;
+    let word = rest.split_whitespace().next().filter(|word| matches!(*word, "byte" | "bytes"))?;
+    let size = text.get(letter.clone()).filter(|letter| letter.len() == 1).and_then(of_size)?;
+    Some((size, letter.end + rest.find(word)? + word.len()))
+}
+
 /// Words that are joined by nothing, `*`, `.` or `-`, as PCP wants them.
 fn glued(word: &str, dialect: Dialect) -> Option<String> {
     let is_known = |part: &str| part.len() > 1 && keywords::units(part, dialect).is_ok();
     let parts: Vec<&str> = word.split(['*', '.', '-', '_']).collect();
     if parts.len() > 1 && parts.iter().all(|part| is_known(part)) {
         return Some(parts.join(" "));
+    }
+    if word.len() > MAX_GLUED {
+        return None;
     }
     let ends = word.char_indices().map(|(end, _)| end);
     ends.filter_map(|end| {
@@ -168,7 +204,7 @@ mod tests {
     fn advised(text: &str, dialect: Dialect) -> (String, Option<String>) {
         let error = keywords::units(text, dialect).expect_err(text);
         let advice = advise(text, &error, dialect);
-        let fixed = advice.fix.map(|(range, with)| {
+        let fixed = advice.fix.map(|(range, with, _)| {
             let mut fixed = text.to_owned();
             fixed.replace_range(range, &with);
             fixed
@@ -194,6 +230,44 @@ mod tests {
             assert!(keywords::units(fixed, Dialect::Fixed).is_ok(), "{fixed}");
         }
         assert_eq!(advised("Mbyte per sec", Dialect::Fixed).1.as_deref(), Some("Mbyte / sec"));
+    }
+
+    #[test]
+    fn only_what_means_one_thing_is_certain() {
+        for (text, is_certain) in [
+            ("msec", true),
+            ("octets / sec", true),
+            ("MBps", true),
+            ("M byte", true),
+            ("m", false),
+            ("k", false),
+            ("pages", false),
+            ("sect", false),
+            ("counter", false),
+            ("NaN", false),
+            ("%", false),
+            ("Kbytesec", false),
+        ] {
+            let error = keywords::units(text, Dialect::Fixed).expect_err(text);
+            let fix = advise(text, &error, Dialect::Fixed).fix.expect(text);
+            assert_eq!(fix.2, is_certain, "{text}");
+        }
+    }
+
+    #[test]
+    fn bits_are_no_bytes() {
+        for text in ["Mbit/sec", "kbits / sec", "Kibit", "Mbps", "bps", "gbit"] {
+            let (help, edit) = advised(text, Dialect::Fixed);
+            assert!(help.contains("eight times") && edit.is_none(), "{text}: {help}");
+        }
+        assert_eq!(advised("MBps", Dialect::Fixed).1.as_deref(), Some("Mbyte / sec"));
+    }
+
+    /// Nothing is tried at each letter of a long word.
+    #[test]
+    fn long_words_take_no_time() {
+        let long = "x".repeat(200_000);
+        assert_eq!(advised(&long, Dialect::Fixed).1, None);
     }
 
     #[test]

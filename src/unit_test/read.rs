@@ -120,7 +120,7 @@ impl Reader<'_> {
         let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
         let rejected: Vec<Rejected> =
             rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
-        if !["case", "rejected"].iter().any(|key| table.contains_key(*key)) {
+        if !["case", "cases", "rejected"].iter().any(|key| table.contains_key(*key)) {
             let start = self.document.span(0..0);
             let help = "a case begins with `[[case]]`";
             self.document.error_with_help(start, "there are no tests in this file", help);
@@ -214,7 +214,8 @@ impl Reader<'_> {
         if !hosts.is_empty() {
             self.check_groups(&expected);
         }
-        if expected.is_empty() {
+        // The misspelt word is told alone.
+        if expected.is_empty() && !table.contains_key("expects") {
             let message = "nothing is expected in this case";
             self.document.error_with_help(span, message, "add `[case.expect]`");
         }

@@ -43,6 +43,7 @@ const fn certain(
 const BOUND: &str = "a bound is a choice, and both results have the same type, units and semantics";
 const CHOICE: &str =
     "a choice is written with `?` and `:`; both results have the same type, units and semantics";
+const RESCALE: &str = "`rescale()` converts units";
 const LATEST: &str = "the change per second since the previous sample";
 const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of instances";
 const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
@@ -98,7 +99,9 @@ const FOREIGN: &[ForeignCall] = &[
     call("moving_average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("asPercent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
     call("percent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
+    call("scale", (2, 2), "rescale($1, $2)", RESCALE),
     call("scale", (2, 2), "$1 * $2", "a product"),
+    call("convert", (2, 2), "rescale($1, $2)", RESCALE),
     call("alias", (2, 2), "$1", "the definition's name is left of its `=`"),
     call("rising", (1, 1), "$1", NO_EDGES),
     call("falling", (1, 1), "!($1)", NO_EDGES),
@@ -163,7 +166,17 @@ pub(in crate::syntax) fn advise(
         let (least, most) = one.arguments;
         one.name.eq_ignore_ascii_case(name) && (least..=most).contains(&arguments.len())
     };
-    let foreign = FOREIGN.iter().find(is_meant)?;
+    // Of several rows the first counts whose result is understood.
+    let is_right = |one: &&ForeignCall| {
+        let places: Vec<(char, &str)> = ('1'..='9').zip(arguments.iter().copied()).collect();
+        let text = filled(one.write, &places, language);
+        text.is_some_and(|text| understood(&text, language) != Understood::Never)
+    };
+    let mut rows = FOREIGN.iter().filter(is_meant);
+    let foreign = match (rows.clone().next()?, rows.clone().count()) {
+        (only, 1) => only,
+        (first, _) => rows.find(is_right).unwrap_or(first),
+    };
     let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
     let given = arguments.iter().find_map(|one| window_of(one)).or_else(|| {
         arguments.get(1).and_then(|text| window(text.trim_matches(['[', ']', '"', '\''])))

@@ -9,12 +9,14 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::super::ast::Aggregate;
+use super::super::lexer;
+use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt, text_expected};
-use super::binding::is_looser_than_product;
+use super::binding::{self, is_looser_than_product};
 use super::matchers::{Matcher, matchers};
-use super::of_number;
+use super::{is_understood, of_number};
 
 /// Most tokens that one habit is made of.
 const MAX_TOKENS: usize = 400;
@@ -51,6 +53,11 @@ impl<'t> Characters<'_, 't> {
                 self.print_quotes(index, out)
             }
             Token::Invalid(Invalid::Character('\u{ff08}')) => self.wide_parentheses(index),
+            Token::Invalid(Invalid::Character(character)) if is_invisible(character) => {
+                Some(self.invisible(index, character))
+            }
+            Token::Assign | Token::Bang => self.no_matching(index, out),
+            Token::Pattern(_) => self.slash_in_brackets(index),
             Token::Slash if self.touches(index, Token::Slash) => Some(self.two_slashes(index)),
             Token::Slash if self.touches(index, Token::Star) => Some(self.comment(index)),
             Token::Minus if self.touches(index, Token::Greater) => Some(self.action(index, out)),
@@ -62,6 +69,47 @@ impl<'t> Characters<'_, 't> {
             }
             Token::Double(_) => self.with_unit(index, out),
             _ => None,
+        }
+    }
+
+    /// A number that has units behind it, in the tokens from the first to the last.
+    pub fn number_with_units(
+        &self,
+        (first, last): (usize, usize),
+        number: &str,
+        units: &str,
+        out: &[TokenAt<'t>],
+    ) -> Diagnostic {
+        let whole = self.span(first, last);
+        let message = "units do not stand behind a number";
+        let error = Diagnostic::error(Code::UnexpectedToken, whole, message);
+        let beside = [out.last().map(|at| at.token), self.at(last + 1)];
+        if !beside.into_iter().flatten().any(is_comparison) {
+            return error
+                .help("`mkconst()` gives a number its units")
+                .guess(whole, format!("mkconst({number}, units=\"{units}\")"));
+        }
+        let example = format!("`rescale(NAME, \"{units}\") > {number}`");
+        let no_edit = error
+            .clone()
+            .help(format!("a comparison does not convert; convert the metric, as in {example}"));
+        let (metric, sign, before) = match out {
+            [metric, sign] => (metric, sign, None),
+            [.., before, metric, sign] => (metric, sign, Some(before.token)),
+            _ => return no_edit,
+        };
+        let is_alone = before.is_none_or(|before| {
+            before.wants_operand() && !binding::is_tight(before) && before != Token::Comma
+        });
+        match metric.token {
+            Token::Name(name) if is_comparison(sign.token) && is_alone => {
+                let sign = self.slice(metric.end, self.tokens[first].start);
+                let place = self.origin.span(metric.start, self.tokens[last].end);
+                error
+                    .help("a comparison does not convert; convert the metric")
+                    .guess(place, format!("rescale({name}, \"{units}\"){sign}{number}"))
+            }
+            _ => no_edit,
         }
     }
 
@@ -103,6 +151,15 @@ impl<'t> Characters<'_, 't> {
         let last = self.following(index, end)?;
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
         let braces = self.span(index, last);
+        let is_due = out.last().is_none_or(|at| at.token.wants_operand());
+        if is_due && is_understood(inside, self.language) {
+            let diagnostic = self
+                .error(index, last, "braces group nothing")
+                .help("group with parentheses")
+                .fix(braces, format!("({inside})"));
+            let token = Some(Token::Invalid(Invalid::Refused));
+            return Some(Found { diagnostic, last, token });
+        }
         let Some(matchers) = matchers(inside) else {
             return self.instance_in_braces(index, last, out);
         };
@@ -157,6 +214,17 @@ impl<'t> Characters<'_, 't> {
         let is_behind_metric = out.last().is_some_and(|at| matches!(at.token, Token::Name(_)));
         if !is_behind_metric || inside.is_empty() || !inside.chars().all(is_name) {
             return None;
+        }
+        let called = out.last().and_then(|at| match at.token {
+            Token::Name(name) => lexer::function(name, self.language).map(|_| (name, at.start)),
+            _ => None,
+        });
+        if let Some((name, start)) = called {
+            let diagnostic = self
+                .error(index, last, "braces hold no arguments")
+                .help("a call has parentheses")
+                .guess(self.origin.span(start, self.tokens[last].end), format!("{name}({inside})"));
+            return Some(Found { diagnostic, last, token: Some(Token::Instance(inside)) });
         }
         let diagnostic = self
             .error(index, last, "braces choose no instance")
@@ -232,6 +300,27 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last: index, token: None })
     }
 
+    /// `x =~ "vd.*"`, `x !~ /vd/`
+    fn no_matching(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let is_mark = self.touches(index, Token::Invalid(Invalid::Character('~')));
+        if !is_mark || out.last().is_none_or(|at| at.token.wants_operand()) {
+            return None;
+        }
+        let is_end = |token: Token<'_>| {
+            matches!(token, Token::RightParen | Token::Comma | Token::Question)
+                || matches!(token, Token::AndAnd | Token::OrOr)
+        };
+        let last = self.following(index + 1, is_end).unwrap_or(self.tokens.len()) - 1;
+        let mark = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
+        let diagnostic = self
+            .error(index, index + 1, format!("`{mark}` is no operator: values match no patterns"))
+            .help(
+                "`matchinst()` chooses instances by a pattern; texts are compared as a whole, by \
+                 `==` or `!=`, with --extensions",
+            );
+        Some(Found { diagnostic, last, token: None })
+    }
+
     /// `~x`
     fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         let is_sign = out.last().is_none_or(|at| at.token.wants_operand())
@@ -294,6 +383,41 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 
+    /// A character without width, which came with a copied text; what touches it is a
+    /// part of the same name.
+    fn invisible(&self, index: usize, character: char) -> Found<'t> {
+        let is_part = |token| {
+            matches!(token, Token::Name(_) | Token::Integer(_) | Token::Double(_))
+                || matches!(token, Token::Invalid(Invalid::Character('.' | '_')))
+        };
+        let mut last = index;
+        while self.is_glued(last + 1) && self.at(last + 1).is_some_and(is_part) {
+            last += 1;
+        }
+        let message = format!("an invisible character (U+{:04X})", u32::from(character));
+        let diagnostic = self
+            .error(index, index, message)
+            .help("remove it; it came with a copied text")
+            .fix(self.span(index, index), "");
+        Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) }
+    }
+
+    /// `/[/]/`
+    fn slash_in_brackets(&self, index: usize) -> Option<Found<'t>> {
+        let Token::Pattern(pattern) = self.tokens[index].token else { return None };
+        let is_open = pattern.rfind('[') > pattern.rfind(']');
+        let bracket = Token::Invalid(Invalid::Character(']'));
+        let close = self.following(index, |token| token == bracket).filter(|_| is_open)?;
+        let last = self.following(close, |token| token == Token::Slash)?;
+        let slash = self.tokens[index].end - 1;
+        let place = self.origin.span(slash, slash + 1);
+        let message = "this `/` ends the pattern, also between brackets";
+        let diagnostic = Diagnostic::error(Code::UnexpectedToken, place, message)
+            .help("write `\\/` for one that belongs to the pattern")
+            .fix(place, "\\/");
+        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::UnterminatedPattern)) })
+    }
+
     /// Quotation marks of print.
     fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         let end = |token: Token<'_>| matches!(token, Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote));
@@ -306,7 +430,7 @@ impl<'t> Characters<'_, 't> {
             let quoted = format!("\"{inside}\"");
             (error.help("texts stand in plain quotes").fix(whole, quoted), Token::Str(inside))
         } else if is_metric_name(inside) {
-            (error.help("metrics are named without quotes").fix(whole, inside), Token::Name(inside))
+            (without_quotes(error, whole, inside), Token::Name(inside))
         } else {
             let refused = Token::Invalid(Invalid::Refused);
             (error.help("a text has plain quotes, `\"`, and cannot stand here"), refused)
@@ -316,34 +440,60 @@ impl<'t> Characters<'_, 't> {
 
     /// `//`: a comment, or a division whose result is a whole number.
     fn two_slashes(&self, index: usize) -> Found<'t> {
-        let is_end = |index: usize| match self.at(index) {
-            None => true,
-            Some(token) => token.is_binary_operator() || token == Token::RightParen,
-        };
-        let is_division = match self.at(index + 2) {
-            Some(Token::Integer(_) | Token::Double(_) | Token::LeftParen) => true,
-            Some(Token::Name(name)) => name.contains('.') && is_end(index + 3),
+        let mut last = index + 1;
+        while self.touches(last, Token::Slash) {
+            last += 1;
+        }
+        let is_word = match self.at(last + 1) {
+            Some(Token::Name(name)) => !name.contains('.') && last + 2 == self.tokens.len(),
             _ => false,
         };
-        if is_division {
+        if !is_word && self.is_division(index, last) {
             let diagnostic = self
-                .error(index, index + 1, "`//` is no operator")
+                .error(index, last, "`//` is no operator")
                 .help("`/` always gives a double, of which `floor()` makes a whole number, with --extensions")
-                .guess(self.span(index, index + 1), "/");
-            return Found { diagnostic, last: index + 1, token: Some(Token::Slash) };
+                .guess(self.span(index, last), "/");
+            return Found { diagnostic, last, token: Some(Token::Slash) };
         }
-        self.no_comment(index, offset(self.text.len()), "//")
+        // One word may be a remark or the name of a metric.
+        self.no_comment(index, offset(self.text.len()), "//", !is_word)
+    }
+
+    /// True if slashes have an operand behind them, or the text is right with one.
+    fn is_division(&self, first: usize, last: usize) -> bool {
+        let (before, after) = (
+            self.slice(0, self.tokens[first].start),
+            self.slice(self.tokens[last].end, self.end()),
+        );
+        let is_operand = match self.at(last + 1) {
+            Some(Token::Integer(_) | Token::Double(_) | Token::LeftParen) => true,
+            Some(Token::Name(name)) => {
+                let next = self.at(last + 2);
+                name.contains('.')
+                    && next
+                        .is_none_or(|next| next.is_binary_operator() || next == Token::RightParen)
+            }
+            _ => false,
+        };
+        is_operand
+            || is_understood(after, self.language)
+            || is_understood(&[before, "/", after].concat(), self.language)
+    }
+
+    fn end(&self) -> u32 {
+        offset(self.text.len())
     }
 
     /// `/* comment */`
     fn comment(&self, index: usize) -> Found<'t> {
-        let rest = &self.text[self.tokens[index + 1].end as usize..];
-        let end =
-            rest.find("*/").map_or(self.text.len(), |at| self.text.len() - rest.len() + at + 2);
-        self.no_comment(index, offset(end), "/*")
+        let start = self.tokens[index + 1].end;
+        match self.slice(start, self.end()).find("*/") {
+            Some(at) => self.no_comment(index, start + offset(at + 2), "/*", true),
+            None => self.no_comment(index, self.end(), "/*", false),
+        }
     }
 
-    fn no_comment(&self, index: usize, end: u32, mark: &str) -> Found<'t> {
+    fn no_comment(&self, index: usize, end: u32, mark: &str, is_certain: bool) -> Found<'t> {
         let last = self.tokens.partition_point(|at| at.start < end).saturating_sub(1).max(index);
         let place = self.origin.span(self.tokens[index].start, end);
         // At the end of a line the blanks before it go, too.
@@ -353,9 +503,9 @@ impl<'t> Characters<'_, 't> {
             false => place,
         };
         let message = format!("`{mark}` begins no comment");
-        let diagnostic = Diagnostic::error(Code::IllegalCharacter, place, message)
-            .help("a comment has a line of its own, which begins with `#`")
-            .fix(removed, "");
+        let error = Diagnostic::error(Code::IllegalCharacter, place, message)
+            .help("a comment has a line of its own, which begins with `#`");
+        let diagnostic = if is_certain { error.fix(removed, "") } else { error.guess(removed, "") };
         Found { diagnostic, last, token: None }
     }
 
@@ -459,28 +609,37 @@ impl<'t> Characters<'_, 't> {
                 || matches!(token, Token::RightParen | Token::Question | Token::Colon)
         });
         // The interval of a window, whose quotes are missing.
-        let is_argument = out.last().is_some_and(|at| at.token == Token::Comma);
-        if !is_end || is_argument || word.len() < 2 {
+        let before = out.last().map(|at| at.token);
+        let is_letter = word.len() < 2 && !before.is_some_and(is_comparison);
+        if !is_end || before == Some(Token::Comma) || is_letter {
             return None;
         }
         let number = self.slice(self.tokens[index].start, self.tokens[index].end);
-        let diagnostic = number_with_units(self.span(index, last), number, &units);
+        let diagnostic = self.number_with_units((index, last), number, &units, out);
         Some(Found { diagnostic, last, token: Some(Token::Integer("0")) })
     }
 }
 
-/// A number that has units behind it.
-pub(in crate::syntax) fn number_with_units(whole: Span, number: &str, units: &str) -> Diagnostic {
-    Diagnostic::error(Code::UnexpectedToken, whole, "units do not stand behind a number")
-        .help(format!(
-            "mkconst() gives a number its units; a comparison does not convert, so convert the \
-             metric there: `rescale(NAME, \"{units}\") > {number}`"
-        ))
-        .guess(whole, format!("mkconst({number}, units=\"{units}\")"))
+/// True for a token that compares.
+fn is_comparison(token: Token<'_>) -> bool {
+    matches!(
+        token,
+        Token::Less
+            | Token::LessEqual
+            | Token::Equal
+            | Token::GreaterEqual
+            | Token::Greater
+            | Token::NotEqual
+    )
 }
 
 fn choosing(metric: &str) -> String {
     format!("choose instances by `{metric}[NAME]` or `matchinst(/PATTERN/, {metric})`")
+}
+
+/// True for characters that no editor shows.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
 fn is_print_quote(character: char) -> bool {

@@ -52,6 +52,7 @@ pub(super) const fn certain(
 }
 
 const CHOICE: &str = "a choice is written with `?` and `:`";
+const NO_ELSE: &str = "a choice is written `condition ? value : other value`";
 const NO_IF: &str = "there is no `if`";
 const NO_NULL: &str = "there is no NULL";
 const GUARD: &str = "`defined()` tells whether the source has a metric";
@@ -74,7 +75,9 @@ pub(super) const CLAUSES: &[Clause] = &[
     certain("if $1 then $2 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
     certain("case when $1 then $2 else $3 end", "$1 ? $2 : $3", "there is no `CASE`", CHOICE),
     certain("$2 if $1 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
-    clause("if $1", "", NO_IF, "a choice is written `condition ? value : other value`"),
+    clause("if $1", "", NO_IF, NO_ELSE),
+    clause("$1 then $2 else $3", "$1 ? $2 : $3", "there is no `then`", CHOICE),
+    clause("%1 then", "", "there is no `then`", NO_ELSE),
     certain("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is"),
     clause("%1 is not null", "defined($1)", NO_NULL, GUARD),
     clause("%1 is null", "!defined($1)", NO_NULL, GUARD),
@@ -90,7 +93,9 @@ pub(super) const CLAUSES: &[Clause] = &[
         "there is no `BETWEEN`",
         "a range is two comparisons",
     ),
+    clause("%1 not in (2)", "!({$1 == $2})", "there is no `IN`", "compare with each of them"),
     clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them"),
+    clause("%1 in", "", "there is no `IN`", "compare with each of them: `a == 1 || a == 2`"),
     clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
     clause("select $1", "$1", "a definition is no query", "write what is computed alone"),
     clause("%1 offset %2", "$1", NO_OFFSET, DELTA),
@@ -151,6 +156,8 @@ pub(super) const CLAUSES: &[Clause] = &[
     clause("min of @1", "min($1)", NO_OF, CALLS),
     clause("count of @1", "count($1)", NO_OF, CALLS),
     clause("rate of @1", "rate($1)", NO_OF, CALLS),
+    clause("rescale @1 , \"2", "rescale($1, \"$2\")", "`rescale()` is a function", CALLS),
+    clause("@1 as \"2", "rescale($1, \"$2\")", "there is no `as`", "`rescale()` converts units"),
     clause("%1 as ~2", "$1", "a definition's name is left of its `=`", "leave `AS` out"),
     clause("%1 group by $2", "$1", "there is no `GROUP BY`", GROUPS),
     clause(

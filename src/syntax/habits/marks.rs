@@ -13,6 +13,7 @@ const NO_PIPES: &str = "there are no pipes";
 const NO_POWER: &str = "there is no power operator";
 const ONE_EACH: &str = "each definition has a line of its own";
 const PATTERN: &str = "`matchinst()` chooses instances by a pattern";
+const REMAINDER: &str = "with --extensions it is `a - b * floor(a / b)`";
 const SAMPLES: &str = "a window of time";
 const SHELL: &str = "`$0` is the shell's";
 const UNMARKED: &str = "metrics are named as they are, without a mark";
@@ -47,6 +48,8 @@ pub(super) const MARKS: &[Clause] = &[
     // C, JavaScript, Python, shells
     clause("@1 ?? %2", "(defined($1) ? $1 : $2)", "there is no `$0`", MISSING),
     clause("@1 ?: %2", "(defined($1) ? $1 : $2)", "there is no `$0`", MISSING),
+    clause("%1 ^^ %2", "", "`$0` is no operator", "multiply for a power, or use pow()"),
+    clause("%1 %% %2", "", "there is no operator for remainders", REMAINDER),
     certain("@1 ** 2", "$1 * $1", NO_POWER, "multiply"),
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),

@@ -2,8 +2,10 @@
 //! casts, metrics in quotes.
 
 use crate::diag::{Code, Diagnostic};
+use crate::text::Span;
 
 use super::super::habits;
+use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::repair::Repair;
 use super::super::token::Token;
@@ -17,8 +19,7 @@ impl<'t> Repair<'_, 't> {
             && matches!(self.tokens[metric].token, Token::Name(_))
             && !self.is_in_choice()
         {
-            self.report(self.no_host(index, colon));
-            return metric;
+            return self.with_colon(index, name, colon, metric);
         }
         if name.ends_with('.')
             && let Some(star) = self.touching(index)
@@ -40,12 +41,40 @@ impl<'t> Repair<'_, 't> {
         index + 1
     }
 
+    /// `host:metric`, or an instance or a host behind the metric.
+    fn with_colon(&mut self, index: usize, name: &'t str, colon: usize, other: usize) -> usize {
+        let another = self.touching(other).filter(|next| self.tokens[*next].token == Token::Colon);
+        if let Some(end) = another.and_then(|colon| self.touching(colon)) {
+            self.report(self.no_host(index, end));
+            return self.blot_out(index, end);
+        }
+        let right = self.slice(other, other);
+        match (name.contains('.'), right.contains('.')) {
+            (true, false) => {
+                let span = self.span(colon, other);
+                let message = "`:` chooses neither an instance nor a host";
+                self.report(
+                    Diagnostic::error(Code::UnexpectedToken, span, message)
+                        .help("an instance stands in brackets, and no host in a definition")
+                        .guess(span, format!("[{right}]")),
+                );
+                self.push(Token::Name(name), index, index);
+                self.push(Token::Instance(right), colon, other);
+                other + 1
+            }
+            (is_dotted, _) => {
+                let (error, span) = (self.no_host(index, colon), self.span(index, colon));
+                self.report(if is_dotted { error.guess(span, "") } else { error.fix(span, "") });
+                other
+            }
+        }
+    }
+
     fn no_host(&self, first: usize, last: usize) -> Diagnostic {
         let span = self.span(first, last);
         Diagnostic::error(Code::UnexpectedToken, span, "an expression chooses no host")
             .label(span, "a host in pmie")
             .help("a definition is evaluated on whatever host it is asked of; leave the host out")
-            .fix(span, "")
     }
 
     /// `metric :host` of pmie.
@@ -54,7 +83,8 @@ impl<'t> Repair<'_, 't> {
             matches!(self.tokens[*next].token, Token::Name(_)) && !self.is_in_choice()
         });
         if let (Some(host), false) = (host, self.operand_is_due()) {
-            self.report(self.no_host(index, host));
+            let span = self.span(index, host);
+            self.report(self.no_host(index, host).guess(span, ""));
             return host + 1;
         }
         self.push(Token::Colon, index, index);
@@ -103,6 +133,17 @@ impl<'t> Repair<'_, 't> {
         }
         let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
         let before = self.before();
+        if matches!(before, Some(Token::Question | Token::Colon))
+            && !text.contains('.')
+            && !is_equality(self.at(index + 1))
+        {
+            // One report is enough for both branches.
+            let first = self.out.iter().rev().nth(1).map(|at| at.token);
+            if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
+                self.report(text_in_choice(self.span(index, index)));
+            }
+            return self.blot_out(index, index);
+        }
         let is_argument = matches!(before, Some(Token::Comma | Token::Assign));
         if self.language.extensions
             || !self.operand_is_due()
@@ -115,11 +156,16 @@ impl<'t> Repair<'_, 't> {
             return index + 1;
         }
         let span = self.span(index, index);
-        self.report(
-            Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
-                .help("metrics are named without quotes")
-                .fix(span, text),
-        );
+        let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
+        self.report(without_quotes(error, span, text));
         self.blot_out(index, index)
     }
+}
+
+/// A text as a branch of a choice.
+pub(in crate::syntax) fn text_in_choice(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be a branch of `?:`").help(
+        "values are numbers, such as 1 and 0; a text is only compared, by `==` or `!=`, \
+         with --extensions",
+    )
 }

@@ -212,7 +212,20 @@ pub(in crate::syntax) fn operator(
     index: usize,
     word: &str,
 ) -> Option<usize> {
-    let next = repair.tokens.get(index + 1).filter(|at| at.token.begins_operand())?;
+    let next = repair.tokens.get(index + 1);
+    let symbol = OPERATORS.iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
+    if let Some((_, symbol, _)) = symbol
+        && next.is_none_or(|at| at.token == Token::RightParen)
+        && !repair.operand_is_due()
+    {
+        let at = repair.span(index, index);
+        repair.report(
+            Diagnostic::error(Code::UnexpectedEnd, at, format!("nothing follows `{word}`"))
+                .help(format!("write `{symbol}`, and an operand to its right")),
+        );
+        return Some(repair.blot_out(index, index));
+    }
+    let next = next.filter(|at| at.token.begins_operand())?;
     let next_start = next.start;
     if word.eq_ignore_ascii_case("not") && repair.operand_is_due() {
         let at = repair.span(index, index);

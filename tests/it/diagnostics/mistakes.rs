@@ -14,8 +14,8 @@ use pmderive::diag::render::{Style, render};
 use super::fleet::{Asked, Found, compile};
 
 /// The files: mistakes of everyone who begins, those of people who come from other
-/// languages, and more of their habits.
-const FILES: [&str; 3] = ["beginners", "other-languages", "habits"];
+/// languages, more of their habits, and those with more than one edit in question.
+const FILES: [&str; 4] = ["beginners", "other-languages", "habits", "doubts"];
 
 /// A mistake.
 struct Mistake {
