@@ -56,7 +56,7 @@ pub struct Trouble<K> {
     told: BTreeMap<K, Told>,
     /// Troubles since the last success.
     since_success: u64,
-    /// A line told of one of these.
+    /// A line told of one of these that has an end.
     is_told: bool,
 }
 
@@ -74,8 +74,9 @@ impl<K> Default for Trouble<K> {
 }
 
 impl<K: Ord> Trouble<K> {
-    /// There is trouble. If a line is due: how many of the kind had none since the last line.
-    pub fn happens(&mut self, kind: K) -> Option<u64> {
+    /// There is trouble, whose end is worth a line of its own if it `has_end`. If a line is
+    /// due: how many of the kind had none since the last line.
+    pub fn happens(&mut self, kind: K, has_end: bool) -> Option<u64> {
         self.since_success += 1;
         let now = Instant::now();
         let more = match self.told.get_mut(&kind) {
@@ -85,15 +86,14 @@ impl<K: Ord> Trouble<K> {
             }
             told => told.map_or(0, |told| told.more),
         };
-        self.is_told = true;
+        self.is_told |= has_end;
         self.told.insert(kind, Told { at: now, more: 0 });
         Some(more)
     }
 
     /// It is over. If that is worth a line: how many troubles there were since the last
-    /// success. Kinds that may come and go between successes stay quiet.
-    pub fn is_over(&mut self, comes_and_goes: impl Fn(&K) -> bool) -> Option<u64> {
-        self.told.retain(|kind, _| comes_and_goes(kind));
+    /// success. What comes again soon stays quiet, and so does its end.
+    pub fn is_over(&mut self) -> Option<u64> {
         let count = std::mem::take(&mut self.since_success);
         std::mem::take(&mut self.is_told).then_some(count)
     }
@@ -106,22 +106,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_kind_of_trouble_is_told_at_once_and_then_in_a_while() {
         let mut trouble = Trouble::default();
-        let comes_and_goes = |status: &u16| *status < 500;
-        assert_eq!(trouble.is_over(comes_and_goes), None);
-        // One that ends is told again when it comes again,
-        assert_eq!([503, 503, 503].map(|kind| trouble.happens(kind)), [Some(0), None, None]);
-        assert_eq!(trouble.is_over(comes_and_goes), Some(3));
-        assert_eq!(trouble.happens(503), Some(0));
-        assert_eq!(trouble.is_over(comes_and_goes), Some(1));
-        // one that comes and goes is not, but another kind is.
-        assert_eq!(trouble.happens(400), Some(0));
-        assert_eq!(trouble.is_over(comes_and_goes), Some(1));
-        assert_eq!(trouble.happens(400), None);
-        assert_eq!(trouble.is_over(comes_and_goes), None);
-        assert_eq!([401, 400, 401].map(|kind| trouble.happens(kind)), [Some(0), None, None]);
-        assert_eq!(trouble.is_over(comes_and_goes), Some(3));
+        let mut happens = |kind: u16| trouble.happens(kind, kind >= 500);
+        assert_eq!([503, 503, 503].map(&mut happens), [Some(0), None, None]);
+        assert_eq!(trouble.is_over(), Some(3));
+        // What comes and goes is quiet, but another kind is told.
+        assert_eq!(trouble.happens(503, true), None);
+        assert_eq!(trouble.is_over(), None);
+        assert_eq!(trouble.happens(500, true), Some(0));
+        assert_eq!(trouble.is_over(), Some(1));
+        // A refusal is about one message, and so has no end.
+        assert_eq!(trouble.happens(400, false), Some(0));
+        assert_eq!(trouble.is_over(), None);
+        assert_eq!(trouble.happens(400, false), None);
         tokio::time::advance(QUIET).await;
-        assert_eq!([400, 401].map(|kind| trouble.happens(kind)), [Some(2), Some(1)]);
+        let mut happens = |kind: u16| trouble.happens(kind, kind >= 500);
+        assert_eq!([400, 503, 503].map(&mut happens), [Some(1), Some(3), None]);
+        assert_eq!(trouble.is_over(), Some(4));
     }
 
     #[tokio::test(start_paused = true)]

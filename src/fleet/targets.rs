@@ -90,7 +90,7 @@ impl Targets {
 
     fn read_file(&mut self, file: &mut File<'_>, group: GroupId, labels: &Labels, limit: usize) {
         // A mark of the order of bytes may stand in front, as in other files.
-        let json = file.text.trim_start_matches('\u{feff}');
+        let json = file.text.strip_prefix('\u{feff}').unwrap_or(file.text);
         let entries: Vec<Entry<'_>> = match serde_json::from_str(json) {
             Ok(entries) => entries,
             Err(error) => return file.no_targets(&error),
@@ -183,13 +183,15 @@ fn in_brackets(address: Ipv6Addr) -> String {
 
 /// A character of a target that no name of a host has: where it is, and what is wrong.
 fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
-    if let Some(at) = text.find(char::is_whitespace) {
-        return Some((at, "unexpected blank"));
-    }
+    // The path of a socket may have both.
     if !matches!(spec.target, HostTarget::Host(_)) {
         return None;
     }
-    let host = text.split('?').next().unwrap_or_default().as_bytes();
+    if let Some(at) = text.find(char::is_whitespace) {
+        return Some((at, "unexpected blank"));
+    }
+    let host = text.split('?').next().unwrap_or_default();
+    let host = host.strip_suffix('/').unwrap_or(host).as_bytes();
     // Those behind the scheme stand behind its colon, or behind each other.
     let slash = host.windows(2).position(|two| two[1] == b'/' && !matches!(two[0], b':' | b'/'));
     slash.map(|before| (before + 1, "unexpected slash"))
@@ -230,7 +232,8 @@ impl File<'_> {
     fn no_targets(&mut self, error: &serde_json::Error) {
         let lines = self.text.split_inclusive('\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(str::len).sum();
-        let offset = (before + error.column().saturating_sub(1)).min(self.text.len());
+        let mark = if error.line() == 1 && self.text.starts_with('\u{feff}') { 3 } else { 0 };
+        let offset = (mark + before + error.column().saturating_sub(1)).min(self.text.len());
         let offset = self.text.floor_char_boundary(offset);
         let span = self.range(offset, offset + 1);
         let words = error.to_string();
@@ -296,19 +299,23 @@ impl File<'_> {
                 return None;
             }
         };
+        if spec.user.is_some() {
+            let attributes = text.0.find('?').map_or(0, |mark| mark + 1);
+            self.hide(text, attributes..text.0.len());
+            self.error(span, NO_SECRETS.0, NO_SECRETS.1);
+            return None;
+        }
         if let Some((at, problem)) = misplaced(&text.0, &spec) {
+            // What is not read as attributes may be a password all the same.
+            if let Some(mark) = text.0.find('?') {
+                self.hide(text, mark + 1..text.0.len());
+            }
             let start = span.start as usize + at;
             let place = match text.0 {
                 Cow::Borrowed(_) => self.range(start, start + 1),
                 Cow::Owned(_) => span,
             };
             self.error(place, format!("this is no host: {problem}"), AS_TARGET);
-            return None;
-        }
-        if spec.user.is_some() {
-            let attributes = text.0.find('?').map_or(0, |mark| mark + 1);
-            self.hide(text, attributes..text.0.len());
-            self.error(span, NO_SECRETS.0, NO_SECRETS.1);
             return None;
         }
         Some((canonical(&text.0).into(), spec))

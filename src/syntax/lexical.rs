@@ -96,14 +96,17 @@ pub fn repair<'t>(
                 let message = format!("`{bracket}` closes no parenthesis");
                 diagnostics.push(
                     Diagnostic::error(Code::UnbalancedDelimiter, span, message)
-                        .help("write `)`")
-                        .fix(span, ")"),
+                        .help("remove it, or write `)`")
+                        .guess(span, ")"),
                 );
                 Token::RightParen
             }
             Invalid::SingleQuoted
                 if reported_characters < MAX_CHARACTERS
                     && matches!(before, Some(Token::Question | Token::Colon))
+                    && !tokens.get(index).is_some_and(|next| {
+                        matches!(next.token, Token::Equal | Token::NotEqual)
+                    })
                     && !text[at.start as usize..at.end as usize].contains('.') =>
             {
                 reported_characters += 1;

@@ -133,8 +133,8 @@ impl<'t> Repair<'_, 't> {
     /// True where no parentheses would change in what order is computed.
     fn has_one_order(&self) -> bool {
         let orders = |at: &&TokenAt<'_>| {
-            at.token.is_binary_operator()
-                || matches!(at.token, Token::Question | Token::Bang | Token::Invalid(_))
+            habits::binding::level(at.token).is_some()
+                || matches!(at.token, Token::Question | Token::Invalid(_))
         };
         self.tokens.iter().filter(orders).count() <= 1
     }

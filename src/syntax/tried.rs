@@ -8,12 +8,17 @@ use crate::dialect::Language;
 
 use super::origin::Origin;
 use super::read_at;
+use super::repair::MAX_REPORTS;
 
 /// Longest text whose edits are tried, in bytes. In longer ones none is certain.
 const MAX_TRIED: usize = 2_000;
 
-/// Takes back the edits that mend nothing of those offered from `first` on, and lets
-/// those be guesses after which there are as many mistakes as before.
+/// Bytes that are read again for one text at most: edits beyond that are guesses. The
+/// first two are always tried.
+const MAX_READ: usize = 4_000;
+
+/// Of the edits offered from `first` on, removes those after which the same mistake is
+/// told again. Those that leave as many mistakes as before become guesses.
 pub(super) fn doubt(
     text: &str,
     origin: &Origin,
@@ -22,6 +27,7 @@ pub(super) fn doubt(
     first: usize,
 ) {
     let is_short = text.len() <= MAX_TRIED;
+    let mut room = MAX_READ.max(2 * text.len());
     let before = errors(diagnostics.since_mut(first).iter());
     for one in diagnostics.since_mut(first) {
         let Some(fix) = one.fix.as_mut() else { continue };
@@ -31,15 +37,23 @@ pub(super) fn doubt(
             fix.is_certain &= is_short;
             continue;
         };
+        if room < edited.len() {
+            fix.is_certain = false;
+            continue;
+        }
+        room -= edited.len();
         let mut left = Diagnostics::default();
         read_at(&origin.at_beginning(), &edited, language, &mut left);
         let left: Vec<&Diagnostic> = left.iter().collect();
-        fix.is_certain &= errors(left.iter().copied()) < before;
+        // Where reports are limited, their number says nothing.
+        let has_fewer = errors(left.iter().copied()) < before;
+        fix.is_certain &= has_fewer || before >= MAX_REPORTS;
         let place = origin.logical(one.span.start);
         let is_same = |other: &&Diagnostic| {
             (other.code, other.span.start, &other.message) == (one.code, place, &one.message)
         };
-        if left.iter().any(is_same) {
+        // Behind an edit an equal mistake may come to stand in the same place.
+        if !has_fewer && left.iter().any(is_same) {
             one.fix = None;
         }
     }

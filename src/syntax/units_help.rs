@@ -156,7 +156,9 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
 
 /// The unit of bytes whose letter a word is, as in `Mi` or `k`; bytes for none.
 fn of_size(letter: &str) -> Option<String> {
-    let letter = letter.strip_suffix('i').unwrap_or(letter).to_ascii_uppercase();
+    // As in `KiB`.
+    let before_i = letter.strip_suffix('i').filter(|before| !before.is_empty());
+    let letter = before_i.unwrap_or(letter).to_ascii_uppercase();
     matches!(&*letter, "" | "K" | "M" | "G" | "T").then(|| format!("{letter}byte"))
 }
 

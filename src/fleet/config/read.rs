@@ -105,11 +105,13 @@ impl Reader<'_> {
     /// Reports what keeps values from going anywhere, and sinks that would mix what they write.
     fn ways_out(&mut self, table: &Table<'_>, sinks: &[Sink]) {
         let listen = table.get("listen").map(|value| self.document.span(value.span()));
-        if let Some(listen) = listen.filter(|_| !table.contains_key("sink")) {
+        let list = table.get("sink").and_then(|value| value.get_ref().as_array());
+        let has_sinks = table.contains_key("sink") && list.is_none_or(|list| !list.is_empty());
+        if let Some(listen) = listen.filter(|_| !has_sinks) {
             let message = "no values are served here, as there is no sink";
             let help = "add a `[[sink]]` with `kind = \"prometheus\"`";
             self.document.warning_with_help(listen, message, help);
-        } else if !table.contains_key("sink") {
+        } else if !has_sinks {
             let start = self.document.span(0..0);
             let help = "a sink begins with `[[sink]]`, and its `kind` says what it is";
             self.document.error_with_help(start, "there is no sink, so values go nowhere", help);

@@ -181,7 +181,6 @@ impl<W: World> Writer<W> {
                 Ok(count) if count > 0 => {
                     self.numbers.bytes.add(count as u64);
                     left = &left[count..];
-                    self.tell_end();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.path.is_none() => {
@@ -198,6 +197,7 @@ impl<W: World> Writer<W> {
         // What is not flushed is written with what comes next.
         let _ = self.out.flush();
         if !lines.is_empty() {
+            self.tell_end();
             self.numbers.request(RequestOutcome::Accepted);
             self.numbers.latency.observe(begun.elapsed());
         }
@@ -223,7 +223,7 @@ impl<W: World> Writer<W> {
 
     fn tell(&mut self, attempt: Attempt, problem: &str) {
         let sink = &*self.name;
-        match self.trouble.happens(attempt) {
+        match self.trouble.happens(attempt, attempt == Attempt::Write) {
             None => {}
             Some(0) => tracing::error!(sink, "{problem}"),
             Some(more) => tracing::error!(sink, "{problem} ({more} more like this)"),
@@ -232,9 +232,7 @@ impl<W: World> Writer<W> {
 
     /// Tells, of a sink that writes, that it could not do so before.
     fn tell_end(&mut self) {
-        // What was open goes on while a file cannot be opened anew.
-        let is_opening = |attempt: &Attempt| *attempt == Attempt::Open;
-        if let Some(failed) = self.trouble.is_over(is_opening) {
+        if let Some(failed) = self.trouble.is_over() {
             let failed = counted(failed, "failed attempt");
             tracing::info!(sink = self.name, "writes {} again after {failed}", self.place());
         }

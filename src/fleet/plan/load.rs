@@ -139,7 +139,10 @@ impl Loaded {
             fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
         }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
-        idle(&config, &groups, fleet.as_ref(), &mut self.diagnostics);
+        // What is wrong may be why nothing is exported.
+        if self.diagnostics.errors() == 0 {
+            idle(&config, &groups, fleet.as_ref(), &mut self.diagnostics);
+        }
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
             unknown_labels(&fleet.definitions, &all, &mut self.diagnostics);
@@ -217,13 +220,15 @@ impl Loaded {
             exports.push(Export { sinks: SinkSet::STAGE_TWO, is_chosen: false, help: None });
         }
         let options = match connect_options(&group.access, group.deadline) {
-            Ok(options) => options,
+            Ok(options) => {
+                check_login(group, &options, &mut self.diagnostics);
+                options
+            }
             Err(problem) => {
                 self.problems.push(format!("group `{}`: {problem}", group.name));
                 ConnectOptions::default()
             }
         };
-        check_login(group, &options, &mut self.diagnostics);
         let certificates: Stamps = options.tls.files().into_iter().collect();
         self.files.extend(&certificates);
         PlannedGroup {

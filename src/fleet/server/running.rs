@@ -302,9 +302,13 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
     let of_tls = group.access.tls.iter().flat_map(|_| tls.files());
     let files = group.access.password_file.clone().into_iter().chain(of_tls);
     let problem = |path: PathBuf| {
-        let error = std::fs::File::open(&path).err()?;
+        // Opening a FIFO may take long.
+        let opened = || std::fs::File::open(&path).map(drop);
+        let found = std::fs::metadata(&path);
+        let error =
+            found.and_then(|found| if found.is_file() { opened() } else { Ok(()) }).err()?;
         let path = crate::escape::path(&path);
-        Some(format!("group `{}` would get no values here: {path}: {error}", group.name))
+        Some(format!("group `{}` could not use a file here: {path}: {error}", group.name))
     };
     files.filter_map(problem).collect()
 }

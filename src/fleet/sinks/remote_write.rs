@@ -263,7 +263,7 @@ impl<W: World> Sender<W> {
         let (sink, url) = (&*self.options.name, self.options.url.text());
         let trouble = match answer {
             Ok(Response { status: 200..300, .. }) => {
-                if let Some(failed) = self.trouble.is_over(Kind::is_refusal) {
+                if let Some(failed) = self.trouble.is_over() {
                     let failed = counted(failed, "failed request");
                     tracing::info!("sink {sink}: {url} takes samples again after {failed}");
                 }
@@ -279,7 +279,8 @@ impl<W: World> Sender<W> {
             Err(NoResponse::TimedOut) => format!("{url} does not answer in time"),
             Err(NoResponse::Broken(why)) => format!("{url}{}", after_colon(why)),
         };
-        match self.trouble.happens(Kind::of(answer)) {
+        let kind = Kind::of(answer);
+        match self.trouble.happens(kind, !kind.is_refusal()) {
             None => {}
             Some(0) => tracing::warn!("sink {sink}: {trouble}"),
             Some(more) => tracing::warn!("sink {sink}: {trouble} ({more} more like this)"),

@@ -10,7 +10,7 @@ use super::super::token::{Token, TokenAt};
 const CLOSED: u8 = 6;
 
 /// How loosely an operator binds, the loosest first; nothing for other tokens.
-fn level(token: Token<'_>) -> Option<u8> {
+pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
     match token {
         Token::Question | Token::Colon => Some(0),
         Token::AndAnd | Token::OrOr => Some(1),

@@ -455,8 +455,11 @@ impl<'t> Characters<'_, 't> {
                 .guess(self.span(index, last), "/");
             return Found { diagnostic, last, token: Some(Token::Slash) };
         }
-        // One word may be a remark or the name of a metric.
-        self.no_comment(index, offset(self.text.len()), "//", !is_word)
+        // A remark has words; what else there is may be a divisor with another mistake.
+        let remark = self.slice(self.tokens[last].end, self.end());
+        let has_words = remark.chars().all(|c| c.is_alphabetic() || c == ' ');
+        let is_remark = has_words && (remark.trim().is_empty() || remark.trim().contains(' '));
+        self.no_comment(index, offset(self.text.len()), "//", is_remark && !is_word)
     }
 
     /// True if slashes have an operand behind them, or the text is right with one.

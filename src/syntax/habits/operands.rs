@@ -64,7 +64,8 @@ impl<'t> Repair<'_, 't> {
             }
             (is_dotted, _) => {
                 let (error, span) = (self.no_host(index, colon), self.span(index, colon));
-                self.report(if is_dotted { error.guess(span, "") } else { error.fix(span, "") });
+                let is_host = !is_dotted && right.contains('.') && self.operand_is_due();
+                self.report(if is_host { error.fix(span, "") } else { error.guess(span, "") });
                 other
             }
         }
