@@ -2,7 +2,7 @@
 //!
 //! It reports what the lexer did not understand, and replaces it by tokens that
 //! were certainly meant. It joins numbers with characters that touch them. It
-//! looks at neighbours only, never at the structure of the expression.
+//! looks at neighbours and counts parentheses; the rest of the structure is not known.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -89,7 +89,7 @@ pub fn repair<'t>(
                 Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
             }
             Invalid::Character(bracket @ (']' | '}'))
-                if reported_characters < MAX_CHARACTERS && is_open(&out) =>
+                if reported_characters < MAX_CHARACTERS && lacks_close(&out, &tokens[index..]) =>
             {
                 reported_characters += 1;
                 let span = origin.span(at.start, at.end);
@@ -201,12 +201,16 @@ fn replacement<'t>(
     }
 }
 
-/// True for tokens that end where an operand may, with a parenthesis that is open.
-fn is_open(out: &[TokenAt<'_>]) -> bool {
-    let count = |token| out.iter().filter(|at| at.token == token).count();
-    out.len() <= MAX_TOKENS
+/// True between tokens that end where an operand may and those that follow, if there is
+/// an open parenthesis that none of these closes.
+fn lacks_close(out: &[TokenAt<'_>], rest: &[TokenAt<'_>]) -> bool {
+    let count =
+        |tokens: &[TokenAt<'_>], token| tokens.iter().filter(|at| at.token == token).count();
+    let of = |token| count(out, token) + count(rest, token);
+    out.len() + rest.len() <= MAX_TOKENS
         && out.last().is_some_and(|at| !at.token.wants_operand())
-        && count(Token::LeftParen) > count(Token::RightParen)
+        && count(out, Token::LeftParen) > count(out, Token::RightParen)
+        && of(Token::LeftParen) > of(Token::RightParen)
 }
 
 /// True for tokens that end where a call has its pattern.
