@@ -78,6 +78,7 @@ impl<'d> Document<'d> {
     }
 
     /// Warns, with advice.
+    #[cfg(feature = "fleet")]
     pub fn warning_with_help(
         &mut self,
         span: Span,
