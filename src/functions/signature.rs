@@ -67,6 +67,7 @@ pub fn named(name: &str) -> Option<Signature> {
 
 impl Signature {
     /// The arguments, as parts of the usage.
+    #[cfg(any(test, feature = "lsp"))]
     pub fn arguments(&self) -> Vec<&'static str> {
         let inside = self.usage.split_once('(').map_or("", |(_, rest)| rest);
         inside.trim_end_matches(')').split(", ").filter(|one| !one.is_empty()).collect()

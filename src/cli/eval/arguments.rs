@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[cfg(feature = "fleet")]
-#[cfg(feature = "fleet")]
 use crate::cli::args::interval;
+#[cfg(feature = "fleet")]
 use crate::cli::fleet::FleetArguments;
 use crate::cli::samples::arguments::SampleArguments;
 use crate::cli::terminal::RawArgument;
