@@ -209,17 +209,17 @@ impl Call {
                 repair.report(error.fix(place, ","));
                 return repair.blot_out(self.function, self.close);
             }
-            [Some(argument)] if self.units_behind(repair, *argument).is_some() => {
-                let start = self.units_behind(repair, *argument).unwrap_or(argument.1);
-                let message = format!("{MISSING_COMMA} before the units, and quotes around them");
-                let error = self.error(repair, Some((start, argument.1)), message);
-                let units = repair.slice(start, argument.1);
-                let before = repair.tokens[start - 1].end;
-                let place = repair.origin.span(before, repair.tokens[argument.1].end);
-                repair.report(error.fix(place, format!(", \"{units}\"")));
-                return repair.blot_out(self.function, self.close);
-            }
-            [Some(_)] => {
+            [Some((first, last))] => {
+                if let Some(start) = self.units_behind(repair, (*first, *last)) {
+                    let message =
+                        format!("{MISSING_COMMA} before the units, and quotes around them");
+                    let error = self.error(repair, Some((start, *last)), message);
+                    let units = repair.slice(start, *last);
+                    let before = repair.tokens[start - 1].end;
+                    let place = repair.origin.span(before, repair.tokens[*last].end);
+                    repair.report(error.fix(place, format!(", \"{units}\"")));
+                    return repair.blot_out(self.function, self.close);
+                }
                 let message = "`rescale()` is missing its second argument, the units".to_owned();
                 let end = repair.tokens[self.close].start;
                 let place = repair.origin.span(end, end);

@@ -11,7 +11,7 @@ use crate::text::Span;
 use crate::text::stray;
 
 use super::habits::characters::Characters;
-use super::habits::operands::text_in_choice;
+use super::habits::operands::{is_text_branch, text_in_choice};
 use super::habits::{MAX_TOKENS, of_number};
 use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
@@ -103,18 +103,15 @@ pub fn repair<'t>(
             }
             Invalid::SingleQuoted
                 if reported_characters < MAX_CHARACTERS
-                    && matches!(before, Some(Token::Question | Token::Colon))
-                    && !tokens.get(index).is_some_and(|next| {
-                        matches!(next.token, Token::Equal | Token::NotEqual)
-                    })
-                    && !text[at.start as usize..at.end as usize].contains('.') =>
+                    && is_text_branch(
+                        &text[at.start as usize..at.end as usize],
+                        before,
+                        tokens.get(index).map(|next| next.token),
+                    ) =>
             {
                 reported_characters += 1;
-                let first = out.iter().rev().nth(1).map(|at| at.token);
-                // One report is enough for both branches.
-                if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
-                    diagnostics.push(text_in_choice(origin.span(at.start, at.end)));
-                }
+                let span = origin.span(at.start, at.end);
+                diagnostics.extend(text_in_choice(&out, span));
                 Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {

@@ -28,7 +28,8 @@ pub(super) fn doubt(
 ) {
     let is_short = text.len() <= MAX_TRIED;
     let mut room = MAX_READ.max(2 * text.len());
-    let before = errors(diagnostics.since_mut(first).iter());
+    let found = diagnostics.since_mut(first).iter();
+    let before = found.filter(|one| one.severity == Severity::Error).count();
     for one in diagnostics.since_mut(first) {
         let Some(fix) = one.fix.as_mut() else { continue };
         // A backslash at the end joins a line with the next, which is not known here.
@@ -44,12 +45,11 @@ pub(super) fn doubt(
         room -= edited.len();
         let mut left = Diagnostics::default();
         read_at(&origin.at_beginning(), &edited, language, &mut left);
-        let left: Vec<&Diagnostic> = left.iter().collect();
         // Where reports are limited, their number says nothing.
-        let has_fewer = errors(left.iter().copied()) < before;
+        let has_fewer = left.errors() < before;
         fix.is_certain &= has_fewer || before >= MAX_REPORTS;
         let place = origin.logical(one.span.start);
-        let is_same = |other: &&Diagnostic| {
+        let is_same = |other: &Diagnostic| {
             (other.code, other.span.start, &other.message) == (one.code, place, &one.message)
         };
         // Behind an edit an equal mistake may come to stand in the same place.
@@ -57,11 +57,6 @@ pub(super) fn doubt(
             one.fix = None;
         }
     }
-}
-
-fn errors<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> usize {
-    let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
-    diagnostics.into_iter().filter(is_error).count()
 }
 
 /// The text with an edit, if it is one of this text.

@@ -9,6 +9,8 @@ use super::super::token::{Token, TokenAt};
 /// Of an operand without operators, or in parentheses.
 const CLOSED: u8 = 6;
 
+const COMPARISON: u8 = 2;
+
 /// How loosely an operator binds, the loosest first; nothing for other tokens.
 pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
     match token {
@@ -19,7 +21,7 @@ pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
         | Token::Equal
         | Token::GreaterEqual
         | Token::Greater
-        | Token::NotEqual => Some(2),
+        | Token::NotEqual => Some(COMPARISON),
         Token::Plus | Token::Minus => Some(3),
         Token::Star | Token::Slash => Some(4),
         Token::Bang => Some(5),
@@ -29,6 +31,11 @@ pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
         Token::Name(word) if word.eq_ignore_ascii_case("not") => Some(5),
         _ => None,
     }
+}
+
+/// True for a token that compares.
+pub(super) fn is_comparison(token: Token<'_>) -> bool {
+    level(token) == Some(COMPARISON)
 }
 
 /// True for an operator that binds more tightly than a choice or `&&`.

@@ -84,7 +84,7 @@ impl<'t> Characters<'_, 't> {
         let message = "units do not stand behind a number";
         let error = Diagnostic::error(Code::UnexpectedToken, whole, message);
         let beside = [out.last().map(|at| at.token), self.at(last + 1)];
-        if !beside.into_iter().flatten().any(is_comparison) {
+        if !beside.into_iter().flatten().any(binding::is_comparison) {
             return error
                 .help("`mkconst()` gives a number its units")
                 .guess(whole, format!("mkconst({number}, units=\"{units}\")"));
@@ -102,7 +102,7 @@ impl<'t> Characters<'_, 't> {
             before.wants_operand() && !binding::is_tight(before) && before != Token::Comma
         });
         match metric.token {
-            Token::Name(name) if is_comparison(sign.token) && is_alone => {
+            Token::Name(name) if binding::is_comparison(sign.token) && is_alone => {
                 let sign = self.slice(metric.end, self.tokens[first].start);
                 let place = self.origin.span(metric.start, self.tokens[last].end);
                 error
@@ -613,7 +613,7 @@ impl<'t> Characters<'_, 't> {
         });
         // The interval of a window, whose quotes are missing.
         let before = out.last().map(|at| at.token);
-        let is_letter = word.len() < 2 && !before.is_some_and(is_comparison);
+        let is_letter = word.len() < 2 && !before.is_some_and(binding::is_comparison);
         if !is_end || before == Some(Token::Comma) || is_letter {
             return None;
         }
@@ -621,19 +621,6 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = self.number_with_units((index, last), number, &units, out);
         Some(Found { diagnostic, last, token: Some(Token::Integer("0")) })
     }
-}
-
-/// True for a token that compares.
-fn is_comparison(token: Token<'_>) -> bool {
-    matches!(
-        token,
-        Token::Less
-            | Token::LessEqual
-            | Token::Equal
-            | Token::GreaterEqual
-            | Token::Greater
-            | Token::NotEqual
-    )
 }
 
 fn choosing(metric: &str) -> String {

@@ -5,7 +5,8 @@
 //! stands in tables: [`clauses`] and [`marks`] have clauses and operators, which
 //! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
 //! [`characters`] knows what is written with characters that begin no token of ours,
-//! [`quotes`] marks that do not match, [`matchers`] what stands between braces, [`operands`] what stands around metrics.
+//! [`quotes`] marks that do not match, [`matchers`] what stands between braces,
+//! [`operands`] what stands around metrics.
 //! [`binding`] knows where parentheses are needed.
 //! Each habit is reported once, with what to write instead, in the user's own names.
 

@@ -8,7 +8,7 @@ use super::super::habits;
 use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::repair::Repair;
-use super::super::token::Token;
+use super::super::token::{Token, TokenAt};
 
 impl<'t> Repair<'_, 't> {
     /// The name of a metric, perhaps with a host before it or for more than one.
@@ -134,14 +134,9 @@ impl<'t> Repair<'_, 't> {
         }
         let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
         let before = self.before();
-        if matches!(before, Some(Token::Question | Token::Colon))
-            && !text.contains('.')
-            && !is_equality(self.at(index + 1))
-        {
-            // One report is enough for both branches.
-            let first = self.out.iter().rev().nth(1).map(|at| at.token);
-            if before == Some(Token::Question) || !matches!(first, Some(Token::Invalid(_))) {
-                self.report(text_in_choice(self.span(index, index)));
+        if is_text_branch(text, before, self.at(index + 1)) {
+            if let Some(told) = text_in_choice(&self.out, self.span(index, index)) {
+                self.report(told);
             }
             return self.blot_out(index, index);
         }
@@ -163,10 +158,29 @@ impl<'t> Repair<'_, 't> {
     }
 }
 
-/// A text as a branch of a choice.
-pub(in crate::syntax) fn text_in_choice(span: Span) -> Diagnostic {
-    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be a branch of `?:`").help(
+/// True for a text between these tokens that is a branch of a choice; with a point in it
+/// it is rather the name of a metric.
+pub(in crate::syntax) fn is_text_branch(
+    text: &str,
+    before: Option<Token<'_>>,
+    after: Option<Token<'_>>,
+) -> bool {
+    matches!(before, Some(Token::Question | Token::Colon))
+        && !matches!(after, Some(Token::Equal | Token::NotEqual))
+        && !text.contains('.')
+}
+
+/// What is wrong with a text as a branch of a choice behind these tokens. One report is
+/// enough for both branches.
+pub(in crate::syntax) fn text_in_choice(before: &[TokenAt<'_>], span: Span) -> Option<Diagnostic> {
+    let mut before = before.iter().rev().map(|at| at.token);
+    let is_second = before.next() == Some(Token::Colon);
+    if is_second && matches!(before.next(), Some(Token::Invalid(_))) {
+        return None;
+    }
+    let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be a branch of `?:`");
+    Some(error.help(
         "values are numbers, such as 1 and 0; a text is only compared, by `==` or `!=`, \
          with --extensions",
-    )
+    ))
 }

@@ -213,8 +213,8 @@ pub(in crate::syntax) fn operator(
     word: &str,
 ) -> Option<usize> {
     let next = repair.tokens.get(index + 1);
-    let symbol = OPERATORS.iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
-    if let Some((_, symbol, _)) = symbol
+    let found = OPERATORS.into_iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
+    if let Some((_, symbol, _)) = found
         && next.is_none_or(|at| at.token == Token::RightParen)
         && !repair.operand_is_due()
     {
@@ -245,8 +245,7 @@ pub(in crate::syntax) fn operator(
         repair.push(Token::Bang, index, index);
         return Some(index + 1);
     }
-    let (_, symbol, token) =
-        OPERATORS.into_iter().find(|(other, ..)| other.eq_ignore_ascii_case(word))?;
+    let (_, symbol, token) = found?;
     if repair.operand_is_due() {
         return None;
     }
