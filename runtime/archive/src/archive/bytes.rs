@@ -152,8 +152,14 @@ impl Window {
     fn fill(&mut self, length: usize) -> io::Result<()> {
         while self.filled < length {
             if self.filled == self.buffer.len() {
-                let target = (self.buffer.len() * 2).max(FIRST_CHUNK).max(length.min(CHUNK));
-                self.buffer.resize(target, 0);
+                // At once for a record that can be trusted to be there: each step would
+                // copy what the one before has read.
+                let at_once = match length {
+                    ..=CHUNK => length,
+                    ..=TRUSTED_LENGTH => length + AHEAD,
+                    _ => CHUNK,
+                };
+                self.buffer.resize((self.buffer.len() * 2).max(FIRST_CHUNK).max(at_once), 0);
             }
             let offset = self.start.saturating_add(self.filled as u64);
             let end = length.saturating_add(AHEAD).max(CHUNK).min(self.buffer.len());
