@@ -113,10 +113,7 @@ fn write_archive(base: &std::path::Path) -> Result<(), Box<dyn Error>> {
     let list = FetchList::new(pmids, Vec::new());
     let mut batch = ResultBatch::default();
     host.fetch(&list, &mut batch)?;
-    let mut writer = ArchiveWriter::create(
-        base,
-        archives::options("host0", batch.timestamp()),
-    )?;
+    let mut writer = ArchiveWriter::create(base, archives::options("host0", batch.timestamp()))?;
     let mut domains = Vec::new();
     for (desc, name) in descs.iter().flatten().zip(&names) {
         writer.describe(desc, &[name])?;

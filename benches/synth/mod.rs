@@ -223,11 +223,9 @@ impl FetchSource for Synth {
 /// Writes an archive of the metrics that are numbers: so many records of them,
 /// a second apart.
 pub fn write_archive(base: &Path, mut source: Synth, records: u32) {
-    let mut writer = ArchiveWriter::create(
-        base,
-        archives::options("synth", Timestamp::new(1_700_000_000, 0)),
-    )
-    .expect("the folder is empty");
+    let mut writer =
+        ArchiveWriter::create(base, archives::options("synth", Timestamp::new(1_700_000_000, 0)))
+            .expect("the folder is empty");
     let numbers = TYPES.iter().filter(|(_, value_type, _)| *value_type != ValueType::String);
     let names: Vec<String> = numbers
         .flat_map(|(kind, ..)| (0..source.metrics).map(move |item| format!("synth.{kind}.m{item}")))
