@@ -65,7 +65,7 @@ pub struct Run<'r> {
 }
 
 /// What becomes of the first sample, in which differences have no values yet.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum First {
     Shown,
     /// It only serves the next one.
