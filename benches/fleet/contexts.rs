@@ -5,13 +5,14 @@ use std::error::Error;
 use std::sync::Arc;
 
 use pmderive::engine::{Backend, Session, Space};
-use pmderive_runtime::archive::{ArchiveContext, Version};
-use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::context::{ConnectOptions, HostContext, HostSpec};
 use pmderive_runtime::eval::Buffers;
 use pmderive_runtime::model::{Pmid, Semantics, StateChange, ValueType};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+use pmderive_testkit::archives;
 
 use super::client::{Client, Definitions};
 use super::definitions::{DEFINITIONS, text};
@@ -112,18 +113,7 @@ fn write_archive(base: &std::path::Path) -> Result<(), Box<dyn Error>> {
     let list = FetchList::new(pmids, Vec::new());
     let mut batch = ResultBatch::default();
     host.fetch(&list, &mut batch)?;
-    let mut writer = ArchiveWriter::create(
-        base,
-        WriterOptions {
-            version: Version::V3,
-            start: batch.timestamp(),
-            host: "host0".into(),
-            timezone: "UTC".into(),
-            zoneinfo: "".into(),
-            pid: 1,
-            volume_bytes: None,
-        },
-    )?;
+    let mut writer = ArchiveWriter::create(base, archives::options("host0", batch.timestamp()))?;
     let mut domains = Vec::new();
     for (desc, name) in descs.iter().flatten().zip(&names) {
         writer.describe(desc, &[name])?;

@@ -15,8 +15,7 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
-use pmderive_runtime::archive::Version;
-use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, StateChange, Timestamp,
@@ -28,6 +27,7 @@ use pmderive_runtime::result::{
 use pmderive_runtime::source::{
     Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
 };
+use pmderive_testkit::archives;
 
 /// What definitions are written in.
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
@@ -223,19 +223,9 @@ impl FetchSource for Synth {
 /// Writes an archive of the metrics that are numbers: so many records of them,
 /// a second apart.
 pub fn write_archive(base: &Path, mut source: Synth, records: u32) {
-    let mut writer = ArchiveWriter::create(
-        base,
-        WriterOptions {
-            version: Version::V3,
-            start: Timestamp::new(1_700_000_000, 0),
-            host: "synth".into(),
-            timezone: "UTC".into(),
-            zoneinfo: "".into(),
-            pid: 1,
-            volume_bytes: None,
-        },
-    )
-    .expect("the folder is empty");
+    let mut writer =
+        ArchiveWriter::create(base, archives::options("synth", Timestamp::new(1_700_000_000, 0)))
+            .expect("the folder is empty");
     let numbers = TYPES.iter().filter(|(_, value_type, _)| *value_type != ValueType::String);
     let names: Vec<String> = numbers
         .flat_map(|(kind, ..)| (0..source.metrics).map(move |item| format!("synth.{kind}.m{item}")))

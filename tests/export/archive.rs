@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use pmderive_runtime::archive::Version;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, RawValue,
     Semantics, TextKind, TextSubject, Timestamp, Units, Value, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
+use pmderive_testkit::archives;
 
 const INDOM: InDom = InDom::new(60, 1);
 
@@ -24,13 +24,8 @@ const DOUBLES: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 5e-
 /// go, and it fails once and has no values once.
 pub fn write(base: &Path) {
     let options = WriterOptions {
-        version: Version::V3,
-        start: Timestamp::new(START, 0),
-        host: "odd, or \"not\"".into(),
-        timezone: "UTC".into(),
-        zoneinfo: "".into(),
-        pid: 1,
         volume_bytes: Some(1500),
+        ..archives::options("odd, or \"not\"", Timestamp::new(START, 0))
     };
     let mut writer = ArchiveWriter::create(base, options).expect("nothing is there");
     let desc = |item, value_type, indom, units| MetricDesc {

@@ -53,6 +53,11 @@ const RUNS: &[(&str, &[&str])] = &[
     ),
     ("a_mistyped_expression", &["eval", "-a", TYPES, "s.i.i32 +* 2"]),
     ("the_rest_is_evaluated", &["eval", "-a", TYPES, "-s", "1", "(s.i.i32", "s.i.i32"]),
+    // The first record has values of one, and no difference yet.
+    (
+        "each_of_several",
+        &["eval", "-a", TYPES, "-T", "+2", "--format", "csv", "m.once.i32", "delta(s.c.u32)"],
+    ),
     ("only_one_record", &["eval", "-a", TYPES, "delta(m.once.i32)"]),
     ("no_archive", &["eval", "-a", "tests/archives/none", "x"]),
     ("not_an_archive", &["eval", "-a", "tests/cli/shop.conf", "x"]),

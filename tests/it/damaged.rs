@@ -384,14 +384,24 @@ fn a_scan_sees_damage_of_metadata_and_index() {
         ("index", Damage::Write(800, b"x"), "d.index: at byte 800: label: 0x78 differs from 0x00"),
         ("meta", Damage::Write(12, &word(1)), "d.meta: at byte 12: label: 0x00 differs from 0x65"),
         ("0", Damage::Write(800, b"x"), "d.meta: at byte 800: label: 0x00 differs from 0x78"),
+        // The first descriptor: its type, semantics and units.
+        ("meta", Damage::Write(820, &word(16)), "820: desc.type: 16 of 60.0.44 is unknown"),
+        ("meta", Damage::Write(828, &word(7)), "828: desc.sem: 7 of 60.0.44 is unknown"),
+        ("meta", Damage::Write(832, &word(0x0100_6000)), "832: desc.units: 0x01006000 of 60.0.44"),
+        ("meta", Damage::Write(832, &word(0x1009_0000)), "832: desc.units: 0x10090000 of 60.0.44"),
+        ("meta", Damage::Write(832, &word(0x0100_2028)), "832: desc.units: 0x01002028 of 60.0.44"),
+        ("meta", Damage::Write(832, &word(0x0100_2001)), "832: desc.units: 0x01002001 of 60.0.44"),
     ] {
         let what = format!("{suffix} {damage:?}");
         let scanned = Damaged::new(FLEET, suffix, damage).run("archive --scan");
         assert_eq!(scanned.status, Some(3), "{what}: {}{}", scanned.out, scanned.err);
         assert!(scanned.err.contains(told), "{what}: {}", scanned.err);
     }
-    let scanned = Damaged::new(FLEET, "index", Damage::Append(&[])).run("archive --scan");
-    assert_eq!((scanned.status, &*scanned.err), (Some(0), ""), "{}", scanned.out);
+    // A scale without a dimension says nothing, as agents have left it.
+    for whole in [Damage::Append(&[]), Damage::Write(832, &word(0x000f_f100))] {
+        let scanned = Damaged::new(FLEET, "meta", whole).run("archive --scan");
+        assert_eq!((scanned.status, &*scanned.err), (Some(0), ""), "{}", scanned.out);
+    }
 }
 
 /// Words of a volume overwritten, and cuts, by chance: no command prints what is

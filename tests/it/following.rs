@@ -8,14 +8,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pmderive_runtime::archive::Version;
-use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::model::{
     InDom, InstanceDomain, MetricDesc, Pmid, RawValue, Semantics, Timestamp, Units, UtcTime,
     ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
-use pmderive_testkit::real_pmcd;
+use pmderive_testkit::{archives, real_pmcd};
 
 use crate::command;
 use command::{finished, pmderive, run};
@@ -162,15 +161,7 @@ fn differences_and_metrics_that_come_later_outlast_the_wait() {
     let folder = tempfile::tempdir().expect("a folder");
     let base = folder.path().join("a");
     let start = Timestamp::new(1_700_000_000, 0);
-    let options = WriterOptions {
-        version: Version::V3,
-        start,
-        host: "follow.example".into(),
-        timezone: "UTC".into(),
-        zoneinfo: "".into(),
-        pid: 1,
-        volume_bytes: None,
-    };
+    let options = archives::options("follow.example", start);
     let mut writer = ArchiveWriter::create(&base, options).expect("a new archive");
     let indom = InDom::new(60, 1);
     let (old, new) = (counter(1, Some(indom)), counter(2, None));

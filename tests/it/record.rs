@@ -15,7 +15,7 @@ use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Sampled};
 use pmderive_runtime::archive::{ArchiveContext, Version};
-use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind,
@@ -24,6 +24,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use pmderive_runtime::source::{Freshness, MetadataSource};
+use pmderive_testkit::archives;
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 
 use crate::command;
@@ -161,15 +162,7 @@ fn marks_are_those_of_the_archive() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("source");
     let at = |seconds: i64| Timestamp::new(1_700_000_000 + seconds, 0);
-    let options = WriterOptions {
-        version: Version::V3,
-        start: at(0),
-        host: "marks.example".into(),
-        timezone: "UTC".into(),
-        zoneinfo: "".into(),
-        pid: 1,
-        volume_bytes: None,
-    };
+    let options = archives::options("marks.example", at(0));
     let mut writer = ArchiveWriter::create(&source, options).expect("a new archive");
     let desc = MetricDesc {
         pmid: Pmid::new(60, 0, 1),
@@ -201,15 +194,7 @@ fn instances_of_an_archive_that_nobody_has_named_stay() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("source");
     let time = Timestamp::new(1_700_000_000, 0);
-    let options = WriterOptions {
-        version: Version::V3,
-        start: time,
-        host: "nameless.example".into(),
-        timezone: "UTC".into(),
-        zoneinfo: "".into(),
-        pid: 1,
-        volume_bytes: None,
-    };
+    let options = archives::options("nameless.example", time);
     let mut writer = ArchiveWriter::create(&source, options).expect("a new archive");
     let indom = InDom::new(60, 1);
     let desc = MetricDesc {

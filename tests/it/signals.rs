@@ -1,4 +1,4 @@
-//! Signals at random moments: `record` and `export` are told to end, or are
+//! Signals at random moments: commands that take samples are told to end, or are
 //! killed, at moments that a fixed seed chooses, from the first milliseconds on.
 //!
 //! What is on disk then is an archive or nothing, and a table that is complete
@@ -7,6 +7,7 @@
 //! a few.
 
 use std::ffi::OsStr;
+use std::io::{Read as _, Seek as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -92,14 +93,18 @@ fn at_random_moments(
         let arguments = arguments(out.to_str().expect("UTF-8"));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut command = pmderive(&arguments);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut printed = tempfile::tempfile().expect("a file");
+        let stdout = printed.try_clone().expect("the same file");
+        command.stdout(stdout).stderr(Stdio::piped());
         let child = command.spawn().expect("the command runs");
         std::thread::sleep(delay);
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).output();
         sent.expect("there is such a command");
         let output = child.wait_with_output().expect("its end");
         let killed_by = output.status.signal();
-        let run = finished(output);
+        let mut run = finished(output);
+        printed.rewind().expect("a file");
+        printed.read_to_string(&mut run.out).expect("text");
         let entries = std::fs::read_dir(folder.path()).expect("a folder");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
             entry.expect("an entry").file_name().into_string().expect("UTF-8")
@@ -221,6 +226,24 @@ fn an_export_of_an_archive() {
         own.map(str::to_owned).to_vec()
     };
     at_random_moments(0x5eed_0004, arguments, check_table);
+}
+
+/// What was printed ends with a whole sample, of three lines in CSV; the kernel ends a
+/// write at a page when the process is killed.
+#[test]
+fn samples_that_are_printed() {
+    let eval = "eval -L -s 100000 -t 1msec --format csv kernel.all.load";
+    let val = "val -L -s 100000 -t 1msec kernel.all.load";
+    for (seed, line, lines) in [(0x5eed_0005, eval, 3), (0x5eed_0006, val, 1)] {
+        let arguments = |_: &str| line.split(' ').map(str::to_owned).collect();
+        at_random_moments(seed, arguments, |_, Left { what, run, .. }| {
+            let out = &run.out;
+            let is_cut = out.len().is_multiple_of(4096);
+            assert!(is_cut || out.ends_with('\n'), "{what}: {out}");
+            let samples = out.lines().count().saturating_sub(1);
+            assert!(is_cut || samples.is_multiple_of(lines), "{what}: {out}");
+        });
+    }
 }
 
 /// Under nohup(1) the end of a terminal is none for a recording.

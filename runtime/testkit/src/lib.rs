@@ -1,6 +1,7 @@
 //! What tests, benchmarks and fuzzers need beside the product; never published.
 #![deny(unsafe_code)]
 
+pub mod archives;
 pub mod choices;
 pub mod counting;
 pub mod fake_pmcd;

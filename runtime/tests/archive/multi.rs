@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pmderive_runtime::archive::{ArchiveContext, Version};
+use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::model::{
     MetricDesc, PmStatus, Pmid, RawValue, Semantics, Timestamp, Units, ValueType,
@@ -15,6 +15,7 @@ use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues, ResultB
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, MetadataSource, Mode, SourceError,
 };
+use pmderive_testkit::archives;
 use serde_json::Value;
 
 use crate::choices::Choices;
@@ -226,13 +227,8 @@ const COUNTER: Pmid = Pmid::new(242, 0, 1);
 /// Writes an archive with a record every second: the value is the second.
 fn write(base: &Path, host: &str, units: Units, seconds: std::ops::Range<i64>) {
     let options = WriterOptions {
-        version: Version::V3,
-        start: Timestamp::new(seconds.start, 0),
-        host: host.into(),
         timezone: format!("UTC{}", seconds.start % 10).into(),
-        zoneinfo: "".into(),
-        pid: 1,
-        volume_bytes: None,
+        ..archives::options(host, Timestamp::new(seconds.start, 0))
     };
     let mut writer = ArchiveWriter::create(base, options).expect("a new archive");
     let desc = MetricDesc {

@@ -80,6 +80,16 @@ fn windows_are_those_of_libpcp() {
     assert!(differ.iter().all(|differs| *differs), "differences without a row: {differ:?}");
 }
 
+/// In libpcp they wrap around: midnight, a year of this century, a time long ago.
+#[test]
+fn numbers_too_large_for_a_date_are_refused() {
+    let digits = format!("@2{}", "0".repeat(300));
+    for text in [&*digits, "7 Aug 4294969294", "@9999999999999999999 weeks monday"] {
+        let found = ours("UTC", ("1709115330.0", "max"), [Some(text), None, None, None]);
+        assert_eq!(found[0], "-1", "{text}: {found:?}");
+    }
+}
+
 /// A point in time, never one that depends on the clock.
 fn specification(choices: &mut Choices) -> String {
     let number = |choices: &mut Choices| {

@@ -61,8 +61,17 @@ pub struct Run<'r> {
     pub sampler: Sampler,
     /// Samples to take; `None` for all that there are.
     pub samples: Option<u64>,
-    /// True if the first sample of all only serves the next one.
-    is_primed: bool,
+    first: First,
+}
+
+/// What becomes of the first sample, in which differences have no values yet.
+#[derive(Clone, Copy)]
+enum First {
+    Shown,
+    /// It only serves the next one.
+    Unshown,
+    /// As [`First::Unshown`], unless something has values in it all the same.
+    ShownWithValues,
 }
 
 /// The selection, and how it is evaluated over the source.
@@ -129,8 +138,13 @@ impl<'r> Run<'r> {
             // More samples would say the same.
             samples = Some(1);
         }
-        // Differences need a sample that comes before the first one.
-        let is_primed = session.needs_two_samples() && !course.is_reverse;
+        // Differences need a sample that comes before the first one. Where samples are not
+        // counted, the values of other metrics in it must not be lost.
+        let first = match session.needs_two_samples() && !course.is_reverse {
+            false => First::Shown,
+            true if samples.is_some() => First::Unshown,
+            true => First::ShownWithValues,
+        };
         let mut sampler = Sampler::new(arguments.retry.patience());
         sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
         sampler.follower = follower;
@@ -148,7 +162,7 @@ impl<'r> Run<'r> {
             messages,
             failures: Vec::new(),
         };
-        Ok(Run { selected, sampler, samples, is_primed })
+        Ok(Run { selected, sampler, samples, first })
     }
 
     /// Tells which definitions are left out as their operands are missing.
@@ -175,7 +189,9 @@ impl<'r> Run<'r> {
     /// Also gives the first sample of an archive, in which differences have no
     /// values yet.
     pub fn take_all_of_archive(&mut self) {
-        self.is_primed &= self.sampler.pace.is_some();
+        if self.sampler.pace.is_none() {
+            self.first = First::Shown;
+        }
     }
 
     /// True if the source is damaged, which was told.
@@ -218,27 +234,27 @@ impl<'r> Run<'r> {
     /// # Errors
     /// The source or the sink failed.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Result<ExitStatus, Stop> {
-        let Run { selected, sampler, samples, is_primed } = self;
+        let Run { selected, sampler, samples, first } = self;
         let source = selected.session.source().name();
         let mut outcome = ExitStatus::Good;
         let mut taken = 0;
         let mut is_first = true;
-        let mut is_priming = *is_primed;
         while samples.is_none_or(|samples| taken < samples) {
             if !is_first {
                 sampler.wait();
             }
             let sampled = sampler.take(selected, |selected| {
-                let sampled = selected.sample(&source, (!is_priming).then_some(&mut *sink));
+                let rule = if is_first { *first } else { First::Shown };
+                let sampled = selected.sample(&source, sink, rule);
                 tell_warnings(selected.session.source(), selected.messages);
                 sampled
             });
             match sampled.map_err(|stop| stop.after(outcome))?.flatten() {
-                Some(sample) => {
+                Some(Taken::Shown(sample)) => {
                     outcome = outcome.max(sample);
-                    taken += u64::from(!is_priming);
-                    is_priming = false;
+                    taken += 1;
                 }
+                Some(Taken::Unshown) => {}
                 None => {
                     selected.progress.finish();
                     if taken == 0 && !sampler.clock.is_over() {
@@ -257,6 +273,14 @@ impl<'r> Run<'r> {
         }
         Ok(outcome)
     }
+}
+
+/// What became of a sample.
+enum Taken {
+    /// The sink has it, and how good it is.
+    Shown(ExitStatus),
+    /// It serves the next one.
+    Unshown,
 }
 
 impl SampledSource for Selected<'_> {
@@ -280,13 +304,14 @@ impl Selected<'_> {
         Ok(())
     }
 
-    /// Fetches; without a sink the values only serve the next sample. `None`
-    /// after the last one that the options ask for.
+    /// Fetches, and brings the sample to a sink if the rule says so. `None` after the last
+    /// one that the options ask for.
     fn sample(
         &mut self,
         source: &str,
-        sink: Option<&mut dyn Sink>,
-    ) -> Result<Option<ExitStatus>, Stop> {
+        sink: &mut dyn Sink,
+        rule: First,
+    ) -> Result<Option<Taken>, Stop> {
         if self.session.is_stale() {
             self.compile()?;
         }
@@ -302,7 +327,17 @@ impl Selected<'_> {
             Err(error) => return Err(error.into()),
         };
         self.progress.at(sample.values.timestamp());
-        let Some(sink) = sink else { return Ok(Some(ExitStatus::Good)) };
+        let has_values = |metric: &Metric| {
+            metric.output.is_some_and(|output| !sample.values.get(output).is_empty())
+        };
+        let is_shown = match rule {
+            First::Shown => true,
+            First::Unshown => false,
+            First::ShownWithValues => sample.metrics.iter().any(has_values),
+        };
+        if !is_shown {
+            return Ok(Some(Taken::Unshown));
+        }
         if !self.has_begun {
             sink.begin(sample.metrics, sample.source)?;
             self.has_begun = true;
@@ -337,7 +372,7 @@ impl Selected<'_> {
             }
             *before = failure;
         }
-        taken.map(|()| Some(outcome)).map_err(|stop| stop.after(outcome))
+        taken.map(|()| Some(Taken::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
     /// The archive ended before there was a sample.

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use pmderive_runtime::archive::{ArchiveContext, Version};
+use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, Pmid, RawValue, Semantics,
     TextKind, TextSubject, Timestamp, Units, Value, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
+use pmderive_testkit::archives;
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 
 /// A colour, the title of the window, one control character of each kind, an
@@ -45,13 +46,9 @@ pub fn event(pmid: Pmid) -> Vec<u8> {
 pub fn write(base: &Path) {
     let start = Timestamp::new(1_700_000_000, 0);
     let options = WriterOptions {
-        version: Version::V3,
-        start,
-        host: format!("host{HOSTILE}").into(),
         timezone: format!("UTC{HOSTILE}").into(),
         zoneinfo: format!(":UTC{HOSTILE}").into(),
-        pid: 1,
-        volume_bytes: None,
+        ..archives::options(&format!("host{HOSTILE}"), start)
     };
     let mut writer = ArchiveWriter::create(base, options).expect("an archive");
     let metrics = [

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
+use pmderive_core::model::{MetricDesc, PmStatus, Semantics, Timestamp, UtcTime, ValueType};
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
@@ -148,6 +148,9 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
         layout::DESC => {
             let body = record.len() - LENGTH_WORD;
             let (desc, names) = decode_desc(&record[..body], offset)?;
+            if let Some((word, message)) = without_meaning(&desc) {
+                return damage(word * LENGTH_WORD, message);
+            }
             match names.iter().find(|name| name.split('.').any(str::is_empty)) {
                 Some(name) => {
                     damage(0, format!("desc.name: {name:?} of {} is not a valid name", desc.pmid))
@@ -172,6 +175,23 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
             }
         }
         _ => Ok(()),
+    }
+}
+
+/// The word of a descriptor record that has no meaning, and what it is. Readers take it
+/// all the same. What is not supported may have no semantics.
+fn without_meaning(desc: &MetricDesc) -> Option<(usize, String)> {
+    let MetricDesc { pmid, units, .. } = desc;
+    match (desc.value_type, desc.semantics) {
+        (ValueType::Other(code), _) => Some((3, format!("desc.type: {code} of {pmid} is unknown"))),
+        (ValueType::NoSupport, Semantics::Other(0)) => None,
+        (_, Semantics::Other(code)) => Some((5, format!("desc.sem: {code} of {pmid} is unknown"))),
+        _ if units.have_words() => None,
+        _ => {
+            let word = units.to_wire();
+            let what = "a scale or a quantity is unknown";
+            Some((6, format!("desc.units: {word:#010x} of {pmid}: {what}")))
+        }
     }
 }
 

@@ -20,6 +20,23 @@ impl Units {
             Axis::Count => (self.dim_count, self.scale_count),
         }
     }
+
+    /// True if every scale has a name, and so has the extra unit. The scale of an axis
+    /// without a dimension says nothing, and some agents leave any number there.
+    pub fn have_words(&self) -> bool {
+        let is_named = |axis: Axis, names: usize| {
+            let (dimension, scale) = self.axis(axis);
+            dimension == 0 || usize::try_from(scale).is_ok_and(|scale| scale < names)
+        };
+        let ExtraUnit { quantity, unit } = self.extra;
+        let is_extra_named = match extra_word(quantity) {
+            Some(word) => (1..=word.units.len()).contains(&usize::from(unit)),
+            None => self.extra == ExtraUnit::default(),
+        };
+        is_named(Axis::Space, SPACE_NAMES.len())
+            && is_named(Axis::Time, TIME_NAMES.len())
+            && is_extra_named
+    }
 }
 
 /// Prints as `pmUnitsStr(3)` of PCP 7 does: extra unit, space, time and count,

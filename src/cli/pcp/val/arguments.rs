@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use pmderive_runtime::model::parse_interval;
 
@@ -23,7 +24,13 @@ pub struct ValArguments {
     #[command(flatten)]
     pub window: WindowOptions,
     /// Take metrics from this archive, record by record instead of at an interval.
-    #[arg(short = 'U', long, value_name = "ARCHIVE", conflicts_with = "host")]
+    #[arg(
+        short = 'U',
+        long,
+        value_name = "ARCHIVE",
+        value_parser = OsStringValueParser::new().map(PathBuf::from),
+        conflicts_with = "host",
+    )]
     pub nointerp: Option<PathBuf>,
     /// Take this many samples [default: until the end].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples, allow_hyphen_values = true)]
