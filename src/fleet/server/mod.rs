@@ -72,12 +72,10 @@ impl Server {
     /// Says what of a plan can be seen to fail without starting anything.
     ///
     /// # Errors
-    /// The listener would be open to others, or a receiver has no address.
+    /// The listener would be open to others.
     pub fn check(plan: &Plan) -> Result<(), String> {
-        if let Some(listen) = listen(plan) {
-            listen.check().map_err(|error| error.to_string())?;
-        }
-        running::check(&plan.config.sinks)
+        let listen = listen(plan);
+        listen.map_or(Ok(()), |listen| listen.check().map_err(|error| error.to_string()))
     }
 
     /// Says which certificates, keys, tokens and passwords cannot be used, each in words.
@@ -238,7 +236,7 @@ impl Shared {
 
 /// How the listener is to be, if there is to be one.
 fn listen(plan: &Plan) -> Option<Listen> {
-    let address = plan.listen()?.value;
+    let address = plan.config.listen?;
     let web = &plan.config.web;
     let identity = web.certificate.clone();
     let tls = identity.map(|(certificate, key)| Identity { certificate, key });
