@@ -46,11 +46,11 @@ pub fn read(
 /// True for sinks that would write into each other's lines, or show the same page.
 fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
     match (one, other) {
-        (SinkKind::Prometheus, SinkKind::Prometheus) => true,
+        (SinkKind::Prometheus, SinkKind::Prometheus)
+        | (SinkKind::JsonLines(None), SinkKind::JsonLines(None)) => true,
         (SinkKind::JsonLines(Some(one)), SinkKind::JsonLines(Some(other))) => {
             is_same_file(one, other)
         }
-        (SinkKind::JsonLines(None), SinkKind::JsonLines(None)) => true,
         _ => false,
     }
 }
