@@ -22,6 +22,16 @@ pub type Value<'t> = toml::Spanned<DeValue<'t>>;
 /// A table of a document.
 pub type Table<'t> = DeTable<'t>;
 
+/// Times that a value may be.
+pub struct Times {
+    /// The shortest.
+    pub shortest: Duration,
+    /// The longest.
+    pub longest: Duration,
+    /// Both, in words.
+    pub words: &'static str,
+}
+
 /// The text that is read, and the mistakes so far.
 pub struct Document<'d> {
     code: Code,
@@ -131,22 +141,26 @@ impl<'d> Document<'d> {
         self.expected(found, value, "`true` or `false`")
     }
 
-    /// A value that should be a whole number, 0 or greater.
-    pub fn count(&mut self, value: &Value<'_>) -> Option<usize> {
+    /// A value that should be a whole number, `least` or greater.
+    pub fn count(&mut self, value: &Value<'_>, least: usize) -> Option<usize> {
         let integer = value.get_ref().as_integer();
         let found = integer.and_then(|i| usize::from_str_radix(i.as_str(), i.radix()).ok());
-        if let (None, Some(integer)) = (found, integer) {
-            let span = self.span(value.span());
-            self.error(
-                span,
-                match integer.as_str().starts_with('-') {
-                    true => "this number should be 0 or greater",
-                    false => "this number is too large",
-                },
-            );
-            return None;
+        match (found, integer) {
+            (Some(number), _) if number >= least => Some(number),
+            (None, None) => {
+                self.expected(None, value, &format!("a whole number, {least} or greater"))
+            }
+            (None, Some(integer)) if !integer.as_str().starts_with('-') => {
+                let span = self.span(value.span());
+                self.error(span, "this number is too large");
+                None
+            }
+            _ => {
+                let span = self.span(value.span());
+                self.error(span, format!("this number should be {least} or greater"));
+                None
+            }
         }
-        self.expected(found, value, "a whole number, 0 or greater")
     }
 
     /// A value that should be a list.
@@ -183,27 +197,22 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// A value that should be a time: a number of seconds, or a text such as `1min`. It is
-    /// longer than 0, and not longer than `longest`.
-    pub fn time(&mut self, value: &Value<'_>, longest: Duration) -> Option<Duration> {
+    /// A value that should be a time: a number of seconds, or a text such as `1min`.
+    pub fn time(&mut self, value: &Value<'_>, times: &Times) -> Option<Duration> {
         let span = self.span(value.span());
-        let text = match number_of(value) {
-            Some(number) => number,
-            None => self.string(value)?.0,
-        };
-        match parse_interval(text) {
-            _ if ambiguous_unit(text).is_some() => self.error(span, AMBIGUOUS_UNIT),
-            Ok(time) if !time.is_zero() && time <= longest => return Some(time),
-            Ok(_) => {
-                let most = longest.as_secs();
-                self.error(span, format!("a time here is from 1 nsec to {most} seconds"));
-            }
-            Err(error) => {
-                let message = format!("this is not a time: {}", error.problem);
-                self.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
-            }
+        let text = number_of(value).or_else(|| value.get_ref().as_str());
+        let text = self.expected(text, value, "a time")?;
+        if ambiguous_unit(text).is_some() {
+            self.error(span, AMBIGUOUS_UNIT);
+            return None;
         }
-        None
+        let time = parse_interval(text).ok();
+        let time = time.filter(|time| (times.shortest..=times.longest).contains(time));
+        if time.is_none() {
+            let message = format!("this should be a time from {}", times.words);
+            self.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
+        }
+        time
     }
 
     /// A value that should be a path, relative to a directory.

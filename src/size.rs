@@ -20,9 +20,11 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err(format!("the unit is missing, as in {number}Mb or {number}bytes"));
     }
     let unit = UNITS.iter().find(|(words, _)| words.contains(&singular));
-    let size = unit.and_then(|(_, bytes)| number.parse::<u64>().ok()?.checked_mul(*bytes));
-    let size = size.filter(|size| *size > 0);
-    size.ok_or_else(|| "a size is a number with its unit, as in 100Mb or 1Gbyte".to_owned())
+    match unit.and_then(|(_, bytes)| number.parse::<u64>().ok()?.checked_mul(*bytes)) {
+        Some(0) => Err("a size is 1 byte at least".to_owned()),
+        Some(size) => Ok(size),
+        None => Err("a size is a number with its unit, as in 100Mb or 1Gbyte".to_owned()),
+    }
 }
 
 #[cfg(test)]

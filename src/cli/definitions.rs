@@ -271,12 +271,11 @@ impl Definitions {
             metric.is_some_and(|metric| self.unknown.iter().any(|name| name == metric))
         };
         for diagnostic in self.system_diagnostics.iter().filter(wanted) {
-            let (span, name) = (diagnostic.span, diagnostic.metric.as_deref().unwrap_or_default());
-            let file = &self.sources.get(span.source).name;
-            let (line, column) = self.sources.line_column(span.source, span.start);
+            let name = diagnostic.metric.as_deref().unwrap_or_default();
+            let place = self.sources.place(diagnostic.span).unwrap_or_default();
             let message = &diagnostic.message;
             messages.warning(&format_args!(
-                "the definition of {name} at {file}:{line}:{column} was passed over: {message}"
+                "the definition of {name} at {place} was passed over: {message}"
             ));
         }
     }

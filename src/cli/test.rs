@@ -219,9 +219,8 @@ impl Total {
                 let escaping = messages.output(Purpose::Text).escaping();
                 write_text(&mut out, &name, &reports, &sources, escaping, messages.are_quiet());
                 for one in missing {
-                    let (line, column) = sources.line_column(one.span.source, one.span.start);
-                    let file = &sources.get(one.span.source).name;
-                    let line = format!("{file}:{line}:{column}: {}: {}", one.name, one.what);
+                    let place = sources.place(one.span).unwrap_or_default();
+                    let line = format!("{place}: {}: {}", one.name, one.what);
                     let _ = writeln!(out, "  {}", escaping.text(&line));
                 }
                 messages.diagnostics(diagnostics, &sources);

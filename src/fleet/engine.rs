@@ -105,7 +105,7 @@ impl Fleet {
     /// Goes over to a plan, with sinks that are new or those of before.
     pub fn follow(&mut self, plan: &Plan, outlets: &Outlets) {
         for thread in &self.threads {
-            thread.tell(Order::Sinks(outlets.clone(), plan.limits()));
+            thread.tell(Order::Sinks(outlets.clone(), plan.config.limits));
         }
         let mut gone: Vec<Box<str>> = self.watched.keys().cloned().collect();
         let listed: HashMap<&str, &Arc<Target>> =

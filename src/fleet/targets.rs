@@ -2,6 +2,7 @@
 //! mistake is reported with its place. Nothing is looked up or connected here.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry as Place;
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv6Addr;
 use std::ops::Range;
@@ -28,7 +29,7 @@ const MAX_LABELS: usize = 64;
 /// What the name of a label may be made of.
 pub const LABEL_NAME_RULE: &str = "letters, digits and `_`, and no digit in front";
 
-/// Mistakes that are told of one file at most.
+/// Mistakes that are told of one file at most, and hosts that are listed twice.
 const MAX_MISTAKES: usize = 20;
 
 /// One entry of a file.
@@ -80,8 +81,11 @@ impl Targets {
         diagnostics: &mut Diagnostics,
     ) {
         let SourceText { name, text, .. } = sources.get(source).clone();
-        let mut file = File { source, text: &text, diagnostics, mistakes: 0, secrets: Vec::new() };
+        let secrets = Vec::new();
+        let mut file =
+            File { source, text: &text, diagnostics, mistakes: 0, duplicates: 0, secrets };
         self.read_file(&mut file, group, labels, limit);
+        file.tell_duplicates();
         if !file.secrets.is_empty() {
             let shown = without(&text, &file.secrets);
             sources.insert(source, SourceText::new(name, shown));
@@ -110,25 +114,24 @@ impl Targets {
                 }
                 let Some((name, spec)) = file.target(target) else { continue };
                 let place = file.span(target);
-                let first = *self.places.entry(spec.identity()).or_insert(place);
-                if first != place {
-                    let message = format!("`{name}` is listed twice");
-                    let help = "a host is in one group, and in one entry; give this one a port or take it away";
-                    let mut mistake = Diagnostic::error(Code::BadServeFile, place, message);
-                    mistake = mistake.label(first, "here it is first").help(help);
-                    file.report(mistake);
-                    continue;
-                }
+                let unlisted = match self.places.entry(spec.identity()) {
+                    Place::Vacant(unlisted) => unlisted,
+                    Place::Occupied(first) => {
+                        file.duplicate(&name, place, *first.get());
+                        continue;
+                    }
+                };
                 if self.all.len() >= limit {
                     if std::mem::replace(&mut self.is_limit_told, true) {
                         return;
                     }
                     let message = format!("there are more than {limit} targets");
-                    let help =
-                        "raise `targets` of `[limits]`, or divide the fleet between processes";
+                    let help = "`targets` of `[limits]` in a configuration of `serve` allows more; \
+                                or divide the fleet between processes";
                     file.report(Diagnostic::error(Code::BadServeFile, place, message).help(help));
                     return;
                 }
+                unlisted.insert(place);
                 if labels.get("instance").is_some_and(|instance| !instance.is_empty()) {
                     self.check_labels(&labels, &name, place, file);
                 }
@@ -163,6 +166,8 @@ struct File<'f> {
     diagnostics: &'f mut Diagnostics,
     /// How many were reported.
     mistakes: usize,
+    /// How many targets are left out, as they are listed before.
+    duplicates: usize,
     /// Where passwords stand, as far as that is known.
     secrets: Vec<Range<usize>>,
 }
@@ -170,7 +175,7 @@ struct File<'f> {
 /// What is said of a target with a user or a password.
 const NO_SECRETS: (&str, &str) = (
     "a user or a password in a target",
-    "files of targets hold no secrets; the group has `user` and `password-file`",
+    "files of targets hold no secrets; a group of a configuration has `user` and `password-file`",
 );
 
 /// What a target is like.
@@ -226,6 +231,31 @@ impl File<'_> {
 
     fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.report(Diagnostic::error(Code::BadServeFile, span, message).help(help));
+    }
+
+    /// Warns of a host that stands elsewhere already, which does no harm to others.
+    fn duplicate(&mut self, name: &str, place: Span, first: Span) {
+        self.duplicates += 1;
+        if self.duplicates > MAX_MISTAKES {
+            return;
+        }
+        let message = format!("`{name}` is listed twice");
+        let warning = Diagnostic::warning(Code::BadServeFile, place, message)
+            .label(place, "is left out here")
+            .label(first, "here it is first")
+            .help(
+                "a host is in one group, and in one entry; give this one a port, or take it away",
+            );
+        self.diagnostics.push(warning);
+    }
+
+    /// Says of how many more targets the same is true.
+    fn tell_duplicates(&mut self) {
+        if let Some(more) = self.duplicates.checked_sub(MAX_MISTAKES).filter(|more| *more > 0) {
+            let message = format!("{more} more targets of this file are listed twice");
+            let warning = Diagnostic::warning(Code::BadServeFile, self.range(0, 0), message);
+            self.diagnostics.push(warning.help("each host counts where it is listed first"));
+        }
     }
 
     /// The file is no list of targets.
@@ -473,6 +503,19 @@ mod tests {
             let (targets, told) = read(&format!(r#"[{{"targets": [{others}]}}]"#));
             assert_eq!((targets.len(), told), (2, Vec::new()), "{others}");
         }
+    }
+
+    #[test]
+    fn a_host_that_is_listed_twice_harms_no_other() {
+        // One is written with an escape, and has no place that is known.
+        let (targets, told) = read(
+            r#"[{"targets": ["web1", "web2", "pcp://WEB1"]}, {"targets": ["web\u0031", "web3"]}]"#,
+        );
+        let names: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+        assert_eq!(names, ["web1:44321", "web2:44321", "web3:44321"]);
+        let expected =
+            ["pcp://WEB1: `pcp://WEB1` is listed twice", ": `web1:44321` is listed twice"];
+        assert_eq!(told, expected);
     }
 
     #[test]

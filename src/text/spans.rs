@@ -149,6 +149,13 @@ impl SourceMap {
         offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX))
     }
 
+    /// Where a span begins, as in `shop.conf:3:14`; nothing of one that is not in this map.
+    pub fn place(&self, span: Span) -> Option<String> {
+        let text = self.texts.get(&span.source)?;
+        let (line, column) = self.line_column(span.source, span.start);
+        Some(format!("{}:{line}:{column}", text.name))
+    }
+
     /// Line and column of a byte offset, both from 1. The column counts
     /// characters.
     pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {

@@ -15,7 +15,7 @@ use toml::de::{DeString, DeValue};
 
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::Language;
-use crate::document::{Document, Table, Value};
+use crate::document::{Document, Table, Times, Value};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{counted, nearest};
 use crate::text::{SourceId, SourceMap, Span};
@@ -24,8 +24,12 @@ use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile
 use super::groups::{GroupLabels, NoGroup, labels_of};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
-/// An interval at most: thirty years.
-const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+/// Intervals, up to thirty years.
+const INTERVALS: Times = Times {
+    shortest: Duration::from_nanos(1),
+    longest: Duration::from_secs(1_000_000_000),
+    words: "1 nsec to 1000000000 sec",
+};
 
 /// Advice for a name that TOML reads as nested tables.
 pub(super) const QUOTES: &str = "put names with dots in quotes: \"disk.dev.read\"";
@@ -101,7 +105,7 @@ impl Reader<'_> {
         let definitions = table.get("definitions").and_then(|text| self.text(text));
         let fleet_files = self.files(table, "fleet");
         let fleet_definitions = table.get("fleet-definitions").and_then(|text| self.text(text));
-        let interval = table.get("interval").and_then(|v| self.document.time(v, LONGEST));
+        let interval = table.get("interval").and_then(|v| self.document.time(v, &INTERVALS));
         self.interval = interval.unwrap_or(self.interval);
         self.tolerance = table.get("tolerance").and_then(|v| self.tolerance(v));
         // As in `serve`.
@@ -191,11 +195,11 @@ impl Reader<'_> {
         ];
         self.document.only(table, &known);
         let name = self.name(table, span)?;
-        let interval = table.get("interval").and_then(|value| self.document.time(value, LONGEST));
+        let interval = table.get("interval").and_then(|v| self.document.time(v, &INTERVALS));
         let tolerance = table.get("tolerance").and_then(|value| self.tolerance(value));
         let mut lengths = Lengths::default();
         if let Some(value) = table.get("steps")
-            && let Some(steps) = self.document.count(value)
+            && let Some(steps) = self.document.count(value, 0)
         {
             let span = self.document.span(value.span());
             match (1..=MAX_STEPS).contains(&steps) {
@@ -259,7 +263,7 @@ impl Reader<'_> {
 
     /// Reads the number of a step of a case.
     pub(super) fn step(&mut self, value: &Value<'_>, steps: usize) -> Option<usize> {
-        let step = self.document.count(value)?;
+        let step = self.document.count(value, 0)?;
         if step >= steps {
             let span = self.document.span(value.span());
             let message = format!("there is no step {step}: they are 0 to {}", steps - 1);

@@ -44,6 +44,10 @@ fn definitions_are_checked_and_explained() {
                 &["check", "--targets", hosts, "sum(shop.requests / 2) by (rak)"],
             ),
             (
+                "check_of_a_number_of_hosts",
+                &["check", "--targets", hosts, "fleet.hosts.failed / 2"],
+            ),
+            (
                 "explain",
                 &["explain", "-c", shop, "--fleet", racks, "--metadata", METADATA, "racks.rate"],
             ),

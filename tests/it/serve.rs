@@ -299,6 +299,8 @@ fn a_host_that_fails_has_stale_series_once_and_comes_back() {
 fn the_listener_shows_metrics_hosts_and_health() {
     let config = "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("json-lines", "prometheus");
     let site = Site::new(3, &config);
+    let about = "s.gauge(oneline) = A gauge\ns.each(helptext) = \"The first line.\nAnd more.\"\n";
+    site.write("s.conf", &(DEFINITIONS.to_owned() + about));
     let mut serving = site.start();
     let address = serving.address();
     let get = |path: &str| request(address, &format!("GET {path} HTTP/1.1\r\nAccept: */*"));
@@ -346,6 +348,8 @@ fn the_listener_shows_metrics_hosts_and_health() {
     let (status, text) = get(&format!("/metrics?target={target}"));
     assert_eq!(status, 200, "{text}");
     assert!(text.contains("\ns_gauge{") && text.contains("# TYPE s_each gauge\n"), "{text}");
+    assert!(text.contains("# HELP s_gauge A gauge\n"), "{text}");
+    assert!(text.contains("# HELP s_each The first line.\n"), "{text}");
     assert!(text.contains("instname=\"i0\"") && text.contains("rack=\"r000\""), "{text}");
     assert!(!text.contains("s_hidden"), "{text}");
     let (status, why) = get("/metrics?target=nowhere:44321");
@@ -412,7 +416,8 @@ fn racks_have_the_sums_of_their_hosts() {
     let site = Site::new(4, &config);
     // An operand may be an expression, which is computed on each host.
     let racks = "racks.hosts = count(s.hidden) by (dc)\nracks.sum = sum(s.each) by (dc, rack)\n\
-                 racks.twice = sum(s.each * 2) by (dc, rack)\nnobody.wants = sum(s.each)\n";
+                 racks.twice = sum(s.each * 2) by (dc, rack)\nnobody.wants = sum(s.each)\n\
+                 racks.mixed = sum(s.each) by (dc) + sum(s.each) by (rack)\n";
     site.write("fleet.conf", racks);
     let mut serving = site.start();
     let address = serving.address();
@@ -458,7 +463,9 @@ fn racks_have_the_sums_of_their_hosts() {
     assert!(text.contains("\npmderive_fleet_slots_total "), "{text}");
     // What is kept of the hosts for that takes memory.
     assert!(!text.contains("{part=\"across\"} 0\n"), "{text}");
-    serving.end();
+    let (_, log) = serving.end();
+    let mistake = |line: &str| line.contains("fleet.conf:5:") && line.contains("racks.mixed");
+    assert!(log.lines().any(mistake), "{log}");
 }
 
 #[test]

@@ -107,6 +107,18 @@ fn of_an_option_given_twice_the_last_one_counts() {
     assert_eq!(hosts.status, Some(1));
 }
 
+#[test]
+fn batches_of_nothing_are_for_archives_alone() {
+    assert_eq!(run(&["info", "-f", "-b", "-3", "hinv.ncpu"]), run(&["info", "-f", "hinv.ncpu"]));
+    for command in ["info", "probe"] {
+        let refused = pmderive(&[command, "-L", "-b", "5", "-b", "0", "mem.physmem"]);
+        assert_eq!(refused.status, Some(1), "{refused:?}");
+        assert!(refused.err.contains("-b requires numeric argument"), "{refused:?}");
+        let taken = pmderive(&[command, "-L", "-b", "0", "-b", "5", "mem.physmem"]);
+        assert_eq!((taken.status, &*taken.err), (Some(0), ""), "{taken:?}");
+    }
+}
+
 /// A name space from a file: blanks around colons, subtrees that no agent fills,
 /// and in front of an archive only what that has.
 #[test]

@@ -7,7 +7,6 @@ mod any;
 pub use any::Context;
 #[cfg(feature = "live")]
 pub use pmderive_client::context::{
-    AsyncHostContext, ConnectOptions, Encryption, HostContext, HostSpec, SASL_BAD_PARAMETER,
-    SASL_ENCRYPTION_NEEDED, SASL_NO_MECHANISM, Secret, SpecError, TlsSettings, Transport, host,
-    options, spec,
+    AsyncHostContext, ConnectOptions, Encryption, HostContext, HostSpec, SASL_ENCRYPTION_NEEDED,
+    Secret, SpecError, TlsSettings, Transport, host, options, remedies, spec,
 };

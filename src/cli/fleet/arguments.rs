@@ -130,11 +130,14 @@ impl ReadFleet {
         Arc::new(definitions)
     }
 
-    /// True for an expression over the fleet: it has groups, or names of the fleet.
+    /// True for an expression over the fleet: it has groups, or names of the fleet or of
+    /// numbers of hosts.
     pub fn is_over(&self, one: &Registered) -> bool {
         one.expr.nodes().any(|(_, node)| {
             matches!(node.kind, NodeKind::Grouped { .. })
-                || name_in(node).is_some_and(|(name, _)| self.registry.get(name).is_some())
+                || name_in(node).is_some_and(|(name, _)| {
+                    aggregates::of_hosts_counted(name) || self.registry.get(name).is_some()
+                })
         })
     }
 }

@@ -6,6 +6,11 @@
 
 use clap::Args;
 
+use crate::cli::stop::Stop;
+
+/// What is said of a batch of nothing, and of what is no number.
+pub const NO_BATCH: &str = "-b requires numeric argument";
+
 /// Metrics fetched at a time.
 const BATCH: usize = 128;
 
@@ -16,20 +21,26 @@ const GROUP: usize = 4096;
 #[derive(Debug, Args)]
 pub struct BatchArgument {
     /// Fetch this many metrics at a time [default: 128; always 1 from an archive].
-    #[arg(short, long, value_name = "N", value_parser = batch)]
-    pub batch: Option<usize>,
+    #[arg(short, long, value_name = "N", value_parser = batch, allow_negative_numbers = true)]
+    pub batch: Option<i32>,
 }
 
 /// The argument of `-b`.
-fn batch(text: &str) -> Result<usize, String> {
-    let batch = text.parse().ok().filter(|batch| *batch > 0);
-    batch.ok_or_else(|| "-b requires numeric argument".to_owned())
+fn batch(text: &str) -> Result<i32, String> {
+    text.parse().map_err(|_| NO_BATCH.to_owned())
 }
 
 impl BatchArgument {
     /// The batches of a source.
-    pub fn of(&self, is_archive: bool) -> Batches {
-        Batches { size: if is_archive { 1 } else { self.batch.unwrap_or(BATCH) } }
+    ///
+    /// # Errors
+    /// Those of a live source have no metrics.
+    pub fn of(&self, is_archive: bool) -> Result<Batches, Stop> {
+        let given = || self.batch.map_or(BATCH, |batch| usize::try_from(batch).unwrap_or(0));
+        match if is_archive { 1 } else { given() } {
+            0 => Err(Stop::Usage(NO_BATCH.to_owned())),
+            size => Ok(Batches { size }),
+        }
     }
 }
 

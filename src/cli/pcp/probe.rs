@@ -95,6 +95,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitSt
     if asked.is_empty() && !arguments.names.is_empty() {
         return Ok(source.outcome());
     }
+    let batches = arguments.batch.of(source.is_archive())?;
     let mut out = messages.output(Purpose::Exact);
     let metrics = match shown.faster && !asked.is_empty() {
         true => look_up(&mut source, asked.clone(), &mut out)?,
@@ -105,7 +106,6 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitSt
             look_up(&mut source, names, &mut out)?
         }
     };
-    let batches = arguments.batch.of(source.is_archive());
     let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
     for group in batches.groups(&metrics) {
         let probed = probe.group(group, batches);

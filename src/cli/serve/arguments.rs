@@ -1,7 +1,6 @@
-//! The arguments of `serve`: a configuration file, or flags for the simple case. The
-//! flags are turned into the text of such a file.
+//! The arguments of `serve`: a configuration file, or flags for the simple case.
 
-use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +8,14 @@ use clap::Args;
 
 use crate::cli::args::interval;
 use crate::cli::stop::Stop;
+use crate::fleet::config::{
+    Access, Config, DEFAULT_BUFFER, DEFAULT_INTERVAL, Group, INTERVALS, Limits, Sink, SinkKind,
+    USUAL, Web, default_deadline,
+};
+use crate::fleet::labels::Labels;
 use crate::fleet::plan::Origin;
+use crate::syntax::ast::Spanned;
+use crate::text::Span;
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -33,11 +39,11 @@ pub struct ServeArguments {
     #[arg(short = 'c', long, value_name = "FILE", requires = "targets")]
     definitions: Vec<String>,
     /// Fetch each host every INTERVAL [default: 10sec].
-    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
+    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval_of_hosts)]
     interval: Option<Duration>,
     /// Serve /metrics at this address. Without it values go to standard output, as lines of JSON.
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
     /// Export these metrics, by name or pattern [default: those that the files mark].
     #[arg(long, value_name = "METRIC")]
     export: Vec<String>,
@@ -52,6 +58,19 @@ pub struct ServeArguments {
     pub verbose: bool,
 }
 
+fn interval_of_hosts(text: &str) -> Result<Duration, String> {
+    let interval = interval(text)?;
+    match (INTERVALS.shortest..=INTERVALS.longest).contains(&interval) {
+        true => Ok(interval),
+        false => Err(format!("an interval here is from {}", INTERVALS.words)),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "an address with a port is such as 127.0.0.1:9464; names are not looked up";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
 impl ServeArguments {
     /// Where the configuration is from.
     pub fn origin(&self) -> Result<Origin, Stop> {
@@ -62,30 +81,62 @@ impl ServeArguments {
             let usage = "nothing to watch: give --config FILE, or --targets FILE and -c FILE";
             return Err(Stop::Usage(usage.to_owned()));
         }
-        let list = |texts: &[String]| {
-            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-            texts.join(", ")
+        let mut line = CommandLine("pmderive serve".to_owned());
+        let targets = line.all("--targets", &self.targets, |path| PathBuf::from(path));
+        let definitions = line.all("-c", &self.definitions, |path| PathBuf::from(path));
+        let export = line.all("--export", &self.export, |entry| Box::from(entry));
+        let CommandLine(text) = line;
+        // What is wrong with the whole, and not with one of the values.
+        let whole = Span::new(Origin::ARGUMENTS, 0, text.len() as u32);
+        let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
+        let group = Group {
+            name: "fleet".into(),
+            span: whole,
+            targets,
+            definitions,
+            export: Some(export).filter(|export| !export.is_empty()),
+            interval,
+            deadline: default_deadline(interval),
+            labels: Labels::default(),
+            access: Access::default(),
         };
-        let mut text = String::new();
-        if let Some(interval) = self.interval {
-            let _ = writeln!(text, "interval = \"{} sec\"", interval.as_secs_f64());
-        }
-        if let Some(listen) = &self.listen {
-            let _ = writeln!(text, "listen = {}", quoted(listen));
-        }
-        let (targets, definitions) = (list(&self.targets), list(&self.definitions));
-        let _ = writeln!(text, "[[group]]\nname = \"fleet\"\ntargets = [{targets}]");
-        let _ = writeln!(text, "definitions = [{definitions}]");
-        if !self.export.is_empty() {
-            let _ = writeln!(text, "export = [{}]", list(&self.export));
-        }
-        let kind = if self.listen.is_some() { "prometheus" } else { "json-lines" };
-        let _ = writeln!(text, "[[sink]]\nkind = \"{kind}\"");
-        Ok(Origin::Arguments(text))
+        let (name, kind) = match self.listen {
+            Some(_) => ("prometheus", SinkKind::Prometheus),
+            None => ("json-lines", SinkKind::JsonLines(None)),
+        };
+        let (name, buffer) = (name.into(), DEFAULT_BUFFER);
+        let config = Config {
+            language: USUAL,
+            listen: self.listen,
+            web: Web::default(),
+            threads: None,
+            limits: Limits::default(),
+            groups: vec![group],
+            fleet: None,
+            sinks: vec![Sink { name, span: whole, export: None, buffer, kind }],
+        };
+        Ok(Origin::Arguments { text, config: Box::new(config) })
     }
 }
 
-/// A text as TOML has it: JSON's form is one of TOML's.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+/// The command line as diagnostics show it.
+struct CommandLine(String);
+
+impl CommandLine {
+    /// Adds an option with each of these values; gives them with their places.
+    fn all<T>(
+        &mut self,
+        option: &str,
+        values: &[String],
+        read: impl Fn(&str) -> T,
+    ) -> Vec<Spanned<T>> {
+        let mut one = |value: &String| {
+            self.0.extend([" ", option, " "]);
+            let start = self.0.len() as u32;
+            self.0.push_str(value);
+            let span = Span::new(Origin::ARGUMENTS, start, self.0.len() as u32);
+            Spanned { value: read(value), span }
+        };
+        values.iter().map(&mut one).collect()
+    }
 }

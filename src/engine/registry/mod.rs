@@ -246,6 +246,14 @@ impl Registry {
         self.texts.get(&(pmid, kind)).map(|text| &**text)
     }
 
+    /// The first line about a metric: of its short text, and without one of its help text.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn line_about(&self, pmid: Pmid) -> Option<&str> {
+        let kinds = [TextKind::OneLine, TextKind::Help].into_iter();
+        let lines = kinds.filter_map(|kind| self.text(pmid, kind)).flat_map(str::lines);
+        lines.map(str::trim).find(|line| !line.is_empty())
+    }
+
     /// Value of an option (`pmGetDerivedControl(3)`).
     pub fn control(&self, option: ControlOption) -> i32 {
         self.controls.get(option)

@@ -27,7 +27,6 @@ use crate::fleet::series::Series;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
-use crate::syntax::TextKind;
 
 /// What is said of the hosts of each group, beside the values.
 const HOSTS: [(&str, &str, HostCount); 6] = [
@@ -555,7 +554,7 @@ fn chosen(
     sinks: &dyn Fn(&str) -> SinkSet,
 ) -> (Arc<Selection>, Vec<Wanted>) {
     let registry = &definitions.registry;
-    let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
+    let help = |pmid| registry.line_about(pmid).map(Arc::from);
     let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
     let defined =
         chosen.iter().map(|one| Wanted { sinks: sinks(&one.name), help: one.pmid.and_then(help) });

@@ -13,7 +13,6 @@ use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{Aggregate, AggregateId, Function, GroupingId};
-use super::evaluate::of_hosts_counted;
 use super::host_metrics::HostMetrics;
 use super::operand::OperandId;
 use crate::bind::name_in;
@@ -253,7 +252,8 @@ impl<'r> Reader<'r> {
 
     /// True if a name may be that of a metric of hosts, rather than of the fleet.
     fn is_host_metric(&self, name: &str) -> bool {
-        self.hosts.defines(name) || self.hosts.is_open() && self.registry.get(name).is_none()
+        let may_have = self.hosts.is_open() && !is_counted(name);
+        self.hosts.defines(name) || may_have && self.registry.get(name).is_none()
     }
 
     /// A metric of hosts as an operand.
@@ -472,9 +472,10 @@ impl<'r> Reader<'r> {
             self.untold += 1;
             return;
         }
-        if of_hosts_counted(name) {
+        if is_counted(name) {
             let message = format!("definitions cannot take `{name}`");
-            let help = "`count(METRIC) by (LABEL)` counts the hosts that have a metric";
+            let help = "whoever reads the values finds it beside them, and can compute with it; \
+                        `count(METRIC) by (LABEL)` counts the hosts that have a metric";
             self.diagnostics.push(
                 Diagnostic::error(Code::FleetOperand, span, message)
                     .label(span, "is counted beside aggregates, when they have been computed")
@@ -491,8 +492,8 @@ impl<'r> Reader<'r> {
             None => {
                 let last = name.rsplit('.').next().unwrap_or(name);
                 diagnostic.help(format!(
-                    "a metric that hosts have is defined there first, as in `own.{last} = {name}`; \
-                     take `own.{last}` here"
+                    "define it for the hosts first, as in `own.{last} = {name}` (`definitions` of \
+                     their group, or -c), and take `own.{last}` here"
                 ))
             }
         });
@@ -559,6 +560,11 @@ fn of_labels(span: Span, labels: &Written) -> Span {
         [only] => only.span,
         [] => span,
     }
+}
+
+/// True for what numbers of hosts are called that are beside the values.
+fn is_counted(name: &str) -> bool {
+    name.starts_with("fleet.hosts.")
 }
 
 /// The text of an aggregate, spelled as the formatter does.

@@ -12,8 +12,10 @@ use std::time::Duration;
 pub use read::read;
 
 use super::labels::Labels;
+use super::sinks::client::Url;
 use super::stamps::Stamps;
-use crate::dialect::Language;
+use crate::dialect::{Dialect, Language};
+use crate::document::Times;
 use crate::syntax::ast::Spanned;
 use crate::text::Span;
 
@@ -23,7 +25,7 @@ pub struct Config {
     /// The language of all definitions.
     pub language: Language,
     /// Where metrics are served.
-    pub listen: Option<Spanned<SocketAddr>>,
+    pub listen: Option<SocketAddr>,
     /// Who may read them.
     pub web: Web,
     /// Threads that fetch and evaluate; as many as processors without it.
@@ -142,14 +144,14 @@ pub enum SinkKind {
     /// `/metrics` of this process.
     Prometheus,
     /// A receiver of Prometheus' remote write.
-    RemoteWrite(RemoteWrite),
+    RemoteWrite(Box<RemoteWrite>),
 }
 
 /// A receiver of Prometheus' remote write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteWrite {
     /// Where it is.
-    pub url: Spanned<Box<str>>,
+    pub url: Url,
     /// Who is trusted in TLS, PEM; whom the system trusts without it.
     pub authorities: Option<PathBuf>,
     /// Their file as it was when the plan was made: with another one it is another sink.
@@ -164,8 +166,21 @@ pub struct RemoteWrite {
     pub max_age: Duration,
 }
 
+/// The language unless the file says otherwise.
+pub const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
+
 /// An interval unless the file says otherwise.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Bytes that wait for a sink at most, unless the file says otherwise.
+pub const DEFAULT_BUFFER: usize = 64 << 20;
+
+/// Intervals: in shorter ones no host answers, and longer ones are hardly meant.
+pub const INTERVALS: Times = Times {
+    shortest: Duration::from_millis(10),
+    longest: Duration::from_secs(24 * 3600),
+    words: "10 msec to 1 day",
+};
 
 /// The part of an interval that a deadline is unless the file says otherwise.
 pub fn default_deadline(interval: Duration) -> Duration {

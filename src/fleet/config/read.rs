@@ -2,34 +2,31 @@
 //! file at once.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use pmderive_runtime::context::Encryption;
 
 use super::keys::{FLEET, GROUP, LIMITS, SINK, Section, TOP, WEB};
 use super::{
-    Access, Config, DEFAULT_INTERVAL, Fleet, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind,
-    Web, default_deadline,
+    Access, Config, DEFAULT_BUFFER, DEFAULT_INTERVAL, Fleet, Group, INTERVALS, Limits, MAX_SINKS,
+    RemoteWrite, Sink, SinkKind, USUAL, Web, default_deadline,
 };
 use crate::diag::{Code, Diagnostics};
-use crate::dialect::{Dialect, Language};
-use crate::document::{Document, Table, Value, number_of};
+use crate::document::{Document, Table, Times, Value, number_of};
 use crate::fleet::labels::Labels;
+use crate::fleet::sinks::client::Url;
 use crate::fleet::stamps::Stamps;
 use crate::fleet::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, Span};
-/// The language unless a configuration says otherwise.
-const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
-/// An interval at most; longer ones are hardly meant.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-
-/// An interval at least; in shorter ones no host answers.
-const SHORTEST: Duration = Duration::from_millis(10);
+/// Times that are no intervals.
+const TIMES: Times =
+    Times { shortest: Duration::from_nanos(1), words: "1 nsec to 1 day", ..INTERVALS };
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
 /// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
@@ -49,9 +46,25 @@ pub fn read(
 /// True for sinks that would write into each other's lines, or show the same page.
 fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
     match (one, other) {
-        (SinkKind::Prometheus, SinkKind::Prometheus) => true,
-        (SinkKind::JsonLines(one), SinkKind::JsonLines(other)) => one == other,
+        (SinkKind::Prometheus, SinkKind::Prometheus)
+        | (SinkKind::JsonLines(None), SinkKind::JsonLines(None)) => true,
+        (SinkKind::JsonLines(Some(one)), SinkKind::JsonLines(Some(other))) => {
+            is_same_file(one, other)
+        }
         _ => false,
+    }
+}
+
+/// True for paths of one file, unless that is a device: whoever writes there shares it.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let named = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect();
+    let [one_name, other_name]: [PathBuf; 2] = [one, other].map(named);
+    match [one, other].map(std::fs::metadata) {
+        [Ok(one), Ok(other)] => {
+            let is_device = one.file_type().is_char_device();
+            (one.dev(), one.ino()) == (other.dev(), other.ino()) && !is_device
+        }
+        _ => one_name == other_name,
     }
 }
 
@@ -169,8 +182,9 @@ impl Reader<'_> {
     fn limits(&mut self, table: &Table<'_>) -> Limits {
         self.only(table, &LIMITS, &[]);
         let usual = Limits::default();
-        let mut number =
-            |key, usual| table.get(key).and_then(|value| self.number(value)).unwrap_or(usual);
+        let mut number = |key, usual| {
+            table.get(key).and_then(|value| self.document.count(value, 1)).unwrap_or(usual)
+        };
         Limits {
             targets: number("targets", usual.targets),
             connects: number("connects", usual.connects),
@@ -230,7 +244,7 @@ impl Reader<'_> {
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
         let definitions = self.document.paths(files, self.directory);
         let export = table.get("export").map(|value| self.texts(value));
-        let grace = table.get("grace").and_then(|value| self.document.time(value, LONGEST));
+        let grace = table.get("grace").and_then(|value| self.document.time(value, &TIMES));
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
         if intervals.any(|interval| Some(interval) != first) {
@@ -257,7 +271,9 @@ impl Reader<'_> {
                 self.foreign(table, &["path"], word);
                 (&of_remote, SinkKind::Prometheus)
             }
-            "remote-write" => (&["path"], SinkKind::RemoteWrite(self.remote_write(table, span)?)),
+            "remote-write" => {
+                (&["path"], SinkKind::RemoteWrite(Box::new(self.remote_write(table, span)?)))
+            }
             other => {
                 let kinds = ["json-lines", "prometheus", "remote-write"];
                 let message = format!("there is no kind of sink `{other}`");
@@ -275,7 +291,10 @@ impl Reader<'_> {
             name: name.unwrap_or_else(|| word.into()),
             span,
             export: table.get("export").map(|value| self.texts(value)),
-            buffer: table.get("buffer").and_then(|value| self.size(value)).unwrap_or(64 << 20),
+            buffer: table
+                .get("buffer")
+                .and_then(|value| self.size(value))
+                .unwrap_or(DEFAULT_BUFFER),
             kind,
         })
     }
@@ -292,10 +311,10 @@ impl Reader<'_> {
     fn remote_write(&mut self, table: &Table<'_>, span: Span) -> Option<RemoteWrite> {
         let url = self.required(table, span, "url", "a sink of kind `remote-write`")?;
         let (text, span) = self.document.string(url)?;
-        if !text.starts_with("http://") && !text.starts_with("https://") {
+        let url = Url::parse(text);
+        if let Err(problem) = &url {
             let help = "such as \"http://127.0.0.1:9090/api/v1/write\"";
-            let message = "a receiver's address begins with `http://` or `https://`";
-            self.document.error_with_help(span, message, help);
+            self.document.error_with_help(span, problem, help);
         }
         let user = self.text_of(table, "user");
         let password = self.path_of(table, "password-file");
@@ -309,16 +328,16 @@ impl Reader<'_> {
             self.document.error_with_help(span, message, help);
         }
         let time = |reader: &mut Self, key, usual| {
-            table.get(key).and_then(|value| reader.document.time(value, LONGEST)).unwrap_or(usual)
+            table.get(key).and_then(|value| reader.document.time(value, &TIMES)).unwrap_or(usual)
         };
         Some(RemoteWrite {
-            url: Spanned { value: text.into(), span },
             authorities: self.path_of(table, "authorities"),
             authorities_then: Stamps::default(),
             login: user.zip(password),
             token_file: self.path_of(table, "token-file"),
             timeout: time(self, "timeout", Duration::from_secs(30)),
             max_age: time(self, "max-age", Duration::from_secs(600)),
+            url: url.ok()?,
         })
     }
 
@@ -370,17 +389,11 @@ impl Reader<'_> {
         interval: Duration,
         deadline: Option<Duration>,
     ) -> (Duration, Option<Duration>) {
-        let own = table.get("interval").and_then(|value| self.document.time(value, LONGEST));
-        if let (Some(value), Some(_)) =
-            (table.get("interval"), own.filter(|interval| *interval < SHORTEST))
-        {
-            let span = self.document.span(value.span());
-            self.document.error(span, "an interval is at least 10 msec");
-        }
+        let own = table.get("interval").and_then(|value| self.document.time(value, &INTERVALS));
         let interval = own.unwrap_or(interval);
         let given = table.get("deadline");
         let Some((value, own)) =
-            given.and_then(|value| Some((value, self.document.time(value, LONGEST)?)))
+            given.and_then(|value| Some((value, self.document.time(value, &TIMES)?)))
         else {
             // Of another interval that deadline may be too long.
             return (interval, deadline.filter(|_| own.is_none()));
@@ -397,10 +410,6 @@ impl Reader<'_> {
     fn size(&mut self, value: &Value<'_>) -> Option<usize> {
         let span = self.document.span(value.span());
         let text = match number_of(value) {
-            Some("0") => {
-                self.document.error(span, "this has to be above 0");
-                return None;
-            }
             Some(number) => format!("{number} bytes"),
             None => self.document.string(value)?.0.to_owned(),
         };
@@ -415,38 +424,26 @@ impl Reader<'_> {
         }
     }
 
-    /// A whole number above zero.
-    fn number(&mut self, value: &Value<'_>) -> Option<usize> {
-        let number = self.document.count(value)?;
-        if number == 0 {
-            let span = self.document.span(value.span());
-            self.document.error(span, "this has to be above 0");
-        }
-        Some(number).filter(|number| *number > 0)
-    }
-
     /// A number of threads; of more than there can be work for, as many as there are.
     fn threads(&mut self, value: &Value<'_>) -> Option<usize> {
-        let threads = self.number(value)?;
+        let threads = self.document.count(value, 1)?;
         if threads > SHARDS {
             let span = self.document.span(value.span());
-            let message = format!("there are {SHARDS} threads at most");
-            let help = "more than processors are of no use";
+            let message = format!("`threads` is {SHARDS} at most, so that many are started");
+            let help = "without it there are as many as processors; more are of no use";
             self.document.warning_with_help(span, message, help);
         }
         Some(threads.min(SHARDS))
     }
 
-    fn address(&mut self, value: &Value<'_>) -> Option<Spanned<SocketAddr>> {
+    fn address(&mut self, value: &Value<'_>) -> Option<SocketAddr> {
         let (text, span) = self.document.string(value)?;
-        match text.parse() {
-            Ok(value) => Some(Spanned { value, span }),
-            Err(_) => {
-                let help = "such as \"127.0.0.1:9464\"; names are not looked up";
-                self.document.error_with_help(span, "this is no address with a port", help);
-                None
-            }
+        let address = text.parse().ok();
+        if address.is_none() {
+            let help = "such as \"127.0.0.1:9464\"; names are not looked up";
+            self.document.error_with_help(span, "this is no address with a port", help);
         }
+        address
     }
 
     fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive_runtime::context::{SASL_BAD_PARAMETER, SASL_ENCRYPTION_NEEDED, SASL_NO_MECHANISM};
-use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::context::remedies;
 use pmderive_runtime::source::SourceError;
 
 use crate::fleet::numbers::Reason;
@@ -43,40 +42,49 @@ impl From<SourceError> for Failure {
     }
 }
 
-/// An error with advice that holds for hosts of a group: their targets take no user.
+/// An error with advice that holds for hosts of a group: their targets take no user, and
+/// what the group encrypts no target leaves open.
 fn words(error: &SourceError) -> String {
-    match error {
-        SourceError::Handshake { target, status, message, .. } => ADVICE
-            .iter()
-            .find(|(of, _)| of == status)
-            .map_or_else(|| error.to_string(), |(_, help)| format!("{target}: {message}; {help}")),
-        _ => error.to_string(),
-    }
+    let text = error.to_string();
+    ADVICE.iter().fold(text, |text, (of_target, of_group)| text.replace(of_target, of_group))
 }
 
-/// What to do about failed logins, by the status of libpcp.
-const ADVICE: [(PmStatus, &str); 3] = [
-    (SASL_BAD_PARAMETER, "give its group `user` and `password-file`, best with `secure`"),
-    (SASL_ENCRYPTION_NEEDED, "set `secure = \"required\"` for its group"),
-    (SASL_NO_MECHANISM, "mech_list in pmcd's sasl2/pmcd.conf says what it offers"),
+/// Advice for a single host, and what it is for a host of a group.
+const ADVICE: [(&str, &str); 6] = [
+    (remedies::GIVE_USER, "give its group `user` and `password-file`, best with `secure`"),
+    (remedies::CHECK_USER, "`user` and `password-file` of its group say who you are"),
+    (remedies::CHECK_MECHANISMS, "mech_list in pmcd's sasl2/pmcd.conf says what it offers"),
+    (remedies::ENCRYPT, "set `secure = \"required\"` for its group"),
+    (
+        remedies::DO_NOT_ENCRYPT,
+        "connect without: `secure = \"off\"` of its group, and a target without `pcps://`",
+    ),
+    (
+        remedies::DO_NOT_VERIFY,
+        "`secure = \"relaxed\"` of its group encrypts without knowing for whom",
+    ),
 ];
 
 #[cfg(test)]
 mod tests {
+    use pmderive_runtime::model::PmStatus;
+
     use super::*;
 
     #[test]
     fn advice_is_about_keys_of_the_group() {
-        let failure = |status| {
-            let (target, message) = ("web1:44321".to_owned(), "it wants a user".to_owned());
-            let help = "add `?user=NAME`".to_owned();
-            Failure::from(SourceError::Handshake { target, status, message, help })
+        let words = |help: String| {
+            let (target, message) = ("web1:44321".to_owned(), "it does not let us in".to_owned());
+            let status = PmStatus::PERMISSION;
+            Failure::from(SourceError::Handshake { target, status, message, help }).words
         };
-        for (status, expected) in ADVICE {
-            let words = failure(status).words;
-            assert_eq!(*words, format!("web1:44321: it wants a user; {expected}"));
+        for (of_target, of_group) in ADVICE {
+            let expected = format!("web1:44321: it does not let us in; wait, or {of_group}");
+            assert_eq!(*words(format!("wait, or {of_target}")), *expected);
         }
-        let others = failure(PmStatus::PERMISSION).words;
-        assert_eq!(*others, *"web1:44321: it wants a user; add `?user=NAME`");
+        // Whether user and password are right does not depend on where they are given.
+        let others = "are user and password right?";
+        let expected = format!("web1:44321: it does not let us in; {others}");
+        assert_eq!(*words(others.to_owned()), *expected);
     }
 }

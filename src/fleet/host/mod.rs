@@ -29,6 +29,7 @@ use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
 use pmderive_runtime::model::{LabelLevel, PmStatus};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
+use pmderive_runtime::transport::within;
 use tokio::sync::Notify;
 
 use super::columns::{Columns, Heads};
@@ -237,8 +238,8 @@ impl<W: World> Host<W> {
     ) -> Result<Answered, Failure> {
         // The future is large, and most hosts are idle most of the time.
         let work = Box::pin(self.slot(slot, orders, shared));
-        let late = |_| Failure::late(&orders.target.name, orders.group.deadline);
-        tokio::time::timeout(left, work).await.map_err(late).flatten()
+        let late = || Err(Failure::late(&orders.target.name, orders.group.deadline));
+        within(left, work).await.unwrap_or_else(late)
     }
 
     /// Does all that a slot is for.

@@ -29,12 +29,9 @@ const LINGER: Duration = Duration::from_millis(100);
 /// Between two attempts to write what could not be written.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A sink that runs.
+/// What can be told to a sink that runs, and what it tells.
 #[derive(Debug)]
-pub struct JsonLines {
-    job: Job,
-    state: Arc<State>,
-}
+pub struct JsonLines(Arc<State>);
 
 /// What is told between the sink and who started it.
 #[derive(Debug, Default)]
@@ -69,7 +66,7 @@ struct Writer<W: World> {
 
 impl JsonLines {
     /// Writes what comes into a ring to a file, at its end, or to standard output
-    /// without one.
+    /// without one. The job ends once the ring is closed and empty.
     ///
     /// # Errors
     /// The file cannot be opened, or there is no thread.
@@ -79,7 +76,7 @@ impl JsonLines {
         path: Option<PathBuf>,
         ring: Arc<Ring>,
         numbers: Arc<SinkNumbers>,
-    ) -> Result<JsonLines, String> {
+    ) -> Result<(JsonLines, Job), String> {
         let out = W::open(path.as_deref()).map_err(|error| error.to_string())?;
         let state = Arc::<State>::default();
         let writer = Writer {
@@ -94,29 +91,22 @@ impl JsonLines {
             world: PhantomData::<fn() -> W>,
         };
         let job = W::spawn(name, || writer.run()).map_err(|error| error.to_string())?;
-        Ok(JsonLines { job, state })
+        Ok((JsonLines(state), job))
     }
 
     /// Opens the file anew before the next line, after it was moved away.
     pub fn reopen(&self) {
-        self.state.is_to_reopen.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits for its end, once its ring is closed; true unless it has not come by a
-    /// deadline, since nobody reads what it writes.
-    pub fn join(self, deadline: Instant) -> bool {
-        self.job.join(deadline)
+        self.0.is_to_reopen.store(true, Ordering::Relaxed);
     }
 
     /// True once whoever read the standard output is gone: nothing is written any more.
     pub fn is_closed(&self) -> bool {
-        self.state.is_closed.load(Ordering::Relaxed)
+        self.0.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Grows every second unless its thread is stuck; nothing while it writes, which
-    /// may take any time.
-    pub fn beat(&self) -> Option<u64> {
-        (!self.state.is_writing.load(Ordering::Relaxed)).then(|| self.job.beat())
+    /// True while it writes, which takes as long as whoever reads lets it.
+    pub fn is_writing(&self) -> bool {
+        self.0.is_writing.load(Ordering::Relaxed)
     }
 }
 
@@ -144,8 +134,10 @@ impl<W: World> Writer<W> {
                 Popped::Closed => is_last = true,
             }
             self.state.is_writing.store(true, Ordering::Relaxed);
-            if self.write(&lines).await {
-                self.numbers.samples.add(std::mem::take(&mut samples));
+            let samples = std::mem::take(&mut samples);
+            match self.write(&lines).await {
+                true => self.numbers.samples.add(samples),
+                false => self.numbers.dropped_unsent.add(samples),
             }
             self.state.is_writing.store(false, Ordering::Relaxed);
             lines.clear();

@@ -12,7 +12,7 @@ use crate::fleet::config::{Fleet, Group, Sink, SinkKind};
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
-use crate::syntax::{TextKind, nearest};
+use crate::syntax::nearest;
 use crate::text::{SourceId, SourceMap, Span};
 
 /// What marks a definition, in the line above it.
@@ -62,7 +62,7 @@ pub fn exports<'d>(
         let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
         let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
         let of_sinks = if is_chosen { sinks_that(sinks, wants) } else { SinkSet::NONE };
-        let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
+        let help = one.pmid.and_then(|pmid| defined.registry.line_about(pmid));
         let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));
         let export = Export { sinks, is_chosen, help };
         (is_chosen || is_operand).then_some((one, export))

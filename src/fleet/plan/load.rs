@@ -1,12 +1,14 @@
 //! Reads the files that a configuration names, and makes a plan of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::exports::{Defined, Export, check_series, check_sinks, exports, of_fleet, with_series};
 use super::{Plan, PlannedGroup, StageTwo};
@@ -34,9 +36,18 @@ const MAX_CONFIG_BYTES: u64 = 4 << 20;
 pub enum Origin {
     /// A file.
     File(PathBuf),
-    /// The command line, as text in the form of the file; paths are relative to
-    /// the current folder.
-    Arguments(String),
+    /// The command line.
+    Arguments {
+        /// The command line as it is shown, with what is named in it at its places.
+        text: String,
+        /// What it asks for; paths are relative to the current folder.
+        config: Box<Config>,
+    },
+}
+
+impl Origin {
+    /// The text of a command line, which is the first text of all.
+    pub const ARGUMENTS: SourceId = SourceId(0);
 }
 
 /// What came of reading a configuration.
@@ -53,6 +64,8 @@ pub struct Loaded {
     /// The files that the plan is made of, as they were before they were read; when one
     /// changes, so may the plan.
     pub files: Stamps,
+    /// The texts of each file of definitions. Groups may have files in common.
+    texts: HashMap<PathBuf, Vec<SourceId>>,
 }
 
 /// Reads a configuration and all that it names.
@@ -72,11 +85,12 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
         diagnostics: Diagnostics::default(),
         problems: Vec::new(),
         files: Stamps::default(),
+        texts: HashMap::new(),
     };
     let config = match origin {
-        Origin::Arguments(text) => {
-            let source = loaded.sources.add("<arguments>", &**text);
-            config::read(source, Path::new(""), &loaded.sources, &mut loaded.diagnostics)
+        Origin::Arguments { text, config } => {
+            loaded.sources.add("<arguments>", &**text);
+            Some((**config).clone())
         }
         Origin::File(path) => {
             loaded.files.add(path.clone());
@@ -93,14 +107,20 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
             }
         }
     };
-    loaded.plan = config.map(|config| loaded.plan(config));
+    loaded.plan = config.map(|config| loaded.plan(config, origin));
+    // What is wrong with a file is so in each group.
+    let mut told = FxHashSet::default();
+    loaded.diagnostics.retain(|one| told.insert(FxBuildHasher.hash_one(one)));
     // No option allows extensions here.
     loaded.diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
     loaded
 }
 
+/// Definitions, and the texts of each of their files.
+type ReadDefinitions = (Registry, Vec<Vec<SourceId>>);
+
 impl Loaded {
-    fn plan(&mut self, mut config: Config) -> Plan {
+    fn plan(&mut self, mut config: Config, origin: &Origin) -> Plan {
         for sink in &mut config.sinks {
             if let config::SinkKind::RemoteWrite(remote) = &mut sink.kind {
                 remote.authorities_then = remote.authorities.iter().cloned().collect();
@@ -124,24 +144,27 @@ impl Loaded {
             }
             defined.push(self.definitions(&group.definitions, &config));
         }
-        let mut fleet = config.fleet.as_ref().map(|fleet| {
+        let of_fleet =
+            config.fleet.as_ref().map(|fleet| self.definitions(&fleet.definitions, &config));
+        let texts = self.texts_of_definitions();
+        let mut fleet = config.fleet.as_ref().zip(of_fleet).map(|(fleet, of_fleet)| {
             let hosts = HostMetrics::of_groups(defined.iter().map(|(registry, _)| registry));
-            self.fleet(fleet, &hosts, &config)
+            self.fleet(fleet, &of_fleet, Arc::clone(&texts), &hosts, &config)
         });
         let across = fleet.as_ref().map(|fleet| &*fleet.definitions);
-        let groups: Per<GroupId, Arc<PlannedGroup>> = config
-            .groups
-            .iter()
-            .zip(&defined)
-            .map(|(group, defined)| Arc::new(self.group(group, defined, across, &config)))
-            .collect();
+        let group = |(group, defined): (&config::Group, &ReadDefinitions)| {
+            let texts = Arc::clone(&texts);
+            Arc::new(self.group(group, defined, texts, across, &config))
+        };
+        let groups: Per<GroupId, Arc<PlannedGroup>> =
+            config.groups.iter().zip(&defined).map(group).collect();
         if let Some(fleet) = &mut fleet {
             fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
         }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
         // What is wrong may be why nothing is exported.
         if self.diagnostics.errors() == 0 {
-            idle(&config, &groups, fleet.as_ref(), &mut self.diagnostics);
+            idle(&config, origin, &groups, fleet.as_ref(), &mut self.diagnostics);
         }
         let all = targets.into_all();
         if let Some(fleet) = &fleet {
@@ -152,18 +175,16 @@ impl Loaded {
     }
 
     /// The definitions of files, and the texts of each file.
-    fn definitions(
-        &mut self,
-        paths: &[Spanned<PathBuf>],
-        config: &Config,
-    ) -> (Registry, Vec<Vec<SourceId>>) {
+    fn definitions(&mut self, paths: &[Spanned<PathBuf>], config: &Config) -> ReadDefinitions {
         let mut registry = Registry::new(config.language);
         let mut files = Vec::new();
         for file in paths {
-            self.files.add(file.value.clone());
             let mut found = Diagnostics::default();
-            let path = file.value.to_string_lossy();
-            let texts = load_file(&path, &mut self.sources, &mut found);
+            let texts = self.texts.entry(file.value.clone()).or_insert_with_key(|path| {
+                self.files.add(path.clone());
+                load_file(&path.to_string_lossy(), &mut self.sources, &mut found)
+            });
+            let texts = texts.clone();
             for text in &texts {
                 registry.add_text(*text, &self.sources, &mut found);
             }
@@ -173,16 +194,26 @@ impl Loaded {
         (registry, files)
     }
 
+    /// What diagnostics that come later are about.
+    fn texts_of_definitions(&self) -> Arc<SourceMap> {
+        let mut texts = SourceMap::default();
+        for text in self.texts.values().flatten() {
+            texts.insert(*text, self.sources.get(*text).clone());
+        }
+        Arc::new(texts)
+    }
+
     /// The definitions over the fleet, whose hosts have these metrics.
     fn fleet(
         &mut self,
         fleet: &config::Fleet,
+        (registry, files): &ReadDefinitions,
+        texts: Arc<SourceMap>,
         hosts: &HostMetrics<'_>,
         config: &Config,
     ) -> StageTwo {
-        let (registry, files) = self.definitions(&fleet.definitions, config);
-        let definitions = Definitions::read(&registry, &[], hosts, &mut self.diagnostics);
-        let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
+        let definitions = Definitions::read(registry, &[], hosts, &mut self.diagnostics);
+        let defined = Defined { registry, sources: &self.sources, files };
         let exported = of_fleet(fleet, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
@@ -193,6 +224,7 @@ impl Loaded {
         };
         StageTwo {
             definitions: Arc::new(definitions),
+            texts,
             operands: Per::default(),
             schedule: Schedule { interval, grace },
             exported: exported.into(),
@@ -204,7 +236,8 @@ impl Loaded {
     fn group(
         &mut self,
         group: &config::Group,
-        (registry, files): &(Registry, Vec<Vec<SourceId>>),
+        (registry, files): &ReadDefinitions,
+        texts: Arc<SourceMap>,
         across: Option<&Definitions>,
         config: &Config,
     ) -> PlannedGroup {
@@ -225,7 +258,10 @@ impl Loaded {
                 options
             }
             Err(problem) => {
-                self.problems.push(format!("group `{}`: {problem}", group.name));
+                // The environment is that of all groups.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
                 ConnectOptions::default()
             }
         };
@@ -239,6 +275,7 @@ impl Loaded {
             options: Arc::new(options),
             selection: Arc::new(Selection::new(registry, &chosen)),
             defined: registry.all().len(),
+            texts,
             exports,
         }
     }
@@ -293,6 +330,7 @@ fn check_exports(
 /// Warns of groups of which nothing is taken, and of sinks that get nothing.
 fn idle(
     config: &Config,
+    origin: &Origin,
     groups: &Per<GroupId, Arc<PlannedGroup>>,
     fleet: Option<&StageTwo>,
     diagnostics: &mut Diagnostics,
@@ -300,13 +338,20 @@ fn idle(
     let mut warn = |span, message: String, help: &str| {
         diagnostics.push(Diagnostic::warning(Code::BadServeFile, span, message).help(help));
     };
+    let marks = "write `# pmderive: export` above definitions";
+    if let (Origin::Arguments { .. }, Some(group)) = (origin, config.groups.first()) {
+        if groups.iter().any(|all| all.exports.is_empty() && all.defined > 0) {
+            let help = format!("name metrics by `--export`, or {marks}");
+            warn(group.span, "no metric is exported".to_owned(), &help);
+        }
+        return;
+    }
     for (group, planned) in
         config.groups.iter().zip(groups).filter(|(_, all)| all.exports.is_empty())
     {
         let message = format!("nothing of group `{}` is exported", group.name);
-        let help = "name metrics in its `export`, or write `# pmderive: export` above definitions";
         if planned.defined > 0 {
-            warn(group.span, message, help);
+            warn(group.span, message, &format!("name metrics in its `export`, or {marks}"));
         }
     }
     let is_for = |place, sinks: SinkSet| sinks.contains(place);

@@ -6,7 +6,6 @@
 mod exports;
 mod load;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use pmderive_runtime::context::ConnectOptions;
 use pmderive_runtime::position::Per;
 
 use super::aggregates::{Definitions, OperandId, Schedule};
-use super::config::{Config, Limits};
+use super::config::Config;
 use super::sink_set::{SinkPlace, SinkSet};
 use super::stamps::Stamps;
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
-use crate::syntax::ast::Spanned;
+use crate::text::SourceMap;
 
 pub use exports::Export;
 pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
@@ -52,6 +51,8 @@ pub struct PlannedGroup {
     pub certificates: Stamps,
     /// How many definitions its files have.
     pub defined: usize,
+    /// The texts of all definitions, of other groups and over the fleet as well.
+    pub texts: Arc<SourceMap>,
     /// What is evaluated: exported definitions, and after them expressions that aggregates
     /// across hosts take.
     pub selection: Arc<Selection>,
@@ -64,6 +65,8 @@ pub struct PlannedGroup {
 pub struct StageTwo {
     /// The definitions over the fleet.
     pub definitions: Arc<Definitions>,
+    /// Their texts, and those of the groups.
+    pub texts: Arc<SourceMap>,
     /// What their aggregates take that the hosts of each group have.
     pub operands: Per<GroupId, Per<OperandId, bool>>,
     /// When slots end.
@@ -125,16 +128,6 @@ impl Plan {
         if let Some(fleet) = &mut self.fleet {
             fleet.places = places.to_vec();
         }
-    }
-
-    /// What is refused.
-    pub fn limits(&self) -> Limits {
-        self.config.limits
-    }
-
-    /// Where metrics are served.
-    pub fn listen(&self) -> Option<&Spanned<SocketAddr>> {
-        self.config.listen.as_ref()
     }
 
     /// The group of a host of the plan.

@@ -37,7 +37,7 @@ impl<W: World> InForce<W> {
     /// # Errors
     /// A sink cannot be started, or there is no thread; in words.
     pub fn start(mut plan: Plan) -> Result<InForce<W>, String> {
-        let limits = plan.limits();
+        let limits = plan.config.limits;
         let engine = Engine::of_this_machine(plan.config.language, Backend::Auto);
         let engine = engine.with_kind_limit(limits.kinds);
         let engine = Arc::new(W::engine(engine));
@@ -155,12 +155,11 @@ fn no_thread(error: std::io::Error) -> String {
 
 /// The first key that cannot change while the process runs, and has.
 fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
-    let address = |config: &Config| config.listen.as_ref().map(|listen| listen.value);
     let keys = [
         ("compat", before.language.dialect != after.language.dialect),
         ("extensions", before.language.extensions != after.language.extensions),
         ("threads", before.threads != after.threads),
-        ("listen", address(before) != address(after)),
+        ("listen", before.listen != after.listen),
         ("web", before.web != after.web),
         ("kinds", before.limits.kinds != after.limits.kinds),
         ("connects", before.limits.connects != after.limits.connects),

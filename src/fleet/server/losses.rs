@@ -1,6 +1,5 @@
 //! Tells in the log what sinks have lost: at once, and then once a minute.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,11 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 type Lost = fn(&SinkNumbers) -> &Number;
 
-/// Ways to lose: what was lost, why, and its number. What a receiver refuses is told where
-/// that happens.
-const WAYS: [(&str, &str, Lost); 4] = [
+/// Ways to lose: what was lost, why, and its number.
+const WAYS: [(&str, &str, Lost); 5] = [
     ("event", "had no room in its buffer", |n| &n.dropped_overflow),
     ("sample", "became too old for it", |n| &n.dropped_old),
+    ("sample", "could not be delivered: the receiver refused", |n| &n.dropped_refused),
     ("event", "had not been delivered at the end", |n| &n.dropped_closed),
     ("sample", "had not been delivered at the end", |n| &n.dropped_unsent),
 ];
@@ -25,30 +24,103 @@ const WAYS: [(&str, &str, Lost); 4] = [
 /// What was told.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// Numbers that were told, by sink.
-    told: HashMap<Box<str>, [u64; WAYS.len()]>,
+    /// Sinks that count, and those that did so when they were looked at last.
+    known: Vec<Known>,
     last: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Known {
+    sink: Box<str>,
+    numbers: Arc<SinkNumbers>,
+    told: [u64; WAYS.len()],
 }
 
 impl Losses {
     /// Tells what sinks, each with its name, have lost since the last time; with
-    /// `is_the_end` also if that was just now.
+    /// `is_the_end` also if that was just now. A sink that a reload took away may still lose
+    /// something, which is told, too.
     pub fn tell(&mut self, sinks: &[(Box<str>, Arc<SinkNumbers>)], is_the_end: bool) {
+        for (sink, numbers) in sinks {
+            if !self.known.iter().any(|known| Arc::ptr_eq(&known.numbers, numbers)) {
+                let (sink, numbers) = (sink.clone(), Arc::clone(numbers));
+                self.known.push(Known { sink, numbers, told: [0; WAYS.len()] });
+            }
+        }
         if !is_the_end && self.last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }
-        for (sink, numbers) in sinks {
-            let told = self.told.entry(sink.clone()).or_default();
+        let last = &mut self.last;
+        self.known.retain_mut(|Known { sink, numbers, told }| {
+            let counts = Arc::strong_count(numbers) > 1;
             for ((what, why, number), told) in WAYS.iter().zip(told) {
                 let now = number(numbers).get();
-                // One that was started again counts from zero.
-                let lost = now.checked_sub(*told).unwrap_or(now);
+                let lost = now - *told;
                 *told = now;
                 if lost > 0 {
                     tracing::warn!("sink {sink}: {} {why}", counted(lost, what));
-                    self.last = Some(Instant::now());
+                    *last = Some(Instant::now());
                 }
             }
+            counts
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Mutex;
+
+    use pmderive_runtime::locks::lock;
+
+    use super::*;
+
+    /// A log in memory.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).extend_from_slice(bytes);
+            Ok(bytes.len())
         }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What was refused meanwhile, and by a sink that is gone, is told at the end.
+    #[test]
+    fn the_end_leaves_nothing_untold() {
+        let (log, mut losses) = (Log::default(), Losses::default());
+        let to = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone());
+        let subscriber = subscriber.without_time().with_target(false).with_ansi(false).finish();
+        let told = || {
+            let bytes = std::mem::take(&mut *lock(&log.0));
+            String::from_utf8(bytes).expect("UTF-8").trim().to_owned()
+        };
+        let [one, other] = [(); 2].map(|()| Arc::<SinkNumbers>::default());
+        let both: [(Box<str>, _); 2] =
+            [("one".into(), Arc::clone(&one)), ("other".into(), Arc::clone(&other))];
+        tracing::subscriber::with_default(subscriber, || {
+            one.dropped_refused.add(5);
+            losses.tell(&both, false);
+            let refused = "sink one: 5 samples could not be delivered: the receiver refused";
+            assert_eq!(told(), format!("WARN {refused}"));
+            // Within the minute all is quiet, until the end.
+            one.dropped_refused.add(5);
+            other.dropped_unsent.add(1);
+            let [one, gone] = both;
+            losses.tell(std::slice::from_ref(&one), false);
+            assert_eq!(told(), "");
+            drop((other, gone));
+            losses.tell(&[one], true);
+            let unsent = "sink other: 1 sample had not been delivered at the end";
+            assert_eq!(told(), format!("WARN {refused}\n WARN {unsent}"));
+            assert_eq!(losses.known.len(), 1);
+        });
     }
 }

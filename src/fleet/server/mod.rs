@@ -72,12 +72,10 @@ impl Server {
     /// Says what of a plan can be seen to fail without starting anything.
     ///
     /// # Errors
-    /// The listener would be open to others, or a receiver has no address.
+    /// The listener would be open to others.
     pub fn check(plan: &Plan) -> Result<(), String> {
-        if let Some(listen) = listen(plan) {
-            listen.check().map_err(|error| error.to_string())?;
-        }
-        running::check(&plan.config.sinks)
+        let listen = listen(plan);
+        listen.map_or(Ok(()), |listen| listen.check().map_err(|error| error.to_string()))
     }
 
     /// Says which certificates, keys, tokens and passwords cannot be used, each in words.
@@ -131,8 +129,7 @@ impl Server {
     /// For each thread, by name, a number that grows every second unless the thread is
     /// stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
-        let mut beats =
-            self.shared.lock().in_force.as_ref().map(InForce::beats).unwrap_or_default();
+        let mut beats = self.shared.of(InForce::beats);
         let listener = self.listener.as_ref();
         beats.extend(listener.map(|one| ("listener".to_owned(), one.changing().beat())));
         beats
@@ -141,12 +138,12 @@ impl Server {
     /// What the engine has to say, such as why it ignores a file or compiles nothing; it
     /// says so once.
     pub fn take_warning(&self) -> Option<String> {
-        self.shared.lock().in_force.as_ref().and_then(|all| all.engine.take_warning())
+        self.shared.of(|all| all.engine.take_warning())
     }
 
     /// What sinks have counted, each with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.shared.lock().in_force.as_ref().map(InForce::of_sinks).unwrap_or_default()
+        self.shared.of(InForce::of_sinks)
     }
 
     /// True if a file that was read is another one than it was.
@@ -165,16 +162,13 @@ impl Server {
 
     /// Opens the files that are written to anew.
     pub fn reopen(&self) {
-        if let Some(in_force) = &self.shared.lock().in_force {
-            in_force.sinks.reopen();
-        }
+        self.shared.of(|all| all.sinks.reopen());
     }
 
     /// True if all that it had to do was to write to a standard output that nobody reads
     /// any more.
     pub fn is_output_closed(&self) -> bool {
-        self.listener.is_none()
-            && self.shared.lock().in_force.as_ref().is_some_and(|all| all.sinks.are_closed())
+        self.listener.is_none() && self.shared.of(|all| all.sinks.are_closed())
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have
@@ -193,6 +187,11 @@ impl Server {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// Something of what is in force; once it has ended, nothing.
+    fn of<T: Default>(&self, read: impl FnOnce(&InForce<Machine>) -> T) -> T {
+        self.lock().in_force.as_ref().map(read).unwrap_or_default()
     }
 
     fn reload(&self) -> Result<Reread, String> {
@@ -238,7 +237,7 @@ impl Shared {
 
 /// How the listener is to be, if there is to be one.
 fn listen(plan: &Plan) -> Option<Listen> {
-    let address = plan.listen()?.value;
+    let address = plan.config.listen?;
     let web = &plan.config.web;
     let identity = web.certificate.clone();
     let tls = identity.map(|(certificate, key)| Identity { certificate, key });

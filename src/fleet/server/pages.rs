@@ -17,20 +17,18 @@ const MOST_KINDS: usize = 1000;
 
 impl Pages for Shared {
     fn write_own(&self, writer: &mut Writer<'_>) {
-        if let Some(in_force) = &self.lock().in_force {
-            own::write(self, in_force, writer);
-        }
+        self.of(|in_force| own::write(self, in_force, writer));
     }
 
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
-        let condition = self.lock().in_force.as_ref().and_then(|all| all.fleet.condition(target));
+        let condition = self.of(|all| all.fleet.condition(target));
         if let Some(condition) = condition {
             own::write_target(&condition, writer);
         }
     }
 
     fn why_nothing(&self, target: &str) -> String {
-        let condition = self.lock().in_force.as_ref().and_then(|all| all.fleet.condition(target));
+        let condition = self.of(|all| all.fleet.condition(target));
         let Some(latest) = condition.map(|condition| condition.latest()) else {
             return "no target is called that; `/-/targets` shows all of them".to_owned();
         };
@@ -71,16 +69,12 @@ impl Pages for Shared {
 impl Shared {
     /// All hosts and how they are, and how their kinds differ, as JSON.
     fn targets(&self) -> String {
-        let (conditions, groups, kinds) = {
-            let state = self.lock();
-            let Some(in_force) = &state.in_force else {
-                return "{\"targets\":[],\"kinds\":[]}\n".into();
-            };
+        let (conditions, groups, kinds) = self.of(|in_force| {
             let groups = in_force.config.groups.iter().map(|group| group.name.clone());
             let conditions = in_force.fleet.conditions();
             let kinds = own::kinds_of(in_force, &conditions);
             (conditions, groups.collect::<Vec<Box<str>>>(), kinds)
-        };
+        });
         let mut out = String::from("{\"targets\":[");
         for (at, condition) in conditions.iter().enumerate() {
             out.push_str(if at == 0 { "\n" } else { ",\n" });

@@ -13,12 +13,12 @@ use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::client::{Credentials, Url};
+use crate::fleet::sinks::client::Credentials;
 use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::numbers::SinkNumbers;
-use crate::fleet::sinks::remote_write::{self, SenderOptions};
+use crate::fleet::sinks::remote_write::SenderOptions;
 use crate::fleet::sinks::ring::Ring;
-use crate::fleet::world::World;
+use crate::fleet::world::{Job, World};
 use crate::project::directory_of;
 
 /// How long a sink that is configured no longer may deliver what waits for it.
@@ -36,15 +36,16 @@ struct Sink {
     config: config::Sink,
     numbers: Arc<SinkNumbers>,
     outlet: Arc<dyn Outlet>,
-    work: Work,
+    /// Nothing where the listener shows the newest.
+    delivery: Option<Delivery>,
 }
 
 /// What delivers.
-enum Work {
-    /// The listener shows the newest.
-    Shown,
-    Lines(Arc<Ring>, JsonLines),
-    Remote(Arc<Ring>, remote_write::Running),
+struct Delivery {
+    ring: Arc<Ring>,
+    job: Job,
+    /// It writes lines.
+    lines: Option<JsonLines>,
 }
 
 impl Sinks {
@@ -73,7 +74,7 @@ impl Sinks {
         }
         // Nothing can be refused from here on.
         for sink in &new {
-            if let Work::Shown = sink.work {
+            if sink.delivery.is_none() {
                 newest.limit(sink.config.buffer, Arc::clone(&sink.numbers));
             }
         }
@@ -86,13 +87,11 @@ impl Sinks {
         }
         let position = |sink: &Sink| configured.iter().position(|one| one.name == sink.config.name);
         sinks.sort_by_key(position);
-        if !sinks.iter().any(|sink| matches!(sink.work, Work::Shown)) {
+        if sinks.iter().all(|sink| sink.delivery.is_some()) {
             newest.clear();
         }
-        if !old.is_empty() {
-            // What waits for them is delivered while others go on.
-            Sinks(old).close(Instant::now() + FAREWELL);
-        }
+        // What waits for them is delivered while others go on.
+        Sinks(old).close(Instant::now() + FAREWELL);
         Ok(Sinks(sinks))
     }
 
@@ -103,7 +102,7 @@ impl Sinks {
 
     /// Place of the sink whose metrics the listener shows.
     pub fn shown(&self) -> Option<SinkPlace> {
-        self.0.iter().find(|sink| matches!(sink.work, Work::Shown)).map(|sink| sink.place)
+        self.0.iter().find(|sink| sink.delivery.is_none()).map(|sink| sink.place)
     }
 
     /// Places of sinks as they are configured: those that they have, also under another
@@ -112,8 +111,7 @@ impl Sinks {
         let named = |name: &str| self.0.iter().find(|sink| *sink.config.name == *name);
         let renamed = |sink: &config::Sink| {
             let goes = |known: &&Sink| configured.iter().all(|one| one.name != known.config.name);
-            let all = self.0.iter().filter(goes);
-            all.into_iter().find(|known| is_same_kind(&known.config.kind, &sink.kind))
+            self.0.iter().filter(goes).find(|known| known.config.kind == sink.kind)
         };
         let mut given: Vec<Option<SinkPlace>> = Vec::with_capacity(configured.len());
         for sink in configured {
@@ -142,29 +140,20 @@ impl Sinks {
     /// For each sink with a thread a number that grows every second unless the thread is
     /// stuck; none for those that wait for whoever reads their lines.
     pub fn beats(&self) -> impl Iterator<Item = (String, u64)> {
-        self.0.iter().filter_map(|sink| {
-            let beat = match &sink.work {
-                Work::Shown => None,
-                Work::Lines(_, lines) => lines.beat(),
-                Work::Remote(_, running) => Some(running.beat()),
-            };
-            Some((format!("sink {}", sink.config.name), beat?))
-        })
+        let all = self.0.iter().filter_map(|sink| Some((sink, sink.delivery.as_ref()?)));
+        let all = all.filter(|(_, one)| !one.lines.as_ref().is_some_and(JsonLines::is_writing));
+        all.map(|(sink, one)| (format!("sink {}", sink.config.name), one.job.beat()))
     }
 
     /// True if there were sinks, and nobody is left who gets anything.
     pub fn are_closed(&self) -> bool {
-        let is_closed = |sink: &Sink| matches!(&sink.work, Work::Lines(_, out) if out.is_closed());
+        let is_closed = |sink: &Sink| sink.lines().is_some_and(JsonLines::is_closed);
         !self.0.is_empty() && self.0.iter().all(is_closed)
     }
 
     /// Opens the files that are written to anew.
     pub fn reopen(&self) {
-        for sink in &self.0 {
-            if let Work::Lines(_, lines) = &sink.work {
-                lines.reopen();
-            }
-        }
+        self.0.iter().filter_map(Sink::lines).for_each(JsonLines::reopen);
     }
 
     /// Has all end: they deliver what they have until the deadline.
@@ -182,52 +171,28 @@ impl Sinks {
 impl Sink {
     fn goes_on_as(&self, other: &config::Sink) -> bool {
         let config::Sink { name, buffer, kind, .. } = &self.config;
-        *name == other.name && *buffer == other.buffer && is_same_kind(kind, &other.kind)
+        *name == other.name && *buffer == other.buffer && *kind == other.kind
+    }
+
+    fn lines(&self) -> Option<&JsonLines> {
+        self.delivery.as_ref()?.lines.as_ref()
     }
 
     fn close(&self, deadline: Instant) {
-        match &self.work {
-            Work::Shown => {}
-            Work::Lines(ring, _) | Work::Remote(ring, _) => ring.close(deadline),
+        if let Some(delivery) = &self.delivery {
+            delivery.ring.close(deadline);
         }
     }
 
     fn end(self, deadline: Instant) {
         self.close(deadline);
-        match self.work {
-            Work::Shown => {}
-            Work::Lines(ring, lines) => {
-                if !lines.join(deadline + LAST_WORDS) {
-                    abandon(&self.config.name, &ring);
-                }
-            }
-            Work::Remote(ring, running) => {
-                if !running.join(deadline + LAST_WORDS) {
-                    abandon(&self.config.name, &ring);
-                }
-            }
+        let Some(Delivery { ring, job, .. }) = self.delivery else { return };
+        if !job.join(deadline + LAST_WORDS) {
+            // Its thread ends with the process.
+            ring.abandon();
+            let sink = &*self.config.name;
+            tracing::warn!(sink, "does not end in time; what waits for it is lost");
         }
-    }
-}
-
-/// Says that a sink does not end. Its thread ends with the process.
-fn abandon(sink: &str, ring: &Ring) {
-    ring.abandon();
-    tracing::warn!(sink, "does not end in time; what waits for it is lost");
-}
-
-/// True if both are the same, wherever they stand in the file.
-fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
-    match (one, other) {
-        (SinkKind::RemoteWrite(one), SinkKind::RemoteWrite(other)) => {
-            let unplaced = |remote: &config::RemoteWrite| {
-                let mut remote = remote.clone();
-                remote.url.span = crate::text::Span::new(crate::text::SourceId(0), 0, 0);
-                remote
-            };
-            unplaced(one) == unplaced(other)
-        }
-        (one, other) => one == other,
     }
 }
 
@@ -236,35 +201,24 @@ fn start<W: World>(
     sink: &config::Sink,
     newest: &Arc<Newest>,
 ) -> Result<Sink, String> {
-    let numbers = Arc::new(SinkNumbers::default());
-    let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
-    let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
-        SinkKind::Prometheus => (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown),
+    let (config, numbers) = (sink.clone(), Arc::new(SinkNumbers::default()));
+    let ring = Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
+    let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
+    let (job, lines) = match &sink.kind {
+        SinkKind::Prometheus => {
+            let outlet = Arc::clone(newest) as Arc<dyn Outlet>;
+            return Ok(Sink { place, config, numbers, outlet, delivery: None });
+        }
         SinkKind::JsonLines(path) => {
-            let ring = ring();
-            let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let lines = JsonLines::start::<W>(&sink.name, place, path.clone(), own, counts)?;
-            (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Lines(ring, lines))
+            let (lines, job) = JsonLines::start::<W>(&sink.name, place, path.clone(), own, counts)?;
+            (job, Some(lines))
         }
         SinkKind::RemoteWrite(remote) => {
-            let ring = ring();
-            let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-            let running = receiver(place, sink, remote)?.start::<W>(own, counts)?;
-            (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Remote(ring, running))
+            (receiver(place, sink, remote).start::<W>(own, counts)?, None)
         }
     };
-    Ok(Sink { place, config: sink.clone(), numbers, outlet, work })
-}
-
-/// Says which receiver has no address that can be used.
-pub fn check(sinks: &[config::Sink]) -> Result<(), String> {
-    for sink in sinks {
-        if let SinkKind::RemoteWrite(remote) = &sink.kind {
-            let of_sink = |problem| format!("sink `{}`: {problem}", sink.name);
-            receiver(SinkPlace(0), sink, remote).map_err(of_sink)?;
-        }
-    }
-    Ok(())
+    let outlet = Arc::clone(&ring) as Arc<dyn Outlet>;
+    Ok(Sink { place, config, numbers, outlet, delivery: Some(Delivery { ring, job, lines }) })
 }
 
 /// Says what each sink could not read or write if it were started here.
@@ -289,8 +243,7 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
                 }
             }
             SinkKind::RemoteWrite(remote) => {
-                let receiver = receiver(SinkPlace(0), sink, remote);
-                receiver.and_then(|receiver| receiver.check_files()).err()
+                receiver(SinkPlace(0), sink, remote).check_files().err()
             }
         }?;
         Some(format!("sink `{}` would not start here: {problem}", sink.name))
@@ -313,11 +266,7 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
     files.filter_map(problem).collect()
 }
 
-fn receiver(
-    place: SinkPlace,
-    sink: &config::Sink,
-    remote: &config::RemoteWrite,
-) -> Result<SenderOptions, String> {
+fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite) -> SenderOptions {
     let credentials = match (&remote.login, &remote.token_file) {
         (Some((user, file)), _) => {
             Credentials::Basic { user: user.to_string(), password_file: file.clone() }
@@ -325,13 +274,13 @@ fn receiver(
         (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
         (None, None) => Credentials::None,
     };
-    Ok(SenderOptions {
+    SenderOptions {
         credentials,
         authorities: remote.authorities.clone(),
         timeout: remote.timeout,
         most_age: remote.max_age,
-        ..SenderOptions::to(&sink.name, place, Url::parse(&remote.url.value)?)
-    })
+        ..SenderOptions::to(&sink.name, place, remote.url.clone())
+    }
 }
 
 impl Outlet for Ring {
@@ -353,9 +302,9 @@ mod tests {
     use super::*;
     use crate::fleet::frame::Schema;
     use crate::fleet::labels::Labels;
+    use crate::fleet::sinks::client::Url;
     use crate::fleet::sinks::samples;
     use crate::fleet::world::Machine;
-    use crate::syntax::ast::Spanned;
     use crate::text::{SourceId, Span};
 
     #[test]
@@ -422,15 +371,15 @@ mod tests {
         let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[SinkPlace(0)], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
         let away = config::RemoteWrite {
-            url: Spanned { value: "nowhere".into(), span },
+            url: Url::parse("http://nowhere/").expect("a URL"),
             authorities: None,
             authorities_then: Default::default(),
             login: None,
-            token_file: None,
+            token_file: Some("nosuch".into()),
             timeout: Duration::from_secs(1),
             max_age: Duration::from_secs(1),
         };
-        let refused = [shows(1), sink(1, SinkKind::RemoteWrite(away))];
+        let refused = [shows(1), sink(1, SinkKind::RemoteWrite(Box::new(away)))];
         let Err((sinks, problem)) =
             sinks.follow::<Machine>(&refused, &[SinkPlace(1), SinkPlace(2)], &newest)
         else {

@@ -281,7 +281,8 @@ impl<W: World> Work<W> {
             let definitions = &self.plan.definitions;
             let around = || definitions.around(diagnostic.span);
             let metric = diagnostic.metric.as_deref().or_else(around).unwrap_or("?");
-            tracing::warn!(metric, code = %diagnostic.code, "{}", diagnostic.message);
+            let (place, code) = (self.plan.texts.place(diagnostic.span), diagnostic.code);
+            tracing::warn!(place, metric, %code, "{}", diagnostic.message);
         }
     }
 

@@ -41,12 +41,16 @@ impl Url {
     /// # Errors
     /// What is wrong with it, without what may be a password.
     pub fn parse(text: &str) -> Result<Url, String> {
-        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
-        let is_encrypted = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err("a URL begins with http:// or https://".into()),
+        let after_scheme = |scheme: &str| text.strip_prefix(scheme)?.strip_prefix("://");
+        let (is_encrypted, rest) = match (after_scheme("http"), after_scheme("https")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => return Err("a URL begins with `http://` or `https://`".into()),
         };
+        if rest.is_empty() || rest.starts_with(['/', ':', '?']) {
+            return Err("the URL names no host".into());
+        }
+        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
         let authority = uri.authority().ok_or("the URL names no host")?;
         if authority.as_str().contains('@') {
             return Err("a user or password in a URL is not taken: name them beside it, \
@@ -274,11 +278,14 @@ mod tests {
             ("http://prometheus:9090/api/v1/write", Ok(("prometheus", 9090, false))),
             ("https://x/", Ok(("x", 443, true))),
             ("http://[::1]/w?a=b", Ok(("::1", 80, false))),
-            ("ftp://x/", Err("a URL begins with http:// or https://")),
-            ("prometheus:9090", Err("a URL begins with http:// or https://")),
-            ("/api/v1/write", Err("a URL begins with http:// or https://")),
-            ("http://", Err("this is no URL")),
-            ("", Err("this is no URL")),
+            ("ftp://x/", Err("a URL begins with `http://` or `https://`")),
+            ("prometheus:9090", Err("a URL begins with `http://` or `https://`")),
+            ("/api/v1/write", Err("a URL begins with `http://` or `https://`")),
+            ("", Err("a URL begins with `http://` or `https://`")),
+            ("http://", Err("the URL names no host")),
+            ("https:///w", Err("the URL names no host")),
+            ("http://:9090/w", Err("the URL names no host")),
+            ("http://x y/", Err("this is no URL")),
             ("http://x:99999/", Err("the port of the URL is no number from 0 to 65535")),
             (
                 "http://user:secret@x/",

@@ -85,7 +85,7 @@ impl SenderOptions {
         self,
         ring: Arc<Ring>,
         numbers: Arc<SinkNumbers>,
-    ) -> Result<Running, String> {
+    ) -> Result<Job, String> {
         let authorities = self.authorities.as_deref();
         let client = W::Client::new(self.url.clone(), self.credentials.clone(), authorities)?;
         let encoder = Encoder::new(self.sink, self.most_samples, Arc::clone(&numbers));
@@ -102,24 +102,7 @@ impl SenderOptions {
             };
             sender.run(encoder)
         };
-        W::spawn(&name, work).map(Running).map_err(|error| error.to_string())
-    }
-}
-
-/// A sink that runs.
-#[derive(Debug)]
-pub struct Running(Job);
-
-impl Running {
-    /// Waits for its end, which comes once its ring is closed and empty, or the
-    /// deadline of the ring has passed; true unless it has not come by a deadline.
-    pub fn join(self, deadline: Instant) -> bool {
-        self.0.join(deadline)
-    }
-
-    /// Grows every second unless its thread is stuck.
-    pub fn beat(&self) -> u64 {
-        self.0.beat()
+        W::spawn(&name, work).map_err(|error| error.to_string())
     }
 }
 

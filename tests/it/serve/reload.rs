@@ -95,6 +95,22 @@ fn a_reload_raises_the_limit_of_files_or_is_refused() {
 }
 
 #[test]
+fn a_host_that_is_listed_twice_keeps_nothing_from_being_read() {
+    let config = LINES.replace("'hosts.json'", "'hosts.json', 'more.json'");
+    let site = Site::new(2, &("listen = '127.0.0.1:0'\n".to_owned() + &config));
+    site.write("more.json", "[]");
+    let mut serving = site.start();
+    let address = serving.address();
+    let twice = site.fleet.address(0);
+    site.write("more.json", &format!("[{{\"targets\": [\"{twice}\", \"127.1.0.1:1\"]}}]"));
+    assert_eq!(reload(address), (200, "3 hosts\n".to_owned()));
+    for expected in ["is listed twice", "more.json:1:", "is left out here", "hosts.json:"] {
+        serving.log_with(expected);
+    }
+    serving.end();
+}
+
+#[test]
 fn a_token_is_read_again_and_its_absence_is_visible() {
     let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "[web]\ntoken-file = 'token'\n";
     let site = Site::new(1, &config);

@@ -50,7 +50,6 @@ fn files_of_targets_that_are_wrong_are_told_in_few_words() {
         (String::new(), "this is no list of targets: EOF while parsing a value"),
         ("[{\"targets\": [\"web1\"".into(), "this is no list of targets: EOF while parsing a list"),
         (host(""), "this is no host: empty host specification"),
-        (doubled, "`web1:44321` is listed twice"),
         (host(&long), "a target of 1048576 bytes"),
         (label("b", &long), "a label of 1048576 bytes"),
         (label(&long, "b"), "this cannot be the name of a label"),
@@ -64,6 +63,12 @@ fn files_of_targets_that_are_wrong_are_told_in_few_words() {
         assert_eq!(status, Some(2), "{begin}");
         // It is for people to read.
         assert!(said.len() < 64 << 10, "{begin}: {} bytes", said.len());
+    }
+    let (status, said) = check_targets(&site, &doubled);
+    assert!(status == Some(0) && said.len() < 64 << 10, "{said}");
+    for expected in ["`web1:44321` is listed twice", "979 more targets of this file are", "1 host "]
+    {
+        assert!(said.contains(expected), "{said}");
     }
 }
 
@@ -133,7 +138,9 @@ fn a_full_disk_harms_nothing_else() {
             break;
         }
     }
-    serving.end();
+    let (_, log) = serving.end();
+    let lost = |line: &str| line.contains(" sample") && line.ends_with("delivered at the end");
+    assert!(log.lines().any(lost), "{log}");
 }
 
 #[test]
@@ -205,6 +212,7 @@ fn a_receiver_that_fails_in_all_ways_harms_nothing_else() {
     assert!(!receiver.stored().is_empty());
     let (_, log) = serving.end();
     assert!(log.contains(" takes samples again after "), "{log}");
+    assert!(log.contains("could not be delivered: the receiver refused"), "{log}");
     // A receiver that says nothing leaves no colon behind.
     assert!(!log.lines().any(|line| line.ends_with(": ")), "{log}");
 }
@@ -313,7 +321,16 @@ fn a_host_that_announces_a_million_metrics_harms_no_other() {
 fn mistakes_are_told_and_nothing_is_started() {
     let rows: &[(&str, &str)] = &[
         ("interval = 1\n", "there is no group of hosts to watch"),
-        ("interval = 'soon'\n", "this is not a time"),
+        ("interval = 'soon'\n", "this should be a time from 10 msec to 1 day"),
+        ("interval = '0'\n", "this should be a time from 10 msec to 1 day"),
+        ("interval = -5\n", "this should be a time from 10 msec to 1 day"),
+        ("interval = nan\n", "this should be a time from 10 msec to 1 day"),
+        ("interval = 1e300\n", "this should be a time from 10 msec to 1 day"),
+        ("deadline = true\n", "this should be a time, but has type boolean"),
+        ("threads = 0\n", "this number should be 1 or greater"),
+        ("[limits]\nkinds = -1\n", "this number should be 1 or greater"),
+        ("[[sink]]\nkind = 'json-lines'\nbuffer = '0 Mbyte'\n", "a size is 1 byte at least"),
+        ("[[sink]]\nkind = 'remote-write'\nurl = 'http://'\n", "the URL names no host"),
         ("intervall = 1\n", "there is no key `intervall` here"),
         ("deadline = 10\n", "the deadline is not shorter than the interval"),
         ("listen = 'here:1'\n", "this is no address with a port"),
@@ -336,7 +353,7 @@ fn mistakes_are_told_and_nothing_is_started() {
             "sink `json-lines` writes to standard output, too",
         ),
         (
-            "[[sink]]\nkind = 'json-lines'\npath = 'a'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = './a'\n",
+            "[[sink]]\nkind = 'json-lines'\npath = 'a/b'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = './a//b'\n",
             "sink `json-lines` writes to the same file",
         ),
         (
@@ -344,7 +361,7 @@ fn mistakes_are_told_and_nothing_is_started() {
             "there are two sinks of kind `prometheus`",
         ),
         ("[[sink]]\nkind = 'prometheus'\n", "a sink of kind `prometheus` needs the key `listen`"),
-        ("interval = '1 nsec'\n", "an interval is at least 10 msec"),
+        ("interval = '1 nsec'\n", "this should be a time from 10 msec to 1 day"),
         (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n",
             "there is no sink, so values go nowhere",
@@ -386,6 +403,10 @@ fn mistakes_are_told_and_nothing_is_started() {
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n[[sink]]\nkind = 'json-lines'\n",
             "1 host in 1 group, 3 definitions, 3 exported, 1 sink",
         ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = '/dev/null'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = '/dev/null'\n",
+            "1 host in 1 group, 3 definitions, 2 exported, 2 sinks",
+        ),
     ];
     let site = Site::new(1, "");
     site.write("fleet.conf", "racks.n = count(s.gauge) by (rack)\n");
@@ -402,6 +423,105 @@ fn mistakes_are_told_and_nothing_is_started() {
     }
 }
 
+/// Paths that are relative, also to the folder of the configuration.
+#[test]
+fn two_sinks_share_no_file_whatever_it_is_called() {
+    let site = Site::new(1, &format!("{LINES}path = 'a'\n[[sink]]\nname = 'b'\n"));
+    for (path, is_same) in [("./a", true), ("link", true), ("c", false)] {
+        let more = format!("kind = 'json-lines'\npath = '{path}'\n");
+        site.write(
+            "other.toml",
+            &(std::fs::read_to_string(site.path("serve.toml")).expect("text") + &more),
+        );
+        let mut command: Command = pmderive(&["serve", "--check", "--config", "other.toml"]);
+        let output = command.current_dir(site.folder.path()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told = said.contains("sink `json-lines` writes to the same file");
+        assert_eq!(
+            (told, output.status.code()),
+            (is_same, Some(if is_same { 2 } else { 0 })),
+            "{said}"
+        );
+        if path == "./a" {
+            site.write("a", "");
+            std::os::unix::fs::symlink("a", site.path("link")).expect("a link");
+        }
+    }
+}
+
+#[test]
+fn mistakes_of_a_command_line_are_told_in_its_words() {
+    let site = Site::new(1, "");
+    site.write("plain.conf", "s.gauge = fleet.g0\n");
+    let rows: &[(&[&str], &[&str], i32)] = &[
+        (
+            &["-c", "plain.conf"],
+            &[
+                "Warning: no metric is exported",
+                " pmderive serve --targets hosts.json -c plain.conf",
+                "name metrics by `--export`, or write",
+                "1 host in 1 group, 1 definition, 0 exported, 1 sink",
+            ],
+            0,
+        ),
+        (
+            &["-c", "s.conf", "--export", "s.gauges"],
+            &["no metric matches `s.gauges`", "<arguments>:1:56 ]", "did you mean `s.gauge`?"],
+            2,
+        ),
+        (
+            &["-c", "s.conf", "--targets", "no.json"],
+            &["cannot read no.json: No such file", "<arguments>:1:47 ]"],
+            2,
+        ),
+        (
+            &["-c", "s.conf", "--listen", "here:1"],
+            &["'--listen <ADDRESS>'", "an address with a port is such as 127.0.0.1:9464"],
+            2,
+        ),
+        (
+            &["-c", "s.conf", "--listen", "0.0.0.0:9464"],
+            &["a token (`[web]` of a configuration)"],
+            2,
+        ),
+        (
+            &["-c", "s.conf", "-t", "1msec"],
+            &["'--interval <INTERVAL>'", "an interval here is from 10 msec to 1 day"],
+            2,
+        ),
+        (&["-c", "s.conf", "-t", "nan"], &["a time is from 0 to 1000000000 seconds"], 2),
+        (&["-c", "s.conf", "-t=-5"], &["a time is from 0 to 1000000000 seconds"], 2),
+        (&["-c", "s.conf", "-t", "1e300"], &["a time is from 0 to 1000000000 seconds"], 2),
+    ];
+    for (arguments, expected, status) in rows {
+        let mut command: Command = pmderive(&["serve", "--check", "--targets", "hosts.json"]);
+        let output = command.args(*arguments).current_dir(site.folder.path()).output();
+        let output = output.expect("it runs");
+        let said =
+            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        for expected in *expected {
+            assert!(said.contains(expected), "{arguments:?}: {said}");
+        }
+        let is_foreign = ["[[", "group `", "sink `"].iter().any(|word| said.contains(word));
+        assert!(!is_foreign, "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(*status), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_of_two_groups_is_told_once() {
+    let group = "targets = ['hosts.json']\ndefinitions = ['s.conf']\n";
+    let site = Site::new(
+        1,
+        &format!(
+            "[[group]]\nname = 'a'\n{group}[[group]]\nname = 'b'\n{group}[[sink]]\nkind = 'json-lines'\n"
+        ),
+    );
+    site.write("s.conf", "s.gauge = rate(fleet.g0\n");
+    let (status, said) = check_targets(&site, &site.fleet.targets());
+    assert_eq!((status, said.matches("Error: ").count()), (Some(2), 1), "{said}");
+}
+
 #[test]
 fn a_check_warns_of_what_gets_nothing() {
     let group = "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n";
@@ -412,7 +532,7 @@ fn a_check_warns_of_what_gets_nothing() {
         (format!("{group}export = []\n{sink}"), "nothing of group `a` is exported"),
         (format!("{group}export = []\n{sink}"), "sink `json-lines` gets no metric"),
         (format!("{group}{sink}export = []\n"), "sink `json-lines` gets no metric"),
-        (format!("threads = 100000\n{group}{sink}"), "there are 256 threads at most"),
+        (format!("threads = 100000\n{group}{sink}"), "`threads` is 256 at most, so that many"),
         (format!("{group}tls = 'nosuch'\n{sink}"), "nosuch: No such file"),
         (format!("{group}user = 'u'\npassword-file = 'nosuch'\n{sink}"), "nosuch: No such file"),
     ] {

@@ -318,7 +318,8 @@ fn addresses_that_cannot_be() {
     assert_eq!(
         error.to_string(),
         "192.0.2.1:9464 can be reached by others: give the listener a certificate, a key and a \
-         token. An address of this machine alone needs none, such as 127.0.0.1:9464"
+         token (`[web]` of a configuration). An address of this machine alone needs none, such as \
+         127.0.0.1:9464"
     );
     for address in ["0.0.0.0:0", "[::]:0", "[::ffff:192.0.2.1]:0"] {
         assert!(matches!(start(on(address)), ListenError::Open { .. }), "{address}");

@@ -13,11 +13,11 @@ use pmderive::internal::fleet::sinks::delivery::Backoff;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
-use pmderive::internal::fleet::sinks::remote_write::{Running, SenderOptions};
+use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
-use pmderive::internal::fleet::world::Machine;
+use pmderive::internal::fleet::world::{Job, Machine};
 
 use tokio::time::Instant;
 
@@ -110,7 +110,7 @@ fn serve(stream: TcpStream, plan: &Mutex<VecDeque<Does>>, heads: &Mutex<Vec<Stri
 struct Sink {
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
-    running: Running,
+    running: Job,
 }
 
 impl Sink {

@@ -18,11 +18,31 @@ pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 
 /// `SASL_NOMECH` of the library that authenticates for libpcp. Its codes follow those
 /// of the PMAPI.
-pub const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
+const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
 /// `SASL_BADPARAM`, which libpcp returns if no user is given.
-pub const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
+const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
 /// `SASL_ENCRYPT`: the password would be sent unencrypted.
 pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
+
+/// Advice about users and encryption, in words of a host specification. Programs that have
+/// these elsewhere find it in [`SourceError::Handshake`], and put their own words there.
+pub mod remedies {
+    /// pmcd demands to know who the user is.
+    pub const GIVE_USER: &str =
+        "add `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`";
+    /// The user, or the password, cannot be one.
+    pub const CHECK_USER: &str =
+        "`user=` of the host specification and the password say who you are";
+    /// pmcd offers no mechanism that is known here.
+    pub const CHECK_MECHANISMS: &str =
+        "mech_list in pmcd's sasl2/pmcd.conf says what it offers, `method=` what is asked for";
+    /// The password would be sent unencrypted.
+    pub const ENCRYPT: &str = "connect by `pcps://`, or add `method=PLAIN` if nobody can listen";
+    /// pmcd has no TLS.
+    pub const DO_NOT_ENCRYPT: &str = "connect without: by `pcp://` and without PCP_SECURE_SOCKETS";
+    /// The certificate of pmcd is not believed.
+    pub const DO_NOT_VERIFY: &str = "`?secure=relaxed` encrypts without knowing for whom";
+}
 
 /// The subject of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,9 +128,7 @@ fn remedy(target: &Target, error: &ProtocolError) -> Option<(PmStatus, String)> 
         ),
         ProtocolError::Unsupported("this pmcd has no TLS") => (
             NOT_SUPPORTED,
-            "configure it there in tls.conf, or connect without: by `pcp://` and \
-             without PCP_SECURE_SOCKETS"
-                .to_owned(),
+            format!("configure it there in tls.conf, or {}", remedies::DO_NOT_ENCRYPT),
         ),
         ProtocolError::Unsupported(_) => {
             (NOT_SUPPORTED, "connect without asking for it, or to a newer pmcd".to_owned())
@@ -145,7 +163,8 @@ fn certificate_remedy(target: &Target, problem: &CertificateProblem) -> String {
     match problem {
         CertificateProblem::UnknownIssuer => format!(
             "name its authority, or the certificate itself if it signs itself, as \
-             tls-ca-cert-file in {conf}; `?secure=relaxed` encrypts without knowing for whom"
+             tls-ca-cert-file in {conf}; {}",
+            remedies::DO_NOT_VERIFY
         ),
         CertificateProblem::WrongName { .. } => "use a name that the certificate has, or set \
             PCP_ALLOW_BAD_CERT_DOMAIN=1 to overlook this"
@@ -155,24 +174,15 @@ fn certificate_remedy(target: &Target, problem: &CertificateProblem) -> String {
             "have an authority (`CA:TRUE` in its basic constraints) sign it, or name the \
              certificate of pmcd itself as tls-ca-cert-file in {conf}"
         ),
-        _ => "`?secure=relaxed` encrypts without knowing for whom".to_owned(),
+        _ => remedies::DO_NOT_VERIFY.to_owned(),
     }
 }
 
 fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
     let (status, help) = match error {
-        AuthenticationError::CredentialsRequired => (
-            SASL_BAD_PARAMETER,
-            "add `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`",
-        ),
-        AuthenticationError::NoMechanism { .. } => (
-            SASL_NO_MECHANISM,
-            "mech_list in pmcd's sasl2/pmcd.conf says what it offers, `method=` what is asked for",
-        ),
-        AuthenticationError::PasswordInTheClear => (
-            SASL_ENCRYPTION_NEEDED,
-            "connect by `pcps://`, or add `method=PLAIN` if nobody can listen",
-        ),
+        AuthenticationError::CredentialsRequired => (SASL_BAD_PARAMETER, remedies::GIVE_USER),
+        AuthenticationError::NoMechanism { .. } => (SASL_NO_MECHANISM, remedies::CHECK_MECHANISMS),
+        AuthenticationError::PasswordInTheClear => (SASL_ENCRYPTION_NEEDED, remedies::ENCRYPT),
         AuthenticationError::Refused { status } => (
             PmStatus(*status),
             "are user and password right, and known to pmcd (`saslpasswd2 -a pmcd` there)?",
@@ -180,10 +190,9 @@ fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
         AuthenticationError::PeerNotProven => {
             (PmStatus::PERMISSION, "find out who answers there, and use `pcps://`")
         }
-        AuthenticationError::TooLong | AuthenticationError::Unusable(_) => (
-            SASL_BAD_PARAMETER,
-            "`user=` of the host specification and the password say who you are",
-        ),
+        AuthenticationError::TooLong | AuthenticationError::Unusable(_) => {
+            (SASL_BAD_PARAMETER, remedies::CHECK_USER)
+        }
         _ => (PmStatus::IPC, "is it a pmcd that answers there?"),
     };
     (status, help.to_owned())

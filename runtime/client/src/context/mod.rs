@@ -22,7 +22,7 @@ mod prepared;
 pub mod spec;
 mod tls_conf;
 
-pub use advice::{SASL_BAD_PARAMETER, SASL_ENCRYPTION_NEEDED, SASL_NO_MECHANISM};
+pub use advice::{SASL_ENCRYPTION_NEEDED, remedies};
 pub use async_host::AsyncHostContext;
 pub use host::HostContext;
 pub use options::ConnectOptions;

@@ -61,28 +61,38 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Waits for work, but no longer than this; nothing if it is not done then. What had arrived
+/// by then counts, even if other tasks kept the thread busy until it was too late.
+pub async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+    let mut work = pin!(work);
+    if let Ok(outcome) = timeout(limit, work.as_mut()).await {
+        return Some(outcome);
+    }
+    // tokio may see the time before it sees what has arrived.
+    yield_now().await;
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
 /// Waits for an attempt to connect, with a time limit.
-async fn within<T>(
+async fn attempt_within<T>(
     limit: Option<Duration>,
     attempt: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
-    let Some(limit) = limit else { return attempt.await };
-    let mut attempt = pin!(attempt);
-    if let Ok(outcome) = timeout(limit, attempt.as_mut()).await {
-        return outcome;
+    match limit {
+        Some(limit) => {
+            within(limit, attempt).await.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
+        }
+        None => attempt.await,
     }
-    // The attempt may have succeeded while other tasks kept the thread busy.
-    yield_now().await;
-    let late = poll_fn(|context| match attempt.as_mut().poll(context) {
-        Poll::Ready(outcome) => Poll::Ready(outcome),
-        Poll::Pending => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-    });
-    late.await
 }
 
 impl Transport for AsyncSocket {
     async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<AsyncSocket> {
-        within(timeout, UnixStream::connect(path)).await.map(AsyncSocket::Unix)
+        attempt_within(timeout, UnixStream::connect(path)).await.map(AsyncSocket::Unix)
     }
 
     async fn connect_tcp(
@@ -93,7 +103,7 @@ impl Transport for AsyncSocket {
         let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
         for port in ports {
             for address in AsyncSocket::lookup(host, *port, timeout).await? {
-                match within(timeout, connect(address)).await {
+                match attempt_within(timeout, connect(address)).await {
                     Ok(stream) => return Ok(AsyncSocket::Tcp(stream)),
                     Err(error) => last = error,
                 }
@@ -108,7 +118,7 @@ impl Transport for AsyncSocket {
         port: u16,
         timeout: Option<Duration>,
     ) -> io::Result<Vec<SocketAddr>> {
-        match within(timeout, lookup_host((host, port))).await {
+        match attempt_within(timeout, lookup_host((host, port))).await {
             Ok(addresses) => Ok(addresses.collect()),
             Err(error) => Err(unknown_host(&error)),
         }

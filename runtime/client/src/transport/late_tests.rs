@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::net::{SendFlags, send};
 
 use super::tcp::tests::reset_after;
-use super::{AsyncSocket, Deadline, Readiness, Socket, Transport};
+use super::{AsyncSocket, Deadline, Readiness, Socket, Transport, within};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -57,6 +57,25 @@ async fn a_task() {
     ours.set_nonblocking(true).expect("a socket");
     let filler = ours.try_clone().expect("a descriptor");
     look_late(AsyncSocket::Unix(ours.try_into().expect("a runtime")), filler, peer).await;
+}
+
+/// The last byte comes in time, but the task looks only after its deadline. What never comes
+/// is not waited for.
+#[tokio::test(start_paused = true)]
+async fn work_whose_last_byte_is_there() {
+    for (sent, expected) in [(&b"answer"[..], Some(6)), (b"", None)] {
+        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        let mut socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
+        let mut inbox = Vec::with_capacity(100);
+        let never = Deadline::after(AsyncSocket::now(), None);
+        let mut work = pin!(within(TIMEOUT, socket.receive(&mut inbox, never)));
+        let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_pending()));
+        assert!(first.await, "nothing is there yet");
+        peer.write_all(sent).expect("room");
+        tokio::time::advance(TIMEOUT * 2).await;
+        assert_eq!(work.await.map(|received| received.expect("bytes")), expected);
+    }
 }
 
 /// The connection is made at once, but the task looks only after the time-out.

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub use asynchronous::AsyncSocket;
+pub use asynchronous::{AsyncSocket, within};
 pub use deadline::Deadline;
 pub use socket::Socket;
 pub use tcp::connect_tcp;

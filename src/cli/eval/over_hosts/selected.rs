@@ -56,7 +56,7 @@ impl HostsSelection {
         }
         found.extend(std::mem::take(&mut definitions.diagnostics));
         definitions.warn_of_system_mistakes(messages);
-        let is_over = |one: &Registered| fleet.is_over(one) || is_counted(one);
+        let is_over = |one: &Registered| fleet.is_over(one);
         let mut rows = Vec::new();
         let mut wanted: Vec<&Registered> = Vec::new();
         for one in definitions.selection() {
@@ -139,6 +139,7 @@ impl HostsSelection {
             deadline,
             options: Arc::new(options),
             defined: chosen.len(),
+            texts: Arc::new(self.definitions.sources.clone()),
             exports: exports.collect(),
             selection: Arc::new(Selection::new(registry, &chosen)),
         }))

@@ -19,6 +19,7 @@ use super::tools::PcpOption;
 use super::usage::usage;
 use crate::cli::environment::{Setting, word};
 use crate::cli::lines::Lines;
+use crate::cli::pcp::batches::NO_BATCH;
 use crate::dialect::Dialect;
 use crate::escape::Foreign;
 
@@ -30,8 +31,6 @@ const NUMBERS: [(&str, i32, &str); 4] = [
     ("width", 1, "-w requires +ve numeric argument"),
     ("batch", i32::MIN, NO_BATCH),
 ];
-
-const NO_BATCH: &str = "-b requires numeric argument";
 
 /// What options say, as far as one matters to another.
 pub struct Said {
@@ -133,10 +132,11 @@ impl Said {
             return self.refuse(&[&problem]);
         }
         if let Some((_, least, problem)) = NUMBERS.iter().find(|(word, ..)| *word == option.word) {
-            return match c_int(&text).filter(|number| number >= least) {
-                Some(number) if option.word == "batch" && number < 1 => {
-                    self.has_empty_batches = true;
-                }
+            let number = c_int(&text).filter(|number| number >= least);
+            if option.word == "batch" {
+                self.has_empty_batches = number.is_some_and(|number| number < 1);
+            }
+            return match number {
                 Some(number) => self.keep(option, Some(OsStr::new(&number.to_string()))),
                 None => self.refuse(&[problem]),
             };

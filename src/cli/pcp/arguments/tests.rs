@@ -51,6 +51,25 @@ fn options_become_words() {
     }
 }
 
+/// Nothing is fetched in batches of nothing, unless it is an archive, of which metrics are
+/// fetched one by one.
+#[test]
+fn of_batches_the_last_number_counts() {
+    for (line, expected) in [
+        ("p info --compat 6.0 -h h -b 0 -b 5", Ok("--host=h --batch=0 --batch=5 --")),
+        ("p info --compat 6.0 -h h -b 5 -b 0", Err("pminfo: -b requires numeric argument")),
+        ("p probe --compat 6.0 -b -1", Err("pmprobe: -b requires numeric argument")),
+        ("p info --compat 6.0 -a x -b 0", Ok("--archive=x --batch=0 --")),
+    ] {
+        let expected = expected.map(|words| format!("--compat 6.0 {words}"));
+        assert_eq!(
+            read(line).map_err(|(first, _)| first),
+            expected.map_err(str::to_owned),
+            "{line}"
+        );
+    }
+}
+
 #[test]
 fn other_arguments_are_left_alone() {
     for line in [

@@ -48,7 +48,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<ExitSta
     for definition in &arguments.register {
         outcome = outcome.max(register(definition, &mut source, messages)?);
     }
-    let batches = arguments.batch.of(source.is_archive());
+    let batches = arguments.batch.of(source.is_archive())?;
     let mut progress = Progress {
         report: Report::new(arguments.shown.clone(), batches, &mut source, messages),
         batches,

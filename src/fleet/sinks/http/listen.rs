@@ -93,8 +93,9 @@ impl Listen {
 pub enum ListenError {
     /// It would be open to others.
     #[error(
-        "{address} can be reached by others: give the listener a certificate, a key and a token. \
-         An address of this machine alone needs none, such as 127.0.0.1:{}",
+        "{address} can be reached by others: give the listener a certificate, a key and a token \
+         (`[web]` of a configuration). An address of this machine alone needs none, such as \
+         127.0.0.1:{}",
         address.port()
     )]
     Open {
