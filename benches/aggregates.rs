@@ -1,7 +1,8 @@
 //! What stage two costs: `cargo bench --bench aggregates`.
 //!
 //! 10,000 hosts in 250 racks, 20 metrics of 10 instances each: `feed` is to take the
-//! frames of one slot, `finish` to end it.
+//! frames of one slot, `finish` to end it, `encode` and `decode` what goes from process
+//! to process.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule};
+use pmderive::internal::fleet::aggregates::{
+    Aggregates, Collector, Definitions, HostMetrics, Schedule, ShardPartials,
+};
 use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkSet;
@@ -86,10 +89,11 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
 }
 
 fn stage_two(criterion: &mut Criterion) {
+    let definitions = definitions();
     let (targets, mut frames) = frames();
     let schedule = Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
     let engine = Arc::new(Engine::new(LANGUAGE, Backend::Auto));
-    let mut fleet = Aggregates::new(engine, definitions(), schedule, &|_| SinkSet::NONE);
+    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| SinkSet::NONE);
     fleet.set_targets(&targets);
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
@@ -111,6 +115,26 @@ fn stage_two(criterion: &mut Criterion) {
     };
     group.bench_function("feed", |bench| bench.iter_custom(|times| run(times).0));
     group.bench_function("finish", |bench| bench.iter_custom(|times| run(times).1));
+    let mut collector = Collector::new(Arc::clone(&definitions));
+    collector.set_targets(&targets);
+    for frame in &mut frames {
+        frame.slot = Slot(1);
+        collector.frame(frame);
+    }
+    let mut shards: Vec<ShardPartials> = Vec::new();
+    let references = collector.finish(Slot(1), |_, shard| shards.push(shard.clone())).clone();
+    let encode = |shard: &ShardPartials| shard.encode(&definitions, &references).expect("small");
+    let sent: Vec<Vec<u8>> = shards.iter().map(encode).collect();
+    group.bench_function("encode", |bench| {
+        bench.iter(|| shards.iter().map(|shard| encode(shard).len()).sum::<usize>());
+    });
+    group.bench_function("decode", |bench| {
+        bench.iter(|| {
+            for bytes in &sent {
+                black_box(ShardPartials::decode(bytes, &definitions, &references).expect("sent"));
+            }
+        });
+    });
     group.finish();
 }
 

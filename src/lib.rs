@@ -158,7 +158,9 @@ pub mod fuzz {
     #[cfg(feature = "fleet")]
     pub use crate::fleet::sinks::fuzz::fuzz_sinks;
     #[cfg(feature = "fleet")]
-    pub use crate::fleet::{config::fuzz_serve_config, targets::fuzz_targets};
+    pub use crate::fleet::{
+        aggregates::fuzz_partials, config::fuzz_serve_config, targets::fuzz_targets,
+    };
     pub use crate::format::fuzz_format;
     #[cfg(feature = "jit")]
     pub use crate::jit::fuzz_kernel_diff;

@@ -7,8 +7,8 @@ use pmderive_runtime::positions;
 use super::labels::Labels;
 use super::slot::hash_of;
 
-/// Virtual shards of a fleet. A host lives in the thread of its shard, and sums across hosts
-/// run shard by shard.
+/// Virtual shards of a fleet. Sums across hosts run shard by shard, so any number of
+/// processes gives the same bits.
 pub const SHARDS: usize = 256;
 
 positions! {

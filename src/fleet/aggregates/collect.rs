@@ -1,5 +1,5 @@
 //! Frames of hosts, slot by slot, and the partial aggregates of each virtual shard
-//! at a slot's end.
+//! at a slot's end. A process has one for the shards that it watches.
 //!
 //! Much is decided only when something changes: which column of a class of hosts an
 //! operand is and how it converts, the order of the instances of a host, the group of
@@ -61,6 +61,8 @@ pub struct Collector {
     dropped: Dropped,
     warnings: Vec<String>,
     scratch: Scratch,
+    /// No other process decides about the metadata of operands.
+    is_alone: bool,
 }
 
 #[derive(Debug)]
@@ -87,8 +89,15 @@ impl Collector {
             dropped: Dropped::default(),
             warnings: Vec::new(),
             scratch: Scratch::default(),
+            is_alone: false,
             definitions,
         }
+    }
+
+    /// One that sees all hosts, so that it can tell when none has an operand any more as it
+    /// was.
+    pub fn alone(definitions: Arc<Definitions>) -> Collector {
+        Collector { is_alone: true, ..Collector::new(definitions) }
     }
 
     /// Goes over to other definitions, and says which hosts are expected. What is known
@@ -172,7 +181,7 @@ impl Collector {
     }
 
     /// Metadata that the values of each operand have all over the fleet, as far as
-    /// that is known.
+    /// that is known. Processes that share a fleet have to have the same.
     pub fn references(&self) -> &References {
         &self.references
     }
@@ -280,12 +289,19 @@ impl Collector {
             ended = Some(open).filter(|open| open.slot == slot);
         }
         let mut ended = ended.unwrap_or_else(|| self.make_open(slot));
-        self.classes.give_up(&ended.hosts, &mut self.references, &mut self.warnings);
+        if self.is_alone {
+            self.classes.give_up(&ended.hosts, &mut self.references, &mut self.warnings);
+        }
         let hosts = (&self.hosts, &ended.hosts);
         self.classes.decide(hosts, &mut self.references, &mut self.warnings);
         let mut out = ShardPartials::default();
-        for range in self.shards.iter().filter(|range| range.start != range.end) {
+        // There are 256 shards.
+        for (number, range) in (0u8..=u8::MAX).zip(&self.shards) {
+            if range.start == range.end {
+                continue;
+            }
             let shard = Shard {
+                number,
                 definitions: &self.definitions,
                 by_operand: &self.by_operand,
                 references: &self.references,

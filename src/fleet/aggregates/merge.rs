@@ -21,6 +21,7 @@ pub struct Merged {
     groups: Per<GroupingId, Groups>,
     /// For each aggregate what is known of each group of its grouping.
     partials: Per<AggregateId, Vec<Partial>>,
+    last: Option<u8>,
     positions: Vec<usize>,
 }
 
@@ -31,22 +32,59 @@ struct Groups {
     keys: Vec<Option<GroupKey>>,
 }
 
+/// A shard that cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// A shard came before the last one, or came twice.
+    #[error("shard {shard} comes after shard {last}; shards are merged in their order, each once")]
+    Order {
+        /// The shard.
+        shard: u8,
+        /// The last one that was merged.
+        last: u8,
+    },
+    /// The shard belongs to other definitions.
+    #[error("shard {shard} is of other definitions")]
+    Definitions {
+        /// The shard.
+        shard: u8,
+    },
+}
+
 impl Merged {
-    /// Nothing yet, of operands with these metadata.
+    /// Nothing yet. The metadata are those that all processes use
+    /// ([`Collector::references`](super::Collector::references)).
     pub fn new(definitions: Arc<Definitions>, references: &References) -> Merged {
         let aggregates = definitions.aggregates().iter();
         Merged {
             kinds: aggregates.map(|one| kind_of(references, one.operand)).collect(),
             groups: definitions.groupings().iter().map(|_| Groups::default()).collect(),
             partials: Per::all(definitions.aggregates().len(), Vec::new()),
+            last: None,
             positions: Vec::new(),
             definitions,
         }
     }
 
-    /// Takes in the next shard. They come in one order, so that sums do not depend on it.
-    pub fn add(&mut self, shard: &ShardPartials) {
+    /// Takes in the next shard, whichever process it comes from.
+    ///
+    /// # Errors
+    /// It is not the next one, or nothing that fits; then everything is as before.
+    pub fn add(&mut self, shard: &ShardPartials) -> Result<(), MergeError> {
+        let number = shard.shard;
+        if let Some(last) = self.last.filter(|last| *last >= number) {
+            return Err(MergeError::Order { shard: number, last });
+        }
         let aggregates = self.definitions.aggregates();
+        let fits = shard.groups.len() == self.groups.len()
+            && shard.partials.len() == aggregates.len()
+            && aggregates.iter().zip(&shard.partials).all(|(aggregate, partials)| {
+                partials.len() == shard.groups[aggregate.grouping].len()
+            });
+        if !fits {
+            return Err(MergeError::Definitions { shard: number });
+        }
+        self.last = Some(number);
         for (grouping, keys) in shard.groups.enumerate() {
             let groups = &mut self.groups[grouping];
             self.positions.clear();
@@ -73,6 +111,7 @@ impl Merged {
                 }
             }
         }
+        Ok(())
     }
 
     /// How the values of an aggregate are held.

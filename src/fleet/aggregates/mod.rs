@@ -3,6 +3,7 @@
 //! is here.
 //!
 //! ```text
+//!             each process, its shards                    one process
 //! frames ──► Collector ── ShardPartials, by shard ──► Merged ──► Evaluation ──► Event
 //!              by host, group                      in the order     the ordinary
 //!                                                  of the shards     evaluator
@@ -21,8 +22,8 @@
 //!   there is none beyond 64 bits. The first class of hosts that has a metric decides
 //!   about its type, units and semantics ([`Reference`]), until no host has it like that.
 //! * Sums, means and extremes are made shard by shard, each from its hosts by name and
-//!   their instances by name, and merged in the order of the shards: the bits do not
-//!   depend on the arrival of frames.
+//!   their instances by name, and merged in the order of the shards: the bits depend
+//!   neither on the arrival of frames nor on how many processes there are.
 //! * One NaN makes a sum, mean, extreme or quantile NaN; in rankings it comes last.
 //! * `rate()` and `delta()` over aggregates have no value for groups whose members,
 //!   which are instances of hosts, are not those of the slot before, and none in the
@@ -38,6 +39,7 @@ mod carry;
 mod classes;
 mod collect;
 mod definitions;
+mod encoding;
 mod evaluate;
 mod explained;
 mod groups;
@@ -56,18 +58,20 @@ use std::time::Duration;
 use pmderive_runtime::position::Per;
 
 pub use aggregate::{AggregateId, Function};
-pub use collect::Dropped;
+pub use collect::{Collector, Dropped};
 pub use definitions::{Definitions, unknown_labels};
-pub use evaluate::{Refused, counts_of_hosts, of_hosts_counted};
+#[cfg(any(test, feature = "fuzz"))]
+pub use encoding::fuzz_partials;
+pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
+pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, MAX_KNOWN};
 pub use host_metrics::HostMetrics;
+pub use merge::{MergeError, Merged};
 pub use operand::{OperandId, Reference, References};
 pub use partial::MAX_QUANTILE_VALUES;
 pub use reading::Operand;
+pub use shard::ShardPartials;
 
-use self::collect::Collector;
-use self::evaluate::Evaluation;
-use self::merge::Merged;
 use super::frame::{Event, Frame, Schema, StaleReason};
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
@@ -133,7 +137,7 @@ impl Aggregates {
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Aggregates {
         Aggregates {
-            collector: Collector::new(Arc::clone(&definitions)),
+            collector: Collector::alone(Arc::clone(&definitions)),
             evaluation: Evaluation::new(engine, definitions, sinks),
             schedule,
         }
@@ -216,7 +220,8 @@ impl Aggregates {
         let references = collector.finish(slot, |references, shard| {
             let merged =
                 merged.get_or_insert_with(|| Merged::new(Arc::clone(&definitions), references));
-            merged.add(shard);
+            // Shards of one collector come in their order.
+            let _ = merged.add(shard);
         });
         evaluation.know(references);
         let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));

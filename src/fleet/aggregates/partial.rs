@@ -2,7 +2,8 @@
 //!
 //! They are made for one virtual shard at a time, from its hosts by name and each
 //! host's instances by name, and merged in the order of the shards. So the bits of
-//! a result do not depend on when frames arrived.
+//! a result depend neither on when frames arrived nor on which process had which
+//! shards.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -15,8 +15,10 @@ use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
 use crate::fleet::target::GroupId;
 
 /// Partial aggregates of one virtual shard in one slot.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardPartials {
+    /// The shard.
+    pub shard: u8,
     /// The groups of its hosts; `None` is for hosts whose labels are not known yet.
     pub groups: Per<GroupingId, Vec<Option<GroupKey>>>,
     /// What is known of each group of an aggregate, parallel to the groups of its labels.
@@ -25,6 +27,8 @@ pub struct ShardPartials {
 
 /// The hosts of a shard in one slot, and what is known of the fleet.
 pub struct Shard<'s> {
+    /// The shard.
+    pub number: u8,
     /// The definitions,
     pub definitions: &'s Definitions,
     /// and which of their aggregates take an operand.
@@ -56,8 +60,9 @@ pub struct Scratch {
 impl Shard<'_> {
     /// Makes its partial aggregates.
     pub fn partials(&self, scratch: &mut Scratch, out: &mut ShardPartials) {
-        let Shard { definitions, by_operand, references, classes, keys, .. } = *self;
+        let Shard { number, definitions, by_operand, references, classes, keys, .. } = *self;
         let (hosts, slots) = (self.hosts, self.slots);
+        out.shard = number;
         out.groups.resize_with(keys.len(), Vec::new);
         scratch.positions.resize_with(keys.len(), Vec::new);
         for (grouping, keys) in keys.enumerate() {

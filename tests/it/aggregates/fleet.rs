@@ -8,7 +8,10 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule};
+use pmderive::internal::fleet::aggregates::{
+    Aggregates, Collector, Definitions, Evaluation, HostMetrics, Merged, References, Schedule,
+    ShardPartials,
+};
 use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkSet;
@@ -120,10 +123,71 @@ fn engine() -> Arc<Engine> {
     Arc::new(Engine::new(LANGUAGE, Backend::Interp))
 }
 
-/// Aggregates of these definitions.
+/// All of a fleet in one process.
 pub fn aggregates(definitions: &Arc<Definitions>) -> Aggregates {
     let schedule = Schedule { interval: INTERVAL, grace: Duration::from_secs(8) };
     Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| samples::sinks(&[0]))
+}
+
+/// The same in several processes, each with some of the shards.
+pub struct Shared {
+    definitions: Arc<Definitions>,
+    collectors: Vec<Collector>,
+    evaluation: Evaluation,
+}
+
+impl Shared {
+    pub fn new(definitions: &Arc<Definitions>, processes: usize, first: &Schema) -> Shared {
+        let collector = |_| {
+            let mut collector = Collector::new(Arc::clone(definitions));
+            collector.announce(first);
+            collector
+        };
+        Shared {
+            definitions: Arc::clone(definitions),
+            collectors: (0..processes).map(collector).collect(),
+            evaluation: Evaluation::new(engine(), Arc::clone(definitions), &|_| {
+                samples::sinks(&[0])
+            }),
+        }
+    }
+
+    pub fn of(&mut self, target: &Target) -> &mut Collector {
+        let count = self.collectors.len();
+        &mut self.collectors[usize::from(target.shard()) % count]
+    }
+
+    pub fn set_targets(&mut self, targets: &[Arc<Target>]) {
+        let count = self.collectors.len();
+        for (at, collector) in self.collectors.iter_mut().enumerate() {
+            let its = targets.iter().filter(|one| usize::from(one.shard()) % count == at);
+            collector.set_targets(&its.cloned().collect::<Vec<_>>());
+        }
+    }
+
+    pub fn finish(&mut self, slot: u64) -> Vec<Event> {
+        let mut shards: Vec<ShardPartials> = Vec::new();
+        let mut known = References::default();
+        let definitions = &self.definitions;
+        for collector in &mut self.collectors {
+            // From process to process they are bytes.
+            let mut sent: Vec<Vec<u8>> = Vec::new();
+            let take = |references: &References, shard: &ShardPartials| {
+                sent.push(shard.encode(definitions, references).expect("few groups"));
+            };
+            known = collector.finish(Slot(slot), take).clone();
+            let received =
+                sent.iter().map(|bytes| ShardPartials::decode(bytes, definitions, &known));
+            shards.extend(received.map(|shard| shard.expect("what was sent")));
+        }
+        shards.sort_by_key(|shard| shard.shard);
+        let mut merged = Merged::new(Arc::clone(&self.definitions), &known);
+        for shard in &shards {
+            merged.add(shard).expect("shards in their order");
+        }
+        self.evaluation.know(&known);
+        self.evaluation.evaluate(Slot(slot), Slot(slot).end(INTERVAL), &merged)
+    }
 }
 
 /// The frame among events.

@@ -1,9 +1,9 @@
-//! Random fleets against the model.
+//! Random fleets against the model, in one process and in several.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::Aggregates;
+use pmderive::internal::fleet::aggregates::{Aggregates, Dropped};
 use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::Given;
@@ -12,8 +12,8 @@ use pmderive::internal::fleet::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    Shown, aggregates, column, definitions, exported, frame, instances, labels, schema, shown,
-    target,
+    Shared, Shown, aggregates, column, definitions, exported, frame, instances, labels, schema,
+    shown, target,
 };
 use super::model::{DEFINITIONS, Has, Heard, Model, Number};
 
@@ -177,7 +177,8 @@ fn comparable(shown: Shown) -> Shown {
 }
 
 struct Fleet {
-    aggregates: Aggregates,
+    alone: Aggregates,
+    shared: Vec<Shared>,
     model: Model,
 }
 
@@ -185,7 +186,8 @@ impl Fleet {
     fn set_targets(&mut self, hosts: &[Host]) {
         let listed = hosts.iter().filter(|host| host.is_listed);
         let targets: Vec<Arc<Target>> = listed.map(|host| Arc::clone(&host.target)).collect();
-        self.aggregates.set_targets(&targets);
+        self.alone.set_targets(&targets);
+        self.shared.iter_mut().for_each(|shared| shared.set_targets(&targets));
         self.model.set_targets(&targets);
     }
 
@@ -198,12 +200,34 @@ impl Fleet {
         heard: Heard,
     ) {
         match (&heard, frame) {
-            (Heard::Frame(_), Some(frame)) => self.aggregates.frame(frame),
-            (Heard::Failed, _) => self.aggregates.failed(target, Slot(slot)),
-            _ => self.aggregates.missed(target, Slot(slot)),
+            (Heard::Frame(_), Some(frame)) => {
+                let before = self.alone.dropped();
+                self.alone.frame(frame);
+                let taken = more(before, self.alone.dropped());
+                for shared in &mut self.shared {
+                    let collector = shared.of(target);
+                    let before = collector.dropped();
+                    collector.frame(frame);
+                    assert_eq!(more(before, collector.dropped()), taken);
+                }
+            }
+            (Heard::Failed, _) => {
+                self.alone.failed(target, Slot(slot));
+                self.shared.iter_mut().for_each(|one| one.of(target).failed(target, Slot(slot)));
+            }
+            _ => {
+                self.alone.missed(target, Slot(slot));
+                self.shared.iter_mut().for_each(|one| one.of(target).missed(target, Slot(slot)));
+            }
         }
         self.model.hear(target, own, slot, heard);
     }
+}
+
+/// What has been left aside since before.
+fn more(before: Dropped, now: Dropped) -> Dropped {
+    let (late, unexpected) = (now.late - before.late, now.unexpected - before.unexpected);
+    Dropped { late, unexpected }
 }
 
 /// Runs a fleet of a seed for some slots, and compares everything.
@@ -211,10 +235,11 @@ fn run(seed: u64, slots: u64) {
     let mut random = Random(seed);
     let classes = classes();
     let definitions = definitions(DEFINITIONS, &["c", "n", "x"]);
-    let mut aggregates = aggregates(&definitions);
-    aggregates.announce(&classes[0]);
-    assert!(aggregates.diagnostics().is_empty(), "{:?}", aggregates.diagnostics());
-    let mut fleet = Fleet { aggregates, model: Model::default() };
+    let mut alone = aggregates(&definitions);
+    alone.announce(&classes[0]);
+    assert!(alone.diagnostics().is_empty(), "{:?}", alone.diagnostics());
+    let shared = [1, 2, 3, 7].map(|count| Shared::new(&definitions, count, &classes[0])).into();
+    let mut fleet = Fleet { alone, shared, model: Model::default() };
     let mut hosts = hosts(&mut random);
     fleet.set_targets(&hosts);
     // Frames that are sent early or late.
@@ -263,7 +288,7 @@ fn run(seed: u64, slots: u64) {
         }
         let counted = fleet.model.hosts(slot, "x", &["rack"]);
         let expected = comparable(fleet.model.finish(slot));
-        let events = fleet.aggregates.finish(Slot(slot));
+        let events = fleet.alone.finish(Slot(slot));
         let found = shown(&events);
         for (group, numbers) in counted {
             let group = match group.as_str() {
@@ -277,6 +302,10 @@ fn run(seed: u64, slots: u64) {
         }
         let found = comparable(found);
         assert_eq!(found, expected, "seed {seed}, slot {slot}");
+        for (at, shared) in fleet.shared.iter_mut().enumerate() {
+            let events = shared.finish(slot);
+            assert_eq!(comparable(shown(&events)), found, "seed {seed}, slot {slot}, {at}");
+        }
         for (of, at, frame, heard) in waiting.drain(..) {
             let host = &hosts[at];
             fleet.tell(&host.target, &labels(host.own), of, Some(&frame), heard);
