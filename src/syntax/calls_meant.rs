@@ -11,6 +11,7 @@ use super::ast::{Aggregate, Callee};
 use super::call::{Argument, Call};
 use super::habits;
 use super::habits::binding::is_comparison;
+use super::habits::calls::change_of_aggregate;
 use super::keywords;
 use super::names::is_metric_name;
 use super::repair::Repair;
@@ -40,17 +41,15 @@ impl Call {
         let Some((first, last)) = self.arguments.first().copied().flatten() else { return error };
         let token = |index: usize| repair.tokens[index].token;
         let call = repair.span(self.function, self.close);
-        let name = &self.name;
+        // `sum(rate(a))`
+        let tokens = &repair.tokens[self.open..=self.close];
+        if let Token::Aggregate(_) = function
+            && let Some(meant) =
+                change_of_aggregate(&self.name, repair.text, tokens, repair.language)
+        {
+            return error.help(format!("did you mean `{meant}`?")).guess(call, meant);
+        }
         match function {
-            // `sum(rate(a))`
-            Token::Aggregate(_) if last - first == 3 => match (token(first), token(first + 2)) {
-                (Token::Temporal(_), Token::Name(metric)) => {
-                    let temporal = repair.slice(first, first);
-                    let meant = format!("{temporal}({name}({metric}))");
-                    error.help(format!("did you mean `{meant}`?")).guess(call, meant)
-                }
-                _ => error,
-            },
             // `sum(a + b)`
             Token::Aggregate(Aggregate::Sum) if last - first == 2 => {
                 match (token(first), token(first + 1), token(last)) {
@@ -117,7 +116,7 @@ impl Call {
                 }
             };
         }
-        if texts.iter().any(|text| text.contains('"')) {
+        if !texts.iter().all(|text| habits::is_understood(text, repair.language)) {
             return error.help(ONE);
         }
         let Some(meant) = joined(aggregate, &texts) else { return error };

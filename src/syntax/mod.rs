@@ -68,6 +68,7 @@ use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
 use delimiters::Delimiters;
 use explain::Explainer;
+use habits::calls::change_of_aggregate;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use repair::MAX_REPORTS;
@@ -337,13 +338,20 @@ fn needs_extensions(
             let first = tokens[call.open.saturating_sub(1)].start;
             let (start, end) = (tokens[last].end, tokens[close].end);
             let before = &text[first as usize..start as usize];
+            let arguments = &tokens[call.open..=last];
+            let aggregate = &text[first as usize..tokens[call.open].start as usize];
+            let change = change_of_aggregate(aggregate, text, arguments, language);
+            let place = origin.span(if change.is_some() { first } else { start }, end);
             let message = "an aggregate takes all instances of a metric";
             let span = origin.span(at.start, end);
             diagnostics.push(
                 Diagnostic::error(Code::MisplacedBy, span, message)
                     .label(span, "groups of hosts, which need --extensions and a fleet")
-                    .help(format!("leave the labels out; write `{before}`"))
-                    .guess(origin.span(start, end), ""),
+                    .help(match &change {
+                        Some(_) => "an aggregate takes a name; leave the labels out".to_owned(),
+                        None => format!("leave the labels out; write `{before}`"),
+                    })
+                    .guess(place, change.unwrap_or_default()),
             );
         }
     }

@@ -7,7 +7,7 @@
 use crate::dialect::Language;
 
 use super::super::names::is_metric_name;
-use super::super::token::Token;
+use super::super::token::{Token, TokenAt};
 use super::{Understood, filled, understood, uses, window};
 
 /// A function of another language.
@@ -227,6 +227,31 @@ pub(in crate::syntax) fn advise(
         return Some(advice(&note, None));
     }
     Some(advice(foreign.note, Some(write)))
+}
+
+/// `rate(sum(NAME))` for `sum` and the tokens `(rate(NAME[5m]))` of a text, or for another
+/// change of a metric there: an aggregate takes a name. The greatest of changes is no change
+/// of the greatest.
+pub(in crate::syntax) fn change_of_aggregate(
+    aggregate: &str,
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    language: Language,
+) -> Option<String> {
+    let [open, function, inner, metric, rest @ .., last, end] = tokens else { return None };
+    let is_call = [open, inner].iter().all(|at| at.token == Token::LeftParen)
+        && [last, end].iter().all(|at| at.token == Token::RightParen)
+        && (rest.is_empty() || rest.len() == 1 && is_window(rest[0].token));
+    let Token::Name(metric) = metric.token else { return None };
+    let name = text.get(function.start as usize..function.end as usize)?;
+    let change = match function.token {
+        Token::Temporal(_) => format!("{name}({metric})"),
+        _ => advise(name, &[metric], language)?.write?,
+    };
+    let change = change.strip_suffix(&format!("({metric})"))?;
+    let is_same = matches!(change, "rate" | "delta")
+        && ["sum", "avg"].iter().any(|known| known.eq_ignore_ascii_case(aggregate));
+    (is_call && is_same).then(|| format!("{change}({aggregate}({metric}))"))
 }
 
 /// What to say of a name that is a function elsewhere.

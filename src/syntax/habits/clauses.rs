@@ -117,6 +117,7 @@ pub(super) const CLAUSES: &[Clause] = &[
         "nothing fills in values that are missing",
         "`||` is true or false; a metric that a host may lack is guarded by `defined(NAME) ? ...`",
     ),
+    clause("@1 or #2 .", "(defined($1) ? $1 : $2)", "`or` chooses no values", MISSING),
     clause("on (0) group_left (0)", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_left", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_right (0)", "-", NO_VECTORS, MATCHED),

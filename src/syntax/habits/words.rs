@@ -12,7 +12,7 @@ use super::super::origin::Origin;
 use super::super::repair::Repair;
 use super::super::token::{Token, TokenAt};
 use super::binding;
-use super::calls::is_window;
+use super::calls::change_of_aggregate;
 use super::clauses::{CLAUSES, Clause};
 use super::forms::{self, Found, Part};
 use super::marks::MARKS;
@@ -150,24 +150,8 @@ impl Clauses<'_, '_> {
     fn change_of_aggregate(&self, places: &[(char, usize, usize)]) -> Option<String> {
         let place = |wanted| places.iter().find(|(place, ..)| *place == wanted);
         let (&(_, aggregate, _), &(_, first, last)) = (place('1')?, place('2')?);
-        let call: Vec<Token<'_>> = self.tokens[first..=last].iter().map(|at| at.token).collect();
-        let [
-            Token::LeftParen,
-            Token::Temporal(_),
-            Token::LeftParen,
-            Token::Name(metric),
-            rest @ ..,
-        ] = &call[..]
-        else {
-            return None;
-        };
-        let is_all = match rest {
-            [window, Token::RightParen, Token::RightParen] => is_window(*window),
-            rest => rest == [Token::RightParen, Token::RightParen],
-        };
-        let (change, aggregate) =
-            (self.slice(first + 1, first + 1), self.slice(aggregate, aggregate));
-        is_all.then(|| format!("{change}({aggregate}({metric}))"))
+        let aggregate = self.slice(aggregate, aggregate);
+        change_of_aggregate(aggregate, self.text, &self.tokens[first..=last], self.language)
     }
 
     /// True for tokens in one pair of parentheses.
