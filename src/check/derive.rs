@@ -7,7 +7,7 @@
 use pmderive_runtime::model::{Semantics, ValueType};
 
 use super::typed::Desc;
-use super::{Checker, Operand, units_name};
+use super::{Checker, Operand, instances_name, units_name};
 use crate::diag::{Derivation, Property, Step};
 use crate::syntax::ast::{
     Aggregate, Attributes, BinaryOp, ExprId, NodeKind, NumberValue, Temporal, UnaryOp,
@@ -44,10 +44,7 @@ impl Checker<'_> {
                     Property::Type => desc.value_type.to_string(),
                     Property::Semantics => desc.semantics.to_string(),
                     Property::Units => units_name(&desc.units),
-                    Property::Instances => match desc.indom {
-                        Some(indom) => format!("instances of {indom}"),
-                        None => "single value".to_owned(),
-                    },
+                    Property::Instances => instances_name(desc.indom),
                 };
                 steps.push(Step { span: self.span(id), value, reason });
             }

@@ -580,9 +580,13 @@ pub fn units_name(units: &Units) -> String {
     }
 }
 
+/// Which instances there are, for messages.
+fn instances_name(indom: Option<InDom>) -> String {
+    indom.map_or("single value".to_string(), |indom| format!("instances of {indom}"))
+}
+
 /// What was inferred about an operand, for labels.
 pub fn describe(desc: &Desc) -> String {
-    let indom: Option<InDom> = desc.indom;
-    let indom = indom.map_or("single value".to_string(), |indom| format!("instances of {indom}"));
+    let indom = instances_name(desc.indom);
     format!("{}, {}, units {}, {indom}", desc.value_type, desc.semantics, units_name(&desc.units))
 }

@@ -8,10 +8,10 @@ use super::typed::{TypedId, TypedKind};
 use super::{Checked, Checker, Reported, Suggest, constant_desc};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::functions;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
-use crate::syntax::{FUNCTION_NAMES, Group, has_same_words, name_mistake};
+use crate::syntax::{FUNCTION_NAMES, Group, function_elsewhere, has_same_words, name_mistake};
 use crate::text::Span;
 
 /// Words that are values in other languages, in small letters, and what to
@@ -187,6 +187,15 @@ impl Checker<'_> {
             })
     }
 
+    /// What to say of a metric's name with something behind it, as in
+    /// `disk.dev.read.sda`.
+    fn part_of_metric(&self, name: &str, span: Span, found: &Diagnostic) -> Option<Diagnostic> {
+        let (metric, rest) = name.rsplit_once('.').filter(|(_, rest)| !rest.is_empty())?;
+        self.suggest.nearest(metric, false).filter(|near| near == metric)?;
+        let help = format!("an instance stands in brackets, as in `{metric}[{rest}]`");
+        Some(found.clone().label(span, format!("`{metric}` is a metric")).help(help))
+    }
+
     fn unknown(&mut self, name: &str, status: PmStatus, span: Span) -> Checked<TypedId> {
         // A point at the end leaves a group to be named.
         if status == PmStatus::NONLEAF || name.ends_with('.') {
@@ -204,6 +213,7 @@ impl Checker<'_> {
                 Dialect::Pcp7_2 | Dialect::Fixed => told.help(NO_OPERAND),
             });
         }
+        let language = Language { dialect: self.dialect, extensions: self.extensions };
         if FUNCTION_NAMES.contains(&name) || functions::named(name).is_some() {
             let help = format!("`{name}` is a function; a call has parentheses: `{name}(...)`");
             let told = value_elsewhere(name, span, diagnostic.clone());
@@ -226,6 +236,17 @@ impl Checker<'_> {
             && let Some(told) = value_elsewhere(name, span, diagnostic.clone())
         {
             return self.report(told);
+        }
+        if near.is_none()
+            && let Some(told) = self.part_of_metric(name, span, &diagnostic)
+        {
+            return self.report(told);
+        }
+        if near.is_none()
+            && let Some(help) = function_elsewhere(name, language)
+        {
+            let told = diagnostic.label(span, "taken for the name of a metric");
+            return self.report(told.help(help));
         }
         let fact = match (&near, name_mistake(name)) {
             (Some(near), _) if near.eq_ignore_ascii_case(name) => {

@@ -23,7 +23,7 @@ pub struct PositionalArguments {
     #[arg(short, long = "expression", value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
     /// Definition files, names and expressions. A file ends in `.conf` or the like, begins with `/`,
-    /// `./` or `../`, or exists. `-` is standard input, `DIRECTORY/` all files below it.
+    /// `./` or `../`, or exists. A directory stands for all files below it, `-` for standard input.
     #[arg(value_name = "FILE|NAME|EXPRESSION")]
     pub arguments: Vec<String>,
 }

@@ -236,15 +236,18 @@ impl Diagnostic {
     }
 
     /// Adds an edit that would repair it, whatever was meant.
-    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.fix = Some(Fix { span, text: text.into(), is_certain: true });
-        self
+    pub fn fix(self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.edit(Fix { span, text: text.into(), is_certain: true })
     }
 
     /// Adds an edit that repairs it if that is what was meant.
-    pub fn guess(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.fix = Some(Fix { span, text: text.into(), is_certain: false });
-        self
+    pub fn guess(self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.edit(Fix { span, text: text.into(), is_certain: false })
+    }
+
+    /// Adds an edit.
+    pub(crate) fn edit(self, fix: Fix) -> Diagnostic {
+        Diagnostic { fix: Some(fix), ..self }
     }
 }
 
@@ -266,16 +269,31 @@ impl Diagnostic {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// How many it takes at most.
+    most: Option<usize>,
 }
 
 impl Diagnostics {
     /// Nothing was found.
     pub const fn none() -> Diagnostics {
-        Diagnostics { list: Vec::new() }
+        Diagnostics { list: Vec::new(), most: None }
+    }
+
+    /// Nothing was found yet. Of all that will be, it takes the first `most`.
+    pub(crate) const fn at_most(most: usize) -> Diagnostics {
+        Diagnostics { list: Vec::new(), most: Some(most) }
+    }
+
+    /// True if it takes no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.list.len() >= most)
     }
 
     /// Takes note of one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.is_full() {
+            return;
+        }
         // Very many definitions may have one each.
         if self.list.is_empty() {
             self.list.reserve_exact(1);
@@ -328,15 +346,6 @@ impl Diagnostics {
         });
     }
 
-    /// Forgets those from `first` on that are not wanted.
-    pub fn retain_since(&mut self, first: usize, mut is_wanted: impl FnMut(&Diagnostic) -> bool) {
-        let mut index = 0;
-        self.list.retain(|one| {
-            index += 1;
-            index <= first || is_wanted(one)
-        });
-    }
-
     /// Forgets those that only follow from others.
     pub fn without_consequences(mut self) -> Diagnostics {
         self.list.retain(|one| !one.is_consequence);
@@ -383,6 +392,6 @@ impl<'d> IntoIterator for &'d Diagnostics {
 
 impl Extend<Diagnostic> for Diagnostics {
     fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
-        self.list.extend(diagnostics);
+        diagnostics.into_iter().for_each(|one| self.push(one));
     }
 }

@@ -14,11 +14,11 @@ use super::anonymous::is_anonymous;
 use super::metric::Metric;
 use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
 use crate::check::typed::{DefinitionId, TypedExpr};
-use crate::check::{Examined, Suggest, examine};
+use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
@@ -63,7 +63,7 @@ pub(super) struct Checking<'c> {
     /// Number of chosen definitions.
     pub chosen: usize,
     /// Names to suggest in place of unknown ones.
-    pub suggest: &'c dyn Suggest,
+    pub vocabulary: &'c Vocabulary<'c>,
 }
 
 impl Checking<'_> {
@@ -133,7 +133,11 @@ impl Checking<'_> {
                     Examined { typed, is_whole: true, ..Examined::default() }
                 }
                 _ if order.is_refused[position] => Examined::default(),
-                _ => examine(&one.expr, names, self.language, self.suggest, found),
+                _ => {
+                    let own = one.is_named.then_some(&*one.name);
+                    let words = Words { vocabulary: self.vocabulary, own };
+                    examine(&one.expr, names, self.language, &words, found)
+                }
             };
             if one.is_named {
                 found.name_metric(0, &one.name);

@@ -38,7 +38,6 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
-use crate::check::Suggest;
 pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -295,11 +294,11 @@ impl Engine {
         registry: &'c Registry,
         definitions: &'c [&'c Registered],
         chosen: usize,
-        suggest: &'c dyn Suggest,
+        vocabulary: &'c Vocabulary<'c>,
     ) -> Checking<'c> {
         let equivalent_domains = &self.equivalent_domains;
         let language = self.language;
-        Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
+        Checking { registry, language, equivalent_domains, definitions, chosen, vocabulary }
     }
 
     /// Checks a selection of registered definitions against a source and keeps

@@ -7,7 +7,8 @@
 
 use std::cell::Cell;
 
-use super::registry::Registry;
+use super::nesting::needed;
+use super::registry::{Registered, Registry};
 use crate::check::Suggest;
 use crate::syntax::{Group, nearest_metric};
 
@@ -54,16 +55,33 @@ impl<'v> Vocabulary<'v> {
     }
 }
 
-impl Suggest for Vocabulary<'_> {
+/// The vocabulary for the definition of a name, which cannot be its own operand.
+pub(super) struct Words<'w> {
+    pub vocabulary: &'w Vocabulary<'w>,
+    pub own: Option<&'w str>,
+}
+
+impl Words<'_> {
+    /// True for a definition that needs the one that is being checked.
+    fn needs_own(&self, name: &str) -> bool {
+        let registry = self.vocabulary.registry;
+        let is_own = |one: &&Registered| Some(&*one.name) == self.own;
+        registry.get(name).is_some_and(|one| needed(registry, &[one]).iter().any(is_own))
+    }
+}
+
+impl Suggest for Words<'_> {
     fn nearest(&self, name: &str, with_derived: bool) -> Option<String> {
-        let names = self.names_to_compare(self.registry.definitions().len())?;
-        let derived = self.registry.names().filter(|_| with_derived);
-        let names = names.iter().map(String::as_str).chain(derived);
-        nearest_metric(name, names).map(str::to_string)
+        let Words { vocabulary, own } = self;
+        let registry = vocabulary.registry;
+        let names = vocabulary.names_to_compare(registry.definitions().len())?;
+        let derived = registry.names().filter(|one| with_derived && Some(*one) != *own);
+        let near = nearest_metric(name, names.iter().map(String::as_str).chain(derived))?;
+        (!self.needs_own(near)).then(|| near.to_owned())
     }
 
     fn below(&self, group: &str) -> Group {
-        let names = self.names_to_compare(0).unwrap_or_default();
+        let names = self.vocabulary.names_to_compare(0).unwrap_or_default();
         Group::below(group, names.iter().map(String::as_str))
     }
 }

@@ -59,12 +59,12 @@ pub fn missing_instances(
     Ok(())
 }
 
-/// The operand of a selector or `matchinst()`.
 /// True for an expression that selects instances by their names.
 pub fn selects_instances(expr: &Expr) -> bool {
     expr.nodes().any(|(_, node)| filtered(&node.kind).is_some())
 }
 
+/// The operand of a selector or `matchinst()`.
 fn filtered(kind: &NodeKind) -> Option<ExprId> {
     match kind {
         NodeKind::Select { operand, .. } | NodeKind::Match { operand, .. } => Some(*operand),

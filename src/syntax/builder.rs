@@ -8,7 +8,7 @@ use lalrpop_util::ErrorRecovery;
 use pmderive_runtime::model::UnitsError;
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 use crate::functions::{self, BadArgument, NumberKind};
 use crate::text::Span;
@@ -17,10 +17,12 @@ use crate::text::stray;
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
 };
+use super::edit::Edit;
 use super::explain::{Explainer, Stop};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::{Origin, offset};
+use super::repair::MAX_REPORTS;
 use super::suggest::{choices, nearest};
 use super::token::{Keyword, Token};
 use super::units_help;
@@ -39,8 +41,6 @@ pub struct Builder<'b> {
     recoveries: usize,
     /// True once there is an error node, below which operands may be left.
     has_errors: bool,
-    /// How many diagnostics other expressions have.
-    first_diagnostic: usize,
 }
 
 /// A token's text with its place.
@@ -54,18 +54,14 @@ pub struct Word<'t> {
     pub span: Span,
 }
 
-/// After this many syntax errors in one expression the parser gives up.
-const MAX_RECOVERIES: usize = 20;
-
 impl<'b> Builder<'b> {
     /// An empty arena; `explainer` says what is wrong where the grammar
-    /// stumbles, unless a diagnostic from `first_diagnostic` on has said so.
+    /// stumbles, unless one of the diagnostics has said so.
     pub fn new(
         origin: &'b Origin,
         language: Language,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
-        first_diagnostic: usize,
     ) -> Builder<'b> {
         Builder {
             expr: Expr::default(),
@@ -77,7 +73,6 @@ impl<'b> Builder<'b> {
             bad_keyword: false,
             recoveries: 0,
             has_errors: false,
-            first_diagnostic,
         }
     }
 
@@ -419,22 +414,15 @@ impl<'b> Builder<'b> {
         let diagnostic = Diagnostic::error(Code::BadUnits, span, message)
             .label(span, error.to_string())
             .help(advice.help);
-        match advice.fix {
-            Some((range, with, is_certain)) => {
-                let at = self.at(place(range.start), place(range.end));
-                // Words without quotes are one word at most.
-                let quoted = with.is_empty() || with.contains([' ', '/']);
-                let with = match quoted && self.at(text.at, text.at).start == text.span.start {
-                    true => format!("\"{with}\""),
-                    false => with,
-                };
-                match is_certain {
-                    true => diagnostic.fix(at, with),
-                    false => diagnostic.guess(at, with),
-                }
-            }
-            None => diagnostic,
-        }
+        let Some(Edit { at, text: with, is_certain }) = advice.edit else { return diagnostic };
+        let span = self.at(place(at.start), place(at.end));
+        // Words without quotes are one word at most.
+        let quoted = with.is_empty() || with.contains([' ', '/']);
+        let with = match quoted && self.at(text.at, text.at).start == text.span.start {
+            true => format!("\"{with}\""),
+            false => with,
+        };
+        diagnostic.edit(Fix { span, text: with, is_certain })
     }
 
     /// `meta=metric`
@@ -495,13 +483,13 @@ impl<'b> Builder<'b> {
         self.keywords = Attributes::default();
         self.bad_keyword = false;
         self.recoveries += 1;
-        if self.recoveries > MAX_RECOVERIES {
+        if self.recoveries > MAX_REPORTS {
             return Err(lalrpop_util::ParseError::User { error: Stop });
         }
         if let Some(diagnostic) = self.explainer.explain(&recovery.error, self.origin) {
             // A token that was repaired and is still wrong has its report.
             let place = (diagnostic.span.source, diagnostic.span.start);
-            let mut earlier = self.diagnostics.iter().skip(self.first_diagnostic);
+            let mut earlier = self.diagnostics.iter();
             if !earlier.any(|earlier| (earlier.span.source, earlier.span.start) == place) {
                 self.diagnostics.push(diagnostic);
             }

@@ -5,21 +5,30 @@
 
 use pmderive_runtime::model::parse_interval;
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Fix};
 
 use super::ast::{Aggregate, Callee};
 use super::call::{Argument, Call};
 use super::habits;
+use super::habits::binding::is_comparison;
+use super::habits::calls::change_of_aggregate;
 use super::keywords;
+use super::names::is_metric_name;
 use super::repair::Repair;
 use super::token::Token;
 
+/// What an aggregate takes.
+const ONE: &str = "it combines the instances of one metric";
+
+/// Longest arguments that are written anew, in bytes.
+const MAX_TEXTS: usize = 120;
+
 impl Call {
-    /// The texts of the arguments, if there is none between two commas.
-    fn texts<'t>(&self, repair: &Repair<'_, 't>) -> Option<Vec<&'t str>> {
+    /// The texts of the arguments; none where one is left out.
+    pub(super) fn texts<'t>(&self, repair: &Repair<'_, 't>) -> Vec<&'t str> {
         let text = |argument: &Argument| argument.map(|(first, last)| repair.slice(first, last));
         let texts: Option<Vec<&str>> = self.arguments.iter().map(text).collect();
-        texts.filter(|texts| texts.iter().map(|text| text.len()).sum::<usize>() <= 120)
+        texts.unwrap_or_default()
     }
 
     /// Says what to write where a name is needed and stands within the argument.
@@ -32,17 +41,15 @@ impl Call {
         let Some((first, last)) = self.arguments.first().copied().flatten() else { return error };
         let token = |index: usize| repair.tokens[index].token;
         let call = repair.span(self.function, self.close);
-        let name = &self.name;
+        // `sum(rate(a))`
+        let tokens = &repair.tokens[self.open..=self.close];
+        if let Token::Aggregate(_) = function
+            && let Some(meant) =
+                change_of_aggregate(&self.name, repair.text, tokens, repair.language)
+        {
+            return error.help(format!("did you mean `{meant}`?")).guess(call, meant);
+        }
         match function {
-            // `sum(rate(a))`
-            Token::Aggregate(_) if last - first == 3 => match (token(first), token(first + 2)) {
-                (Token::Temporal(_), Token::Name(metric)) => {
-                    let temporal = repair.slice(first, first);
-                    let meant = format!("{temporal}({name}({metric}))");
-                    error.help(format!("did you mean `{meant}`?")).guess(call, meant)
-                }
-                _ => error,
-            },
             // `sum(a + b)`
             Token::Aggregate(Aggregate::Sum) if last - first == 2 => {
                 match (token(first), token(first + 1), token(last)) {
@@ -53,6 +60,16 @@ impl Call {
                     }
                     _ => error,
                 }
+            }
+            // `count(a > 5)`
+            Token::Aggregate(Aggregate::Count)
+                if (first..=last).any(|index| is_comparison(token(index))) =>
+            {
+                let text = repair.slice(first, last);
+                let meant = if text.len() <= MAX_TEXTS { text } else { "..." };
+                error.help(format!(
+                    "a comparison is 1 or 0, so with --extensions their sum counts: `sum({meant})`"
+                ))
             }
             Token::Defined => {
                 let metric = (first..=last).find_map(|index| match token(index) {
@@ -80,8 +97,11 @@ impl Call {
         repair: &Repair<'_, 't>,
         function: Token<'t>,
         error: Diagnostic,
+        texts: Vec<&'t str>,
     ) -> Diagnostic {
-        let texts = self.texts(repair).unwrap_or_default();
+        if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_TEXTS {
+            return error;
+        }
         let (Token::Aggregate(aggregate) | Token::Function(_, Callee::Aggregate(aggregate))) =
             function
         else {
@@ -96,19 +116,23 @@ impl Call {
                 }
             };
         }
-        if texts.iter().any(|text| text.contains('"')) {
-            return error.help("it combines the instances of one metric");
+        if !texts.iter().all(|text| habits::is_understood(text, repair.language)) {
+            return error.help(ONE);
         }
-        let meant = match (aggregate, texts.as_slice()) {
-            (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),
-            (Aggregate::Avg, [_, _, ..]) => {
-                format!("({}) / {}", texts.join(" + "), texts.len())
-            }
-            (Aggregate::Max, [_, _, ..]) if texts.len() <= 3 => utmost(&texts, ">"),
-            (Aggregate::Min, [_, _, ..]) if texts.len() <= 3 => utmost(&texts, "<"),
-            _ => return error,
-        };
-        error.help("it combines the instances of one metric").guess(call, meant)
+        let Some(meant) = joined(aggregate, &texts) else { return error };
+        if !texts.iter().all(|text| is_metric_name(text)) {
+            let results = "; both results of a choice have the same type, units and semantics";
+            let results = if meant.contains('?') { results } else { "" };
+            return error.help(format!("{ONE}{results}")).guess(call, meant);
+        }
+        // Metrics may have instances, and each others.
+        let of_each: Vec<String> =
+            texts.iter().map(|text| format!("{}({text})", self.name)).collect();
+        let of_each: Vec<&str> = of_each.iter().map(String::as_str).collect();
+        let Some(of_all) = joined(aggregate, &of_each) else { return error };
+        error
+            .help(format!("{ONE}; instance by instance it is `{meant}`, if all have the same"))
+            .guess(call, of_all)
     }
 
     /// What to say of `matchinst(EXPR, /PATTERN/)`.
@@ -143,10 +167,7 @@ impl Call {
             .label(repair.span(*start, *end), "comes first")
             .help("the pattern stands before the expression");
         let whole = repair.span(*first, *end);
-        Some(match is_pattern {
-            true => error.fix(whole, fixed),
-            false => error.guess(whole, fixed),
-        })
+        Some(error.edit(Fix { span: whole, text: fixed, is_certain: is_pattern }))
     }
 }
 
@@ -167,6 +188,17 @@ fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
         _ => return None,
     };
     Some(format!("{name}({value}, \"{window}\")"))
+}
+
+/// What to write in place of an aggregate of these values.
+fn joined(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
+    Some(match (aggregate, texts) {
+        (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),
+        (Aggregate::Avg, [_, _, ..]) => format!("({}) / {}", texts.join(" + "), texts.len()),
+        (Aggregate::Max, [_, _] | [_, _, _]) => utmost(texts, ">"),
+        (Aggregate::Min, [_, _] | [_, _, _]) => utmost(texts, "<"),
+        _ => return None,
+    })
 }
 
 /// The greatest or least of some values, by choices between two.

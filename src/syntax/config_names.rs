@@ -7,7 +7,7 @@ use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::text::Span;
 
-use super::names::{NameMistake, is_space, name_mistake};
+use super::names::{NameMistake, is_of_name, is_space, name_mistake};
 use super::origin::{Origin, span};
 
 /// Words that a definition begins with elsewhere.
@@ -82,7 +82,6 @@ pub(super) fn goes_on(text: &str) -> bool {
 
 /// True for a line such as `name = expression` or `name(oneline) = text`.
 fn is_assignment(line: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     let rest = line.trim_start_matches(is_of_name);
     let after = rest.trim_start();
     let after = match after.strip_prefix('(').and_then(|inside| inside.split_once(')')) {

@@ -92,7 +92,8 @@ impl Extended<'_> {
             && given > 1
         {
             let function = repair.tokens[call.function].token;
-            return call.of_several(repair, function, call.error(repair, call.whole(), message));
+            let error = call.error(repair, call.whole(), message);
+            return call.of_several(repair, function, error, call.texts(repair));
         }
         match call.arguments.get(wanted) {
             Some(Some((first, _))) if wanted > 0 => {

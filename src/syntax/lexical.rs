@@ -4,7 +4,7 @@
 //! were certainly meant. It joins numbers with characters that touch them. It
 //! looks at neighbours and counts parentheses; the rest of the structure is not known.
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 use crate::functions::Shape;
 use crate::text::Span;
@@ -17,9 +17,6 @@ use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt, text_expected};
 
-/// Most mistakes of characters that are reported.
-const MAX_CHARACTERS: usize = 20;
-
 /// Reports lexical mistakes and gives the tokens without them.
 pub fn repair<'t>(
     text: &'t str,
@@ -31,29 +28,30 @@ pub fn repair<'t>(
     let mut out: Vec<TokenAt<'t>> = Vec::with_capacity(tokens.len());
     let habits = Characters { text, tokens, origin, language };
     let mut index = 0;
-    let mut reported_characters = 0;
+    let mut has_choice = false;
     while index < tokens.len() {
         let at = tokens[index];
+        has_choice |= at.token == Token::Question;
         let glued = glued_to_number(tokens, index);
         if glued > index {
             let end = tokens[glued].end;
             let spelling = &text[at.start as usize..end as usize];
-            let with_units = units_behind(spelling, language).map(|(number, units)| {
-                let diagnostic = habits.number_with_units((index, glued), number, units, &out);
-                (diagnostic, Token::Invalid(Invalid::Refused))
-            });
-            let (diagnostic, token) = with_units
-                .unwrap_or_else(|| stuck_number(spelling, origin, at.start, end, language));
-            diagnostics.push(diagnostic);
-            out.push(TokenAt { token, start: at.start, end });
+            if !diagnostics.is_full() {
+                diagnostics.push(match units_behind(spelling, language) {
+                    Some((number, units)) => {
+                        habits.number_with_units((index, glued), number, units, &out)
+                    }
+                    None => stuck_number(spelling, origin.span(at.start, end), language),
+                });
+            }
+            out.push(TokenAt { token: Token::Invalid(Invalid::Refused), start: at.start, end });
             index = glued + 1;
             continue;
         }
-        if reported_characters < MAX_CHARACTERS
+        if !diagnostics.is_full()
             && tokens.len() <= MAX_TOKENS
             && let Some(found) = habits.find(index, &out)
         {
-            reported_characters += 1;
             diagnostics.push(found.diagnostic);
             let end = tokens[found.last].end;
             out.extend(found.token.map(|token| TokenAt { token, start: at.start, end }));
@@ -89,9 +87,8 @@ pub fn repair<'t>(
                 Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
             }
             Invalid::Character(bracket @ (']' | '}'))
-                if reported_characters < MAX_CHARACTERS && lacks_close(&out, &tokens[index..]) =>
+                if !diagnostics.is_full() && lacks_close(&out, &tokens[index..]) =>
             {
-                reported_characters += 1;
                 let span = origin.span(at.start, at.end);
                 let message = format!("`{bracket}` closes no parenthesis");
                 diagnostics.push(
@@ -102,16 +99,15 @@ pub fn repair<'t>(
                 Token::RightParen
             }
             Invalid::SingleQuoted
-                if reported_characters < MAX_CHARACTERS
+                if !diagnostics.is_full()
                     && is_text_branch(
                         &text[at.start as usize..at.end as usize],
                         before,
                         tokens.get(index).map(|next| next.token),
                     ) =>
             {
-                reported_characters += 1;
                 let span = origin.span(at.start, at.end);
-                diagnostics.extend(text_in_choice(&out, span));
+                diagnostics.extend(text_in_choice(&out, has_choice, span));
                 Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {
@@ -125,8 +121,7 @@ pub fn repair<'t>(
                 break;
             }
             _ => {
-                reported_characters += 1;
-                if reported_characters <= MAX_CHARACTERS {
+                if !diagnostics.is_full() {
                     diagnostics.push(report(text, at, why, before, origin, language));
                 }
                 replacement(text, at, why, before, language)
@@ -233,10 +228,8 @@ fn text_is_meant(before: Option<Token<'_>>, inside: &str, language: Language) ->
 /// Offers a text as the name of a metric, which nearly always has a point.
 pub(super) fn without_quotes(error: Diagnostic, span: Span, text: &str) -> Diagnostic {
     let error = error.help("metrics are named without quotes");
-    match text.contains('.') && name_mistake(text).is_none() {
-        true => error.fix(span, text),
-        false => error.guess(span, text),
-    }
+    let is_certain = text.contains('.') && name_mistake(text).is_none();
+    error.edit(Fix { span, text: text.to_owned(), is_certain })
 }
 
 /// An operator of two characters with blanks between them.
@@ -437,23 +430,15 @@ fn without_suffix(spelling: &str) -> Option<&str> {
     (is_suffix && number.len() <= 40 && number.parse::<f64>().is_ok()).then_some(number)
 }
 
-/// Reports a number with something stuck to it, and says what to take it for.
-fn stuck_number<'t>(
-    spelling: &'t str,
-    origin: &Origin,
-    start: u32,
-    end: u32,
-    language: Language,
-) -> (Diagnostic, Token<'t>) {
-    let span = origin.span(start, end);
-    let refused = Token::Invalid(Invalid::Refused);
+/// Reports a number with something stuck to it.
+fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
     let shown = if spelling.len() <= 40 { spelling } else { "this" };
     let hexadecimal = spelling.strip_prefix("0x").or_else(|| spelling.strip_prefix("0X"));
     let diagnostic = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
     if let Some(value) = hexadecimal.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
         let message = "numbers are written in decimal digits only".to_owned();
         let help = format!("write `{value}`");
-        return (diagnostic(message).help(help).fix(span, value.to_string()), refused);
+        return diagnostic(message).help(help).fix(span, value.to_string());
     }
     let is_exponent = spelling.bytes().any(|byte| matches!(byte, b'e' | b'E'))
         && spelling
@@ -461,7 +446,7 @@ fn stuck_number<'t>(
             .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
     if is_exponent && language.extensions {
         let message = format!("`{shown}` is no number that double precision can hold");
-        return (diagnostic(message), refused);
+        return diagnostic(message);
     }
     if is_exponent && spelling.len() <= 40 {
         let message = "numbers have no exponents".to_owned();
@@ -474,23 +459,23 @@ fn stuck_number<'t>(
                     true => plain,
                     false => format!("{plain}."),
                 };
-                (diagnostic(message).help(format!("write `{plain}`")).fix(span, plain), refused)
+                diagnostic(message).help(format!("write `{plain}`")).fix(span, plain)
             }
-            _ => (diagnostic(message), refused),
+            _ => diagnostic(message),
         };
     }
     if let Some(number) = without_suffix(spelling) {
         let message = "numbers have no suffix".to_owned();
-        return (diagnostic(message).fix(span, number), refused);
+        return diagnostic(message).fix(span, number);
     }
     let joined = spelling.replace('_', "");
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {
         let message = "digits are not grouped".to_owned();
-        return (diagnostic(message).help("numbers have no `_`").fix(span, joined), refused);
+        return diagnostic(message).help("numbers have no `_`").fix(span, joined);
     }
     let message = match spelling.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         true => format!("`{shown}` is no number"),
         false => format!("`{shown}` is neither a number nor a name"),
     };
-    (diagnostic(message).help("a metric's name begins with a letter"), refused)
+    diagnostic(message).help("a metric's name begins with a letter")
 }

@@ -5,12 +5,13 @@
 
 use std::ops::Range;
 
-use crate::diag::{Code, Diagnostic, Fix};
+use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
 
+use super::edit::Edit;
+use super::habits::is_understood;
 use super::names::{is_space, name_mistake};
 use super::origin::{Origin, span};
-use super::{lexer, pcp_error};
 
 /// Longest line that is looked at, in bytes.
 const MAX_LINE: usize = 400;
@@ -25,19 +26,14 @@ pub(super) struct LineHabit {
     place: Range<usize>,
     message: String,
     help: String,
-    /// What to write, and whether nothing else can be meant.
-    edit: Option<(Range<usize>, String, bool)>,
+    edit: Option<Edit>,
 }
 
 impl LineHabit {
     /// Puts this in the place of what was said of the line; libpcp's words stay.
     pub fn tell(self, diagnostic: &mut Diagnostic, origin: &Origin) {
         let LineHabit { code, place, message, help, edit } = self;
-        let fix = edit.map(|(range, text, is_certain)| Fix {
-            span: span(origin, &range),
-            text,
-            is_certain,
-        });
+        let fix = edit.map(|edit| edit.placed(origin));
         let told = Diagnostic::error(code, span(origin, &place), message).help(help);
         let (metric, pcp) = (diagnostic.metric.take(), diagnostic.pcp.take());
         *diagnostic = Diagnostic { metric, pcp, fix, ..told };
@@ -66,10 +62,6 @@ struct Looked<'l> {
 }
 
 impl Looked<'_> {
-    fn is_expression(&self, text: &str) -> bool {
-        pcp_error::find(text, &lexer::lex(text, self.language), self.language).is_ok()
-    }
-
     /// The line without blanks at its ends, and where it begins.
     fn content(&self) -> (&str, usize) {
         let start = self.text.len() - self.text.trim_start_matches(is_space).len();
@@ -84,14 +76,15 @@ impl Looked<'_> {
     /// The whole line as a definition.
     fn definition(&self, name: &str, expression: &str, message: &str) -> Option<LineHabit> {
         let expression = expression.trim_matches(is_space);
-        if name_mistake(name).is_some() || !self.is_expression(expression) {
+        if name_mistake(name).is_some() || !is_understood(expression, self.language) {
             return None;
         }
         let (content, start) = self.content();
         let whole = start..start + content.len();
         let habit =
             self.habit(whole.clone(), message, "a definition is written `name = expression`");
-        Some(LineHabit { edit: Some((whole, format!("{name} = {expression}"), true)), ..habit })
+        let edit = Edit::certain(whole, format!("{name} = {expression}"));
+        Some(LineHabit { edit: Some(edit), ..habit })
     }
 
     /// `// text`
@@ -104,7 +97,8 @@ impl Looked<'_> {
         let inside = content[mark.len()..].strip_suffix(end);
         let is_whole = inside.is_some_and(|inside| end.is_empty() || !inside.contains(end));
         let inside = inside.map_or(&content[mark.len()..], str::trim_end);
-        let edit = (0..start + content.len(), format!("#{inside}"), is_whole);
+        let at = 0..start + content.len();
+        let edit = Edit { at, text: format!("#{inside}"), is_certain: is_whole };
         Some(LineHabit { edit: Some(edit), ..habit })
     }
 
@@ -145,12 +139,14 @@ impl Looked<'_> {
         let rest = content.strip_prefix(['-', '*'])?;
         let (name, expression) = rest.split_once('=')?;
         let end = start + 1 + (rest.len() - rest.trim_start_matches(is_space).len());
-        if name_mistake(name.trim_matches(is_space)).is_some() || !self.is_expression(expression) {
+        if name_mistake(name.trim_matches(is_space)).is_some()
+            || !is_understood(expression, self.language)
+        {
             return None;
         }
         let habit =
             self.habit(start..start + 1, "a definition begins with its name", "leave the mark out");
-        Some(LineHabit { edit: Some((start..end, String::new(), true)), ..habit })
+        Some(LineHabit { edit: Some(Edit::certain(start..end, "")), ..habit })
     }
 
     /// `delta = 5 sec;` of pmie
@@ -171,11 +167,7 @@ impl Looked<'_> {
             "`delta` as an interval is pmie's",
             "a tool has its own interval, as in `-t 5sec`; leave the line out",
         );
-        Some(LineHabit {
-            code: Code::UnexpectedToken,
-            edit: Some((whole, String::new(), false)),
-            ..habit
-        })
+        Some(LineHabit { code: Code::UnexpectedToken, edit: Some(Edit::guess(whole, "")), ..habit })
     }
 
     /// `x rate(m)`
@@ -188,7 +180,8 @@ impl Looked<'_> {
         let expression = expression.trim_start_matches(is_space);
         let is_certain =
             expression.contains('(') && expression.starts_with(|c: char| c.is_ascii_alphabetic());
-        if name_mistake(name).is_some() || !is_certain || !self.is_expression(expression) {
+        if name_mistake(name).is_some() || !is_certain || !is_understood(expression, self.language)
+        {
             return None;
         }
         let end = start + name.len();
@@ -197,7 +190,7 @@ impl Looked<'_> {
             "there is no `=` in this line",
             "it stands behind the definition's name",
         );
-        Some(LineHabit { edit: Some((end..end, " =".to_owned(), true)), ..habit })
+        Some(LineHabit { edit: Some(Edit::certain(end..end, " =")), ..habit })
     }
 }
 
@@ -224,12 +217,8 @@ mod tests {
             ("two words", None),
             ("x = a b", None),
         ] {
-            let found = find(line, Dialect::Fixed.into()).map(|habit| {
-                let (range, text, _) = habit.edit.expect("an edit");
-                let mut edited = line.to_owned();
-                edited.replace_range(range, &text);
-                edited
-            });
+            let found = find(line, Dialect::Fixed.into())
+                .map(|habit| habit.edit.expect("an edit").applied(line));
             assert_eq!(found.as_deref(), edited, "{line}");
         }
     }

@@ -58,26 +58,21 @@ pub fn load_readable_paths(
     Loader { reads_all: true, ..Loader::new(sources, diagnostics) }.list(list)
 }
 
-/// Reads one definition file, or all below a directory, which has `/` at its
-/// end; `-` is standard input. What cannot be read is reported.
+/// Reads one definition file, or all below a directory; `-` is standard input. What cannot
+/// be read is reported.
 pub fn load_file(
     path: &str,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
     let mut loader = Loader::new(sources, diagnostics);
-    let at = Path::new(path);
     match path {
         "-" => match read_bounded(io::stdin().lock(), MAX_FILE_BYTES) {
             Ok(bytes) => loader.add(STANDARD_INPUT, &bytes),
             Err(reason) => loader.unreadable(Path::new(STANDARD_INPUT), &reason),
         },
-        _ if at.is_dir() && !path.ends_with('/') => {
-            let reason = format!("a directory; {path}/ stands for all files below it");
-            loader.unreadable(at, &reason);
-        }
         _ => {
-            loader.path(at);
+            loader.path(Path::new(path));
         }
     }
     loader.loaded

@@ -25,6 +25,7 @@ mod config;
 mod config_names;
 mod control;
 mod delimiters;
+mod edit;
 mod end_comments;
 mod explain;
 mod extension_calls;
@@ -67,6 +68,7 @@ use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
 use delimiters::Delimiters;
 use explain::Explainer;
+use habits::calls::change_of_aggregate;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use repair::MAX_REPORTS;
@@ -81,7 +83,7 @@ pub(crate) use config_names::bad_name;
 pub use control::{ControlOption, Setting, parse_control};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
-pub(crate) use habits::window;
+pub(crate) use habits::{function_elsewhere, window};
 pub(crate) use keywords::{
     FUNCTION_NAMES, semantics as semantics_word, value_type as value_type_word,
 };
@@ -157,16 +159,23 @@ fn parse_at(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    let first = diagnostics.len();
-    let parsed = read_at(origin, text, language, diagnostics);
+    let (parsed, mut found) = read_at(origin, text, language);
     if parsed.error.is_some() {
-        tried::doubt(text, origin, language, diagnostics, first);
+        tried::doubt(text, origin, language, &mut found);
     }
+    diagnostics.extend(found);
     parsed
 }
 
-/// The same without a trial of the edits that are offered.
-fn read_at(
+/// The same without a trial of the edits that are offered. Of all mistakes the first
+/// [`MAX_REPORTS`] are told, whoever finds them.
+fn read_at(origin: &Origin, text: &str, language: Language) -> (ParsedExpr, Diagnostics) {
+    let mut found = Diagnostics::at_most(MAX_REPORTS);
+    let parsed = read(origin, text, language, &mut found);
+    (parsed, found)
+}
+
+fn read(
     origin: &Origin,
     text: &str,
     language: Language,
@@ -190,7 +199,7 @@ fn read_at(
     }
     match found {
         Ok(()) => {
-            let expr = build(text, &tokens, origin, language, diagnostics, 0);
+            let expr = build(text, &tokens, origin, language, diagnostics);
             ParsedExpr { expr: Arc::new(expr), error: None }
         }
         Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
@@ -205,10 +214,9 @@ fn read_at(
         }
         Err(Refusal { error, at: RefusedAt::Token { next } }) => {
             let place = Refused { next, error: &error };
-            let first = diagnostics.len();
             let expr = teach(text, &tokens, place, origin, language, diagnostics);
             if language.extensions {
-                diagnostics.since_mut(first).iter_mut().for_each(without_option);
+                diagnostics.since_mut(0).iter_mut().for_each(without_option);
             }
             ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }
@@ -230,18 +238,16 @@ fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
     ParsedExpr { expr: Arc::new(expr), error: Some(error) }
 }
 
-/// Runs the generated parser. Places that diagnostics from `first_diagnostic`
-/// on speak of get no others.
+/// Runs the generated parser. Places that have a diagnostic get no others.
 fn build(
     text: &str,
     tokens: &[TokenAt<'_>],
     origin: &Origin,
     language: Language,
     diagnostics: &mut Diagnostics,
-    first_diagnostic: usize,
 ) -> Expr {
     let explainer = Explainer::new(text, tokens, language);
-    let mut builder = Builder::new(origin, language, explainer, diagnostics, first_diagnostic);
+    let mut builder = Builder::new(origin, language, explainer, diagnostics);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
@@ -268,7 +274,6 @@ fn teach(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Expr {
-    let first = diagnostics.len();
     let end = offset(text.len());
     if !language.extensions && needs_extensions(text, origin, language.dialect, diagnostics) {
         let mut expr = Expr::default();
@@ -277,9 +282,9 @@ fn teach(
     }
     let repaired = repairs::repair(text, tokens, origin, language, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
-        build(text, &repaired, origin, language, diagnostics, first)
+        build(text, &repaired, origin, language, diagnostics)
     } else {
-        if diagnostics.len() == first {
+        if diagnostics.is_empty() {
             let mut explainer = Explainer::new(text, tokens, language);
             diagnostics.extend(explainer.explain_token(refused.next, origin));
         }
@@ -287,7 +292,7 @@ fn teach(
         expr.push(NodeKind::Error, origin.span(0, end));
         expr
     };
-    if diagnostics.len() == first {
+    if diagnostics.is_empty() {
         debug_assert!(tokens.len() > MAX_RECOVERY_TOKENS, "the grammar accepts {text:?}");
         let offset = u32::try_from(refused.error.offset).unwrap_or(0).min(end);
         let span = origin.span(offset, offset);
@@ -311,10 +316,9 @@ fn needs_extensions(
     if pcp_error::find(text, &tokens, language).is_err() {
         return false;
     }
-    let first = diagnostics.len();
     let delimiters = Delimiters::new(&tokens);
     for (index, at) in tokens.iter().enumerate() {
-        if diagnostics.len() == first + MAX_REPORTS {
+        if diagnostics.is_full() {
             break;
         }
         if let Token::Function(_, Callee::Function(function)) = at.token {
@@ -334,15 +338,22 @@ fn needs_extensions(
             let first = tokens[call.open.saturating_sub(1)].start;
             let (start, end) = (tokens[last].end, tokens[close].end);
             let before = &text[first as usize..start as usize];
+            let arguments = &tokens[call.open..=last];
+            let aggregate = &text[first as usize..tokens[call.open].start as usize];
+            let change = change_of_aggregate(aggregate, text, arguments, language);
+            let place = origin.span(if change.is_some() { first } else { start }, end);
             let message = "an aggregate takes all instances of a metric";
             let span = origin.span(at.start, end);
             diagnostics.push(
                 Diagnostic::error(Code::MisplacedBy, span, message)
                     .label(span, "groups of hosts, which need --extensions and a fleet")
-                    .help(format!("leave the labels out; write `{before}`"))
-                    .guess(origin.span(start, end), ""),
+                    .help(match &change {
+                        Some(_) => "an aggregate takes a name; leave the labels out".to_owned(),
+                        None => format!("leave the labels out; write `{before}`"),
+                    })
+                    .guess(place, change.unwrap_or_default()),
             );
         }
     }
-    diagnostics.len() > first
+    !diagnostics.is_empty()
 }

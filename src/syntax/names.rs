@@ -49,8 +49,12 @@ pub fn is_space(character: char) -> bool {
 
 /// True for what the lexer takes for one name.
 pub(super) fn is_metric_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_of_name)
+}
+
+/// True for a character of such a name.
+pub(super) fn is_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '.')
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use super::delimiters::Delimiters;
 use super::origin::Origin;
 use super::token::{Invalid, Token, TokenAt};
 
-/// Most mistakes of one expression that are reported.
+/// Most mistakes of one expression that are reported, and after as many syntax errors the
+/// parser gives up.
 pub const MAX_REPORTS: usize = 20;
 
 /// What there is in place of windows of time.
@@ -24,24 +25,22 @@ pub(super) struct Repair<'r, 't> {
     pub origin: &'r Origin,
     pub language: Language,
     diagnostics: &'r mut Diagnostics,
-    /// How many diagnostics there were before.
-    first_diagnostic: usize,
-    reports: usize,
     /// `?` so far whose `:` is still to come.
     choices: usize,
+    /// There was a `?`.
+    pub has_choice: bool,
     /// The tokens that the grammar gets.
     pub out: Vec<TokenAt<'t>>,
 }
 
 impl<'r, 't> Repair<'r, 't> {
-    /// Nothing is repaired yet; there were `first_diagnostic` diagnostics before.
+    /// Nothing is repaired yet.
     pub fn new(
         text: &'t str,
         tokens: Vec<TokenAt<'t>>,
         origin: &'r Origin,
         language: Language,
         diagnostics: &'r mut Diagnostics,
-        first_diagnostic: usize,
     ) -> Repair<'r, 't> {
         Repair {
             text,
@@ -51,9 +50,8 @@ impl<'r, 't> Repair<'r, 't> {
             origin,
             language,
             diagnostics,
-            first_diagnostic,
-            reports: 0,
             choices: 0,
+            has_choice: false,
         }
     }
 }
@@ -70,17 +68,14 @@ impl<'t> Repair<'_, 't> {
     }
 
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.reports += 1;
-        if self.reports <= MAX_REPORTS {
-            self.diagnostics.push(diagnostic);
-        }
+        self.diagnostics.push(diagnostic);
     }
 
     /// Takes back what was reported of the tokens from `first` to `last`: they
     /// are part of a mistake that is reported as a whole.
     pub fn retract(&mut self, first: usize, last: usize) {
         let whole = self.span(first, last);
-        self.diagnostics.retain_since(self.first_diagnostic, |one| {
+        self.diagnostics.retain(|one| {
             let at = one.span;
             at.source != whole.source || at.start < whole.start || at.end > whole.end
         });
@@ -105,7 +100,10 @@ impl<'t> Repair<'_, 't> {
     pub fn push(&mut self, token: Token<'t>, first: usize, last: usize) {
         let (start, end) = (self.tokens[first].start, self.tokens[last].end);
         match token {
-            Token::Question => self.choices += 1,
+            Token::Question => {
+                self.choices += 1;
+                self.has_choice = true;
+            }
             Token::Colon => self.choices = self.choices.saturating_sub(1),
             _ => {}
         }

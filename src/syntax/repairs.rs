@@ -5,15 +5,16 @@
 //! grammar finds the others without reporting the same place again. Correct
 //! expressions never come here.
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 
 use super::by;
 use super::calls;
 use super::delimiters::Delimiters;
 use super::habits;
+use super::habits::quotes::Quotes;
 use super::lexical;
-use super::origin::{self, Origin, offset};
+use super::origin::{Origin, offset};
 use super::repair::{MAX_REPORTS, Repair, WINDOWS};
 use super::token::{Invalid, Token, TokenAt};
 
@@ -25,13 +26,12 @@ pub fn repair<'t>(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
-    let first_diagnostic = diagnostics.len();
-    if let Some(quotes) = habits::quotes::mended(text, language) {
-        let place = origin::span(origin, &quotes.place);
+    if let Some(Quotes { message, edit }) = habits::quotes::mended(text, language) {
+        let fix = edit.placed(origin);
         diagnostics.push(
-            Diagnostic::error(Code::IllegalCharacter, place, quotes.message)
+            Diagnostic::error(Code::IllegalCharacter, fix.span, message)
                 .help("texts stand in double quotes")
-                .fix(place, quotes.text),
+                .edit(fix),
         );
         let token = Token::Invalid(Invalid::Refused);
         return vec![TokenAt { token, start: 0, end: offset(text.len()) }];
@@ -39,7 +39,7 @@ pub fn repair<'t>(
     let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
     let tokens = marked.as_deref().unwrap_or(tokens);
     let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
-    let mut repair = Repair::new(text, tokens, origin, language, diagnostics, first_diagnostic);
+    let mut repair = Repair::new(text, tokens, origin, language, diagnostics);
     repair.close_parentheses();
     habits::words::clauses(&mut repair);
     let mut index = 0;
@@ -99,10 +99,9 @@ impl<'t> Repair<'_, 't> {
             {
                 let place = self.origin.span(place, place);
                 // What computes further may belong to both sides of it.
-                diagnostic = match self.at(first + 2).is_some_and(Token::is_binary_operator) {
-                    true => diagnostic.guess(place, ")"),
-                    false => diagnostic.fix(place, ")"),
-                };
+                let goes_on = self.at(first + 2).is_some_and(Token::is_binary_operator);
+                let text = ")".to_owned();
+                diagnostic = diagnostic.edit(Fix { span: place, text, is_certain: !goes_on });
             }
             self.report(diagnostic);
         }

@@ -7,7 +7,7 @@ use crate::dialect::{Dialect, Language};
 use crate::text::SourceId;
 
 use super::ast::{Expr, Literal, NodeKind, UnaryOp};
-use super::{ParsedExpr, parse_expr};
+use super::{MAX_REPORTS, ParsedExpr, parse_expr};
 
 /// Parses a text that stands alone.
 pub(super) fn parse(text: &str, language: impl Into<Language>) -> (ParsedExpr, Diagnostics) {
@@ -270,6 +270,27 @@ fn extensions_have_mistakes() {
     }
 }
 
+/// Whoever finds them, an expression has so many reports at most.
+#[test]
+fn reports_have_one_bound() {
+    let mixed = "1a + & & b =~ 'c' {d} + ".repeat(20);
+    for text in [
+        "1a + ".repeat(100),
+        "a & & ".repeat(100),
+        "a ++ b + ".repeat(100),
+        "a ~ b + ".repeat(100),
+        "a b + ".repeat(100),
+        "scalar(a, b) + ".repeat(100),
+        "mkconst(1, units=\"x\") + ".repeat(100),
+        mixed,
+    ] {
+        for language in [Dialect::Fixed.into(), extended(Dialect::Fixed)] {
+            let (_, diagnostics) = parse(&format!("{text}c"), language);
+            assert_eq!(diagnostics.len(), MAX_REPORTS, "{text}");
+        }
+    }
+}
+
 #[test]
 fn large_expressions_take_little_time() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
@@ -290,6 +311,8 @@ fn large_expressions_take_little_time() {
         ("a?".repeat(1 << 19), false),
         ("foo(".repeat(1 << 18), false),
         ("1e".repeat(1 << 19), false),
+        ("1x ".repeat(1 << 18), false),
+        (":\"x\"".repeat(1 << 18), false),
         (sum(1 << 16), true),
         (format!("{} +", sum(1 << 16)), false),
         ("9".repeat(1 << 20), false),
@@ -319,7 +342,7 @@ fn check_large(text: &str, language: Language, accepted: bool) {
     let shown = &text[..20];
     assert_eq!(parsed.error.is_none(), accepted, "{shown}");
     assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
-    assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
+    assert!(diagnostics.len() <= MAX_REPORTS, "{shown}: {}", diagnostics.len());
 }
 
 /// Numbers that look random and are the same in each run.

@@ -3,7 +3,7 @@
 //! What is certain must leave fewer mistakes, and what is offered must mend the one
 //! that it is offered for. This module knows edits only, not what is wrong.
 
-use crate::diag::{Diagnostic, Diagnostics, Fix, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 
 use super::origin::Origin;
@@ -17,20 +17,13 @@ const MAX_TRIED: usize = 2_000;
 /// first two are always tried.
 const MAX_READ: usize = 4_000;
 
-/// Of the edits offered from `first` on, removes those after which the same mistake is
-/// told again. Those that leave as many mistakes as before become guesses.
-pub(super) fn doubt(
-    text: &str,
-    origin: &Origin,
-    language: Language,
-    diagnostics: &mut Diagnostics,
-    first: usize,
-) {
+/// Of the edits offered, removes those after which the same mistake is told again. Those
+/// that leave as many mistakes as before become guesses.
+pub(super) fn doubt(text: &str, origin: &Origin, language: Language, found: &mut Diagnostics) {
     let is_short = text.len() <= MAX_TRIED;
     let mut room = MAX_READ.max(2 * text.len());
-    let found = diagnostics.since_mut(first).iter();
-    let before = found.filter(|one| one.severity == Severity::Error).count();
-    for one in diagnostics.since_mut(first) {
+    let before = found.errors();
+    for one in found.since_mut(0) {
         let Some(fix) = one.fix.as_mut() else { continue };
         // A backslash at the end joins a line with the next, which is not known here.
         let is_whole = |edited: &String| is_short && !edited.ends_with('\\');
@@ -43,8 +36,7 @@ pub(super) fn doubt(
             continue;
         }
         room -= edited.len();
-        let mut left = Diagnostics::default();
-        read_at(&origin.at_beginning(), &edited, language, &mut left);
+        let (_, left) = read_at(&origin.at_beginning(), &edited, language);
         // Where reports are limited, their number says nothing.
         let has_fewer = left.errors() < before;
         fix.is_certain &= has_fewer || before >= MAX_REPORTS;

@@ -8,7 +8,7 @@ use crate::dialect::Language;
 use crate::text::Span;
 
 use super::habits::is_understood;
-use super::names::name_mistake;
+use super::names::{is_of_name, name_mistake};
 use super::origin::{Origin, offset};
 
 /// Lets a diagnostic of what stands between two definitions, or of the second one's `=`,
@@ -37,7 +37,6 @@ fn between(mark: Span, expression: &str, origin: &Origin, language: Language) ->
     let (first, second) = match mark {
         "=" => {
             let before = expression[..at].trim_end();
-            let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
             expression.split_at(before.trim_end_matches(is_of_name).len())
         }
         _ => (&expression[..at], &expression[at + 1..]),

@@ -9,6 +9,7 @@ use pmderive_runtime::model::{UnitsError, UnitsErrorKind};
 
 use crate::dialect::Dialect;
 
+use super::edit::Edit;
 use super::keywords;
 use super::suggest::nearest;
 
@@ -62,19 +63,22 @@ const MAX_GLUED: usize = 32;
 /// Words that say that there are no units.
 const NOTHING: [&str; 5] = ["none", "null", "unitless", "dimensionless", "ratio"];
 
+const DIVISOR: &str = "the divisor stands behind a `/`";
+
 /// Advice about a text that is no units.
 pub struct Advice {
     /// What to do.
     pub help: String,
-    /// Bytes of the text to replace, by what, and whether nothing else can be meant.
-    pub fix: Option<(Range<usize>, String, bool)>,
+    /// What to write.
+    pub edit: Option<Edit>,
 }
 
 /// What to do about units that are not understood.
 pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     let range = error.range.clone();
     let word = text.get(range.clone()).unwrap_or_default();
-    let only = |help: &str| Advice { help: help.to_owned(), fix: None };
+    let only = |help: &str| Advice { help: help.to_owned(), edit: None };
+    let with = |help: &str, edit| Advice { help: help.to_owned(), edit: Some(edit) };
     match error.kind {
         UnitsErrorKind::BaseUnit => {}
         UnitsErrorKind::Number => return only("a number in units has no effect; leave it out"),
@@ -86,31 +90,39 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     let lower = word.to_lowercase();
     if lower == "%" || lower == "percent" {
         let help = "a percentage is a plain number, without units".to_owned();
-        let fix = (text.trim() == word).then(|| (range, String::new(), false));
-        return Advice { help, fix };
+        let edit = (text.trim() == word).then(|| Edit::guess(range, ""));
+        return Advice { help, edit };
     }
     if let Some(bytes) = of_bits(word) {
-        let help = format!("there are no bits in PCP; `{bytes}` is eight times that");
-        return Advice { help, fix: None };
+        let whole = Edit::guess(range, bytes.clone()).applied(text).replace(" per ", " / ");
+        let bytes = keywords::units(&whole, dialect).map_or(bytes, |units| units.to_string());
+        return only(&format!("there are no bits in PCP; `{bytes}` is eight times that"));
     }
     if let Some(size) = word.strip_suffix("Bps").and_then(of_size)
         && text.trim() == word
     {
-        let help = "the divisor stands behind a `/`".to_owned();
-        return Advice { help, fix: Some((range, format!("{size} / sec"), true)) };
+        let edit = Edit::certain(range, format!("{size} / sec"));
+        return with(DIVISOR, edit);
+    }
+    if let Some(size) = word.strip_suffix("BPS").and_then(of_size)
+        && text.trim() == word
+    {
+        let bytes = format!("{size} / sec");
+        let help =
+            format!("bytes per second are `{bytes}`; PCP has no bits, of which a byte has eight");
+        return with(&help, Edit::guess(range, bytes));
     }
     if let Some((size, end)) = apart(text, &range) {
-        let help = "there is no blank within the name of a unit".to_owned();
-        return Advice { help, fix: Some((range.start..end, size, true)) };
+        let edit = Edit::certain(range.start..end, size);
+        return with("there is no blank within the name of a unit", edit);
     }
     if NOTHING.contains(&&*lower) && text.trim() == word {
-        let help = "no units are the empty text: `\"\"`".to_owned();
-        return Advice { help, fix: Some((range, String::new(), true)) };
+        return with("no units are the empty text: `\"\"`", Edit::certain(range, ""));
     }
     if text.matches('/').count() > 1 && word.contains('/') {
         let fixed: Vec<&str> = word.split('/').filter(|part| !part.is_empty()).collect();
-        let help = "there is one `/`; all behind it belongs to the divisor".to_owned();
-        return Advice { help, fix: Some((range, fixed.join(" "), true)) };
+        let edit = Edit::certain(range, fixed.join(" "));
+        return with("there is one `/`; all behind it belongs to the divisor", edit);
     }
     // A known word is wrong because its side has one of its kind already.
     if keywords::units(word, dialect).is_ok() {
@@ -122,27 +134,25 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     if let Some((before, exponent)) = word.split_once('^')
         && keywords::units(before, dialect).is_ok()
     {
-        let help = format!("`{exponent}` is no exponent; exponents are numbers from -8 to 7");
-        return Advice { help, fix: None };
+        return only(&format!("`{exponent}` is no exponent; exponents are numbers from -8 to 7"));
     }
     if lower == "per" && !text.contains('/') {
-        let help = "the divisor stands behind a `/`".to_owned();
-        return Advice { help, fix: Some((range, "/".to_owned(), true)) };
+        return with(DIVISOR, Edit::certain(range, "/"));
     }
     if let Some(split) = glued(word, dialect) {
         let help = format!("with blanks between its words: `{split}`");
         // Without a mark between them, the second may be a divisor as well.
-        return Advice { help, fix: Some((range, split, word.contains('*'))) };
+        return with(&help, Edit { at: range, text: split, is_certain: word.contains('*') });
     }
     let of = |table: &[(&str, &'static str)]| {
         table.iter().find(|(other, _)| *other == lower).map(|(_, word)| *word)
     };
     let certain = of(&SYNONYMS);
     match certain.or_else(|| of(&AMBIGUOUS)).or_else(|| nearest(word, WORDS)) {
-        Some(meant) => Advice {
-            help: format!("did you mean `{meant}`?"),
-            fix: Some((range, meant.to_owned(), certain.is_some())),
-        },
+        Some(meant) => with(
+            &format!("did you mean `{meant}`?"),
+            Edit { at: range, text: meant.to_owned(), is_certain: certain.is_some() },
+        ),
         None if dialect.is_version_7() => only(
             "units are words such as byte, Kbyte, sec, millisec, count or `voltage (mV)`, with \
              `^` for powers and one `/` before the divisor: \"Kbyte / sec\"",
@@ -206,12 +216,7 @@ mod tests {
     fn advised(text: &str, dialect: Dialect) -> (String, Option<String>) {
         let error = keywords::units(text, dialect).expect_err(text);
         let advice = advise(text, &error, dialect);
-        let fixed = advice.fix.map(|(range, with, _)| {
-            let mut fixed = text.to_owned();
-            fixed.replace_range(range, &with);
-            fixed
-        });
-        (advice.help, fixed)
+        (advice.help, advice.edit.map(|edit| edit.applied(text)))
     }
 
     #[test]
@@ -240,6 +245,8 @@ mod tests {
             ("msec", true),
             ("octets / sec", true),
             ("MBps", true),
+            ("MBPS", false),
+            ("BPS", false),
             ("M byte", true),
             ("m", false),
             ("k", false),
@@ -251,18 +258,29 @@ mod tests {
             ("Kbytesec", false),
         ] {
             let error = keywords::units(text, Dialect::Fixed).expect_err(text);
-            let fix = advise(text, &error, Dialect::Fixed).fix.expect(text);
-            assert_eq!(fix.2, is_certain, "{text}");
+            let edit = advise(text, &error, Dialect::Fixed).edit.expect(text);
+            assert_eq!(edit.is_certain, is_certain, "{text}");
         }
     }
 
     #[test]
     fn bits_are_no_bytes() {
-        for text in ["Mbit/sec", "kbits / sec", "Kibit", "Mbps", "bps", "gbit"] {
+        for (text, bytes) in [
+            ("Mbit/s", "Mbyte / sec"),
+            ("kbits / sec", "Kbyte / sec"),
+            ("Gbit per hour", "Gbyte / hour"),
+            ("Kibit", "Kbyte"),
+            ("Mbps", "Mbyte / sec"),
+            ("bps", "byte / sec"),
+            ("gbit", "Gbyte"),
+        ] {
             let (help, edit) = advised(text, Dialect::Fixed);
-            assert!(help.contains("eight times") && edit.is_none(), "{text}: {help}");
+            let expected = format!("`{bytes}` is eight times that");
+            assert!(help.ends_with(&expected) && edit.is_none(), "{text}: {help}");
         }
-        assert_eq!(advised("MBps", Dialect::Fixed).1.as_deref(), Some("Mbyte / sec"));
+        for text in ["MBps", "MBPS"] {
+            assert_eq!(advised(text, Dialect::Fixed).1.as_deref(), Some("Mbyte / sec"));
+        }
     }
 
     /// Nothing is tried at each letter of a long word.

@@ -1,7 +1,7 @@
 //! Calls of unknown functions: misspelt ones, those that need a switch, and those
 //! of other languages.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::functions;
 use crate::text::Span;
 
@@ -30,6 +30,11 @@ const SYNONYMS: [(&str, &str); 11] = [
     ("ema", "ewma"),
 ];
 
+/// What a function of our own is called that has this name elsewhere.
+pub(super) fn synonym(name: &str) -> Option<&'static str> {
+    SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, own)| *own)
+}
+
 const LIST_OF_FUNCTIONS: &str = "`pmderive help functions` has all functions";
 
 impl<'t> Repair<'_, 't> {
@@ -50,11 +55,11 @@ impl<'t> Repair<'_, 't> {
         let diagnostic = Diagnostic::error(Code::UnknownFunction, span, message).help(advice.note);
         let place = self.span(index, call.close);
         let (before, after) = (self.before(), self.at(call.close + 1));
-        let enclosed = |text: &str| habits::binding::enclosed(text, before, after, self.language);
-        let write = advice.write.map(|(text, is_certain)| (enclosed(&text), is_certain));
-        self.report(match write {
-            Some((text, true)) => diagnostic.fix(place, text),
-            Some((text, false)) => diagnostic.guess(place, text),
+        self.report(match advice.write {
+            Some(text) => {
+                let text = habits::binding::enclosed(&text, before, after, self.language);
+                diagnostic.edit(Fix { span: place, text, is_certain: advice.is_certain })
+            }
             None => diagnostic,
         });
         Some(self.blot_out(index, call.close))
@@ -67,6 +72,19 @@ impl<'t> Repair<'_, 't> {
         let is_product =
             name.contains('.') && close > index + 2 && factor.len() <= 80 && factor.ends_with(')');
         is_product.then(|| (self.span(index, close), format!("{name} * {factor}")))
+    }
+
+    /// The call that is meant by `math.sqrt(x)` or `disk.dev.read.rate()`.
+    fn without_point(&self, index: usize, name: &str) -> Option<String> {
+        let (before, function) = name.rsplit_once('.')?;
+        let is_known = lexer::function(function, self.language).is_some()
+            || functions::named(function).is_some();
+        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close)?;
+        let meant = match close - index {
+            2 => format!("{function}({before})"),
+            _ => format!("{function}{}", self.slice(index + 1, close)),
+        };
+        (is_known && meant.len() <= 80).then_some(meant)
     }
 
     /// A name with a parenthesis behind it.
@@ -96,15 +114,26 @@ impl<'t> Repair<'_, 't> {
         }
         let message = format!("there is no function `{name}`");
         let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
-        let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        if let Some(meant) = self.without_point(index, name).filter(|_| blank == 0) {
+            let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
+            let close = close.unwrap_or(self.tokens.len() - 1);
+            self.report(match habits::is_understood(&meant, self.language) {
+                true => diagnostic.meant(self.span(index, close), Some(&meant), ""),
+                false => {
+                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"))
+                }
+            });
+            return self.blot_out(index, close);
+        }
+        let is_same = |known: &&str| known.eq_ignore_ascii_case(name);
+        let same = functions::names().find(is_same);
         let extended = functions::names().filter(|_| self.language.extensions);
-        let meant = match synonym {
-            Some((_, function)) => Some(*function),
-            // Functions that are at hand come before those that would need a switch.
-            None => nearest(name, FUNCTION_NAMES.into_iter().chain(extended))
-                .filter(|meant| functions::named(name).is_none() || *meant == name)
-                .or_else(|| nearest(name, functions::names())),
-        };
+        // Functions that are at hand come before those that would need a switch.
+        let meant = synonym(name).or_else(|| {
+            nearest(name, FUNCTION_NAMES.into_iter().chain(extended))
+                .filter(|meant| same.is_none_or(|same| same == *meant))
+                .or_else(|| nearest(name, functions::names()))
+        });
         let is_extension =
             |meant: &str| !self.language.extensions && functions::named(meant).is_some();
         match meant {

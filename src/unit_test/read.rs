@@ -83,7 +83,7 @@ pub(super) struct Reader<'r> {
 
 impl Reader<'_> {
     fn file(&mut self, source: SourceId, table: &Table<'_>) -> TestFile {
-        self.document.only(
+        let are_keys_known = self.document.only(
             table,
             &[
                 "files",
@@ -124,7 +124,8 @@ impl Reader<'_> {
         let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
         let rejected: Vec<Rejected> =
             rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
-        if !["case", "cases", "rejected"].iter().any(|key| table.contains_key(*key)) {
+        // A misspelt word is told alone.
+        if are_keys_known && !["case", "rejected"].iter().any(|key| table.contains_key(*key)) {
             let start = self.document.span(0..0);
             let help = "a case begins with `[[case]]`";
             self.document.error_with_help(start, "there are no tests in this file", help);
@@ -193,7 +194,7 @@ impl Reader<'_> {
             "expect",
             "tolerance",
         ];
-        self.document.only(table, &known);
+        let are_keys_known = self.document.only(table, &known);
         let name = self.name(table, span)?;
         let interval = table.get("interval").and_then(|v| self.document.time(v, &INTERVALS));
         let tolerance = table.get("tolerance").and_then(|value| self.tolerance(value));
@@ -218,14 +219,15 @@ impl Reader<'_> {
         if !hosts.is_empty() {
             self.check_groups(&expected);
         }
-        // The misspelt word is told alone.
-        if expected.is_empty() && !table.contains_key("expects") {
+        if expected.is_empty() && are_keys_known {
             let message = "nothing is expected in this case";
             self.document.error_with_help(span, message, "add `[case.expect]`");
         }
         let Some((steps, _)) = lengths.steps else {
-            let message = "the number of steps is not known";
-            self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
+            if are_keys_known {
+                let message = "the number of steps is not known";
+                self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
+            }
             return None;
         };
         for (found, span) in lengths.others {

@@ -67,6 +67,11 @@ fn special() -> Vec<Found> {
             Asked { extensions: true, ..Asked::default() },
         ),
         compile(
+            "own.conf",
+            "own.load = own.lod + 1\nneed.aa = need.bc * 2\nneed.bb = need.aa + 1\n",
+            Asked { extensions: true, ..Asked::default() },
+        ),
+        compile(
             "bounds.conf",
             "bounds = clamp(kernel.all.load, 5, 1)\nordered = clamp(kernel.all.load, 1, 5)\n",
             Asked { extensions: true, wanted: None, ..lint },

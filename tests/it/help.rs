@@ -193,6 +193,10 @@ fn quiet_runs_say_what_is_wrong_and_nothing_else() {
     let nothing = Run { status: Some(0), out: String::new(), err: String::new() };
     assert_eq!(run(&["check", "-q", SHOP]), nothing);
     assert_eq!(run(&["check", "--quiet", "--lint", "-a", FLEET, "rate(mem.physmem)"]), nothing);
+    for format in ["text", "json", "github"] {
+        let lint = ["check", "-q", "--lint", "-a", FLEET, "--format", format, "rate(mem.physmem)"];
+        assert_eq!(run(&lint), nothing, "{format}");
+    }
     let wrong = run(&["check", "-q", "tests/cli/mistakes.conf"]);
     assert_eq!(wrong.status, Some(2));
     assert!(wrong.err.contains("Error:") && !wrong.err.contains(" errors"), "{}", wrong.err);

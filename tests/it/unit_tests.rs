@@ -56,6 +56,7 @@ fn what_is_said_of_wrong_ones() {
             "hosts",
             "large",
             "mistakes",
+            "misspelt",
             "no_toml",
             "refused",
             "values",

@@ -10,7 +10,7 @@ use crate::cli::messages::Messages;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{self, Purpose};
 use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostics, page};
+use crate::diag::{Code, Diagnostics, Severity, page};
 use crate::report::findings::Report;
 use crate::syntax::counted;
 use crate::text::{SourceId, SourceMap};
@@ -19,13 +19,16 @@ use crate::text::{SourceId, SourceMap};
 /// looked at. Gives the numbers of errors and warnings.
 pub fn tell(
     arguments: &CheckArguments,
-    diagnostics: Diagnostics,
+    mut diagnostics: Diagnostics,
     sources: &SourceMap,
     files: &[SourceId],
     messages: &mut Messages,
 ) -> Result<(usize, usize), Stop> {
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
+    if messages.are_quiet() {
+        diagnostics.retain(|one| one.severity == Severity::Error);
+    }
     let codes = arguments.pages_of(&diagnostics);
     show(arguments.format, diagnostics, sources, files, messages)?;
     print_pages(&codes, messages);

@@ -34,7 +34,7 @@ pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
 }
 
 /// True for a token that compares.
-pub(super) fn is_comparison(token: Token<'_>) -> bool {
+pub(in crate::syntax) fn is_comparison(token: Token<'_>) -> bool {
     level(token) == Some(COMPARISON)
 }
 

@@ -6,8 +6,9 @@
 
 use crate::dialect::Language;
 
-use super::super::token::Token;
-use super::{MAX_REPEATED, Understood, filled, understood, uses, window};
+use super::super::names::is_metric_name;
+use super::super::token::{Token, TokenAt};
+use super::{Understood, filled, understood, uses, window};
 
 /// A function of another language.
 pub(in crate::syntax) struct ForeignCall {
@@ -50,6 +51,9 @@ const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no
 const NO_WINDOW: &str =
     "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
+const GUARDED: &str = "a metric that may be missing is guarded";
+const COUNTED: &str =
+    "a comparison is 1 or 0, so with --extensions their sum counts: `sum(NAME > 5)`";
 const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them tells";
 
 /// What is not here is compared with our own names letter by letter.
@@ -116,14 +120,31 @@ const FOREIGN: &[ForeignCall] = &[
     certain("if", (3, 3), "($1 ? $2 : $3)", CHOICE),
     certain("iif", (3, 3), "($1 ? $2 : $3)", CHOICE),
     certain("ifelse", (3, 3), "($1 ? $2 : $3)", CHOICE),
-    call("coalesce", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
-    call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
-    call("nvl", (2, 2), "(defined($1) ? $1 : $2)", "a metric that may be missing is guarded"),
+    call("coalesce", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
+    call("coalesce", (3, 3), "(defined($1) ? $1 : (defined($2) ? $2 : $3))", GUARDED),
+    call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
+    call("nvl", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
+    call(
+        "iferror",
+        (2, 2),
+        "$1",
+        "what cannot be computed has no value, and nothing stands for it",
+    ),
+    call("countif", (2, 2), "", COUNTED),
+    call(
+        "sumif",
+        (2, 3),
+        "",
+        "a sum takes all instances; `matchinst()` chooses some by their names",
+    ),
     call("isnull", (1, 1), "!defined($1)", "whether the source has a metric"),
     certain("and", (2, 2), "($1 && $2)", "`&&` stands between the two"),
     certain("or", (2, 2), "($1 || $2)", "`||` stands between the two"),
     call("average", (1, 1), "avg($1)", "of the instances of a metric"),
+    call("average", (2, 2), "($1 + $2) / 2", "the mean of two values"),
+    call("average", (3, 3), "($1 + $2 + $3) / 3", "the mean of three values"),
     call("mean", (1, 1), "avg($1)", "of the instances of a metric"),
+    call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
@@ -148,15 +169,15 @@ const FOREIGN: &[ForeignCall] = &[
 pub(in crate::syntax) struct Advice {
     /// What is different.
     pub note: String,
-    /// What to write in place of the whole call, and whether nothing else can
-    /// be meant.
-    pub write: Option<(String, bool)>,
+    /// What to write in place of the whole call.
+    pub write: Option<String>,
+    /// Nothing else can be meant.
+    pub is_certain: bool,
     /// Which of the arguments, from 0, are no part of that.
     pub unused: Vec<usize>,
 }
 
-/// What to write in place of a call, whose arguments are these texts; `tokens`
-/// are the tokens of each.
+/// What to write in place of a call, whose arguments are these texts.
 pub(in crate::syntax) fn advise(
     name: &str,
     arguments: &[&str],
@@ -172,11 +193,8 @@ pub(in crate::syntax) fn advise(
         let text = filled(one.write, &places, language);
         text.is_some_and(|text| understood(&text, language) != Understood::Never)
     };
-    let mut rows = FOREIGN.iter().filter(is_meant);
-    let foreign = match (rows.clone().next()?, rows.clone().count()) {
-        (only, 1) => only,
-        (first, _) => rows.find(is_right).unwrap_or(first),
-    };
+    let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
+    let foreign = rows.iter().copied().find(is_right).or(rows.first().copied())?;
     let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
     let given = arguments.iter().find_map(|one| window_of(one)).or_else(|| {
         arguments.get(1).and_then(|text| window(text.trim_matches(['[', ']', '"', '\''])))
@@ -187,27 +205,60 @@ pub(in crate::syntax) fn advise(
     let unused =
         ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(foreign.write, *place));
     let unused = unused.map(|(_, index)| index).collect();
-    let advice = |note: &str, write| Advice { note: note.to_owned(), write, unused };
+    let is_certain = foreign.is_certain;
+    let advice = |note: &str, write| Advice { note: note.to_owned(), write, is_certain, unused };
     // What only a name can be, and is none.
-    let needs_name = foreign.write.contains("defined($1)");
-    let is_name = |text: &str| {
-        text.starts_with(|first: char| first.is_ascii_alphabetic())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
-    };
-    if needs_name && !bare.first().is_some_and(|text| is_name(text.trim())) {
+    let needs_name = |place: char| foreign.write.contains(&format!("defined(${place})"));
+    let mut all = ('1'..='9').zip(&bare);
+    if all.any(|(place, text)| needs_name(place) && !is_metric_name(text.trim())) {
         return Some(advice("`defined(NAME)` tells whether the source has a metric", None));
     }
-    let write =
-        (!foreign.write.is_empty()).then(|| filled(foreign.write, &places, language)).flatten();
-    let Some(write) = write.filter(|write| write.len() <= MAX_REPEATED) else {
-        return Some(advice(foreign.note, None));
-    };
+    let is_text = |text: &&str| text.trim().starts_with(['"', '\'']);
+    if foreign.note == CHOICE && arguments.iter().skip(1).any(is_text) {
+        let note =
+            "a choice is written with `?` and `:`, and its results are numbers, such as 1 and 0";
+        return Some(advice(note, None));
+    }
+    let write = filled(foreign.write, &places, language).filter(|write| !write.is_empty());
+    let Some(write) = write else { return Some(advice(foreign.note, None)) };
     let needs_extensions = understood(&write, language) == Understood::WithExtensions;
     if needs_extensions && !language.extensions {
         let note = format!("{}: `{write}`, with --extensions", foreign.note);
         return Some(advice(&note, None));
     }
-    Some(advice(foreign.note, Some((write, foreign.is_certain))))
+    Some(advice(foreign.note, Some(write)))
+}
+
+/// `rate(sum(NAME))` for `sum` and the tokens `(rate(NAME[5m]))` of a text, or for another
+/// change of a metric there: an aggregate takes a name. The greatest of changes is no change
+/// of the greatest.
+pub(in crate::syntax) fn change_of_aggregate(
+    aggregate: &str,
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    language: Language,
+) -> Option<String> {
+    let [open, function, inner, metric, rest @ .., last, end] = tokens else { return None };
+    let is_call = [open, inner].iter().all(|at| at.token == Token::LeftParen)
+        && [last, end].iter().all(|at| at.token == Token::RightParen)
+        && (rest.is_empty() || rest.len() == 1 && is_window(rest[0].token));
+    let Token::Name(metric) = metric.token else { return None };
+    let name = text.get(function.start as usize..function.end as usize)?;
+    let change = match function.token {
+        Token::Temporal(_) => format!("{name}({metric})"),
+        _ => advise(name, &[metric], language)?.write?,
+    };
+    let change = change.strip_suffix(&format!("({metric})"))?;
+    let is_same = matches!(change, "rate" | "delta")
+        && ["sum", "avg"].iter().any(|known| known.eq_ignore_ascii_case(aggregate));
+    (is_call && is_same).then(|| format!("{change}({aggregate}({metric}))"))
+}
+
+/// What to say of a name that is a function elsewhere.
+pub(crate) fn function_elsewhere(name: &str, language: Language) -> Option<String> {
+    let Advice { note, write, .. } = advise(name, &["NAME"], language)?;
+    let here = write.map_or(note, |text| format!("here it is `{text}`"));
+    Some(format!("`{name}` is a function elsewhere; {here}"))
 }
 
 /// The window of time at the end of an argument, in PCP's form.
@@ -239,8 +290,7 @@ mod tests {
     fn calls_are_written_anew_with_their_own_arguments() {
         let write = |name: &str, arguments: &[&str], extensions| {
             let language = Language { dialect: Dialect::Fixed, extensions };
-            let advice = advise(name, arguments, language)?;
-            advice.write.map(|(text, _)| text)
+            advise(name, arguments, language)?.write
         };
         for (name, arguments, expected) in [
             ("irate", &["disk.dev.read[5m]"][..], Some("rate(disk.dev.read)")),

@@ -4,7 +4,7 @@
 //!
 //! It looks at neighbours, never at the structure of the expression.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
 use crate::text::Span;
 
@@ -14,7 +14,9 @@ use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt, text_expected};
+use super::super::unknown_calls::synonym;
 use super::binding::{self, is_looser_than_product};
+use super::calls::{self, Advice};
 use super::matchers::{Matcher, matchers};
 use super::{is_understood, of_number};
 
@@ -53,6 +55,7 @@ impl<'t> Characters<'_, 't> {
                 self.print_quotes(index, out)
             }
             Token::Invalid(Invalid::Character('\u{ff08}')) => self.wide_parentheses(index),
+            Token::Invalid(Invalid::Character(']')) => self.brackets_twice(index, out),
             Token::Invalid(Invalid::Character(character)) if is_invisible(character) => {
                 Some(self.invisible(index, character))
             }
@@ -152,7 +155,12 @@ impl<'t> Characters<'_, 't> {
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
         let braces = self.span(index, last);
         let is_due = out.last().is_none_or(|at| at.token.wants_operand());
-        if is_due && is_understood(inside, self.language) {
+        // Behind a metric or a call it may be an instance.
+        let is_group = match out.last().map(|at| at.token) {
+            Some(Token::Name(_)) => false,
+            _ => is_due || inside.contains('.'),
+        };
+        if is_group && is_understood(inside, self.language) {
             let diagnostic = self
                 .error(index, last, "braces group nothing")
                 .help("group with parentheses")
@@ -202,7 +210,7 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last, token: None })
     }
 
-    /// `{vda}`
+    /// `{vda}`, or an argument between braces
     fn instance_in_braces(
         &self,
         index: usize,
@@ -211,25 +219,28 @@ impl<'t> Characters<'_, 't> {
     ) -> Option<Found<'t>> {
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start).trim();
         let is_name = |c: char| c.is_alphanumeric() || "_-.:/ ".contains(c);
-        let is_behind_metric = out.last().is_some_and(|at| matches!(at.token, Token::Name(_)));
-        if !is_behind_metric || inside.is_empty() || !inside.chars().all(is_name) {
+        let Some(&TokenAt { token: Token::Name(name), start, .. }) = out.last() else {
+            return None;
+        };
+        if inside.is_empty() || !inside.chars().all(is_name) {
             return None;
         }
-        let called = out.last().and_then(|at| match at.token {
-            Token::Name(name) => lexer::function(name, self.language).map(|_| (name, at.start)),
-            _ => None,
-        });
-        if let Some((name, start)) = called {
-            let diagnostic = self
-                .error(index, last, "braces hold no arguments")
-                .help("a call has parentheses")
-                .guess(self.origin.span(start, self.tokens[last].end), format!("{name}({inside})"));
-            return Some(Found { diagnostic, last, token: Some(Token::Instance(inside)) });
-        }
-        let diagnostic = self
-            .error(index, last, "braces choose no instance")
-            .help("an instance stands in brackets")
-            .guess(self.span(index, last), format!("[{inside}]"));
+        let whole = self.origin.span(start, self.tokens[last].end);
+        let no_call = self.error(index, last, "braces hold no arguments");
+        let function = synonym(name).unwrap_or(name);
+        let diagnostic = match calls::advise(function, &[inside], self.language) {
+            _ if lexer::function(function, self.language).is_some() => {
+                no_call.help("a call has parentheses").guess(whole, format!("{function}({inside})"))
+            }
+            Some(Advice { write: Some(text), .. }) => {
+                no_call.help("a call has parentheses").guess(whole, text)
+            }
+            Some(Advice { note, .. }) => no_call.help(note),
+            None => self
+                .error(index, last, "braces choose no instance")
+                .help("an instance stands in brackets")
+                .guess(self.span(index, last), format!("[{inside}]")),
+        };
         Some(Found { diagnostic, last, token: Some(Token::Instance(inside)) })
     }
 
@@ -306,11 +317,7 @@ impl<'t> Characters<'_, 't> {
         if !is_mark || out.last().is_none_or(|at| at.token.wants_operand()) {
             return None;
         }
-        let is_end = |token: Token<'_>| {
-            matches!(token, Token::RightParen | Token::Comma | Token::Question)
-                || matches!(token, Token::AndAnd | Token::OrOr)
-        };
-        let last = self.following(index + 1, is_end).unwrap_or(self.tokens.len()) - 1;
+        let last = self.pattern_behind(index + 1);
         let mark = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
         let diagnostic = self
             .error(index, index + 1, format!("`{mark}` is no operator: values match no patterns"))
@@ -319,6 +326,26 @@ impl<'t> Characters<'_, 't> {
                  `==` or `!=`, with --extensions",
             );
         Some(Found { diagnostic, last, token: None })
+    }
+
+    /// Last token of what values are matched with elsewhere, behind a mark that ends at a
+    /// token: a text, a pattern between slashes, or a word.
+    fn pattern_behind(&self, mark: usize) -> usize {
+        let first = mark + 1;
+        match self.at(first) {
+            Some(Token::Slash) => {
+                let end = self.following(first, |token| token == Token::Slash);
+                let last = end.unwrap_or(self.tokens.len() - 1);
+                let is_flag = |next| matches!(self.at(next), Some(Token::Name(_)));
+                last + usize::from(self.is_glued(last + 1) && is_flag(last + 1))
+            }
+            Some(
+                Token::Str(_)
+                | Token::Name(_)
+                | Token::Invalid(Invalid::SingleQuoted | Invalid::UnterminatedString),
+            ) => first,
+            _ => mark,
+        }
     }
 
     /// `~x`
@@ -418,6 +445,19 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::UnterminatedPattern)) })
     }
 
+    /// `[[vda]]`
+    fn brackets_twice(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+        let Some(&TokenAt { token: Token::Instance(inside), start, .. }) = out.last() else {
+            return None;
+        };
+        let inside = inside.strip_prefix('[').filter(|_| self.is_glued(index))?;
+        let whole = self.origin.span(start, self.tokens[index].end);
+        let diagnostic = Diagnostic::error(Code::IllegalCharacter, whole, "brackets stand once")
+            .help("an instance has one pair of brackets, and definitions have no variables")
+            .guess(whole, format!("[{inside}]"));
+        Some(Found { diagnostic, last: index, token: None })
+    }
+
     /// Quotation marks of print.
     fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         let end = |token: Token<'_>| matches!(token, Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote));
@@ -506,9 +546,9 @@ impl<'t> Characters<'_, 't> {
             false => place,
         };
         let message = format!("`{mark}` begins no comment");
-        let error = Diagnostic::error(Code::IllegalCharacter, place, message)
-            .help("a comment has a line of its own, which begins with `#`");
-        let diagnostic = if is_certain { error.fix(removed, "") } else { error.guess(removed, "") };
+        let diagnostic = Diagnostic::error(Code::IllegalCharacter, place, message)
+            .help("a comment has a line of its own, which begins with `#`")
+            .edit(Fix { span: removed, text: String::new(), is_certain });
         Found { diagnostic, last, token: None }
     }
 

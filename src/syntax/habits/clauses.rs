@@ -53,6 +53,8 @@ pub(super) const fn certain(
 
 const CHOICE: &str = "a choice is written with `?` and `:`";
 const NO_ELSE: &str = "a choice is written `condition ? value : other value`";
+const NO_CASE: &str = "there is no `CASE`";
+const QUOTIENT: &str = "`/` always gives a double, and other types follow from the operands";
 const NO_IF: &str = "there is no `if`";
 const NO_NULL: &str = "there is no NULL";
 const GUARD: &str = "`defined()` tells whether the source has a metric";
@@ -73,7 +75,16 @@ const WITHOUT: &str = "there are no groups of instances; leave the labels out";
 /// Of rows that begin with the same word, the longer ones come first.
 pub(super) const CLAUSES: &[Clause] = &[
     certain("if $1 then $2 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
-    certain("case when $1 then $2 else $3 end", "$1 ? $2 : $3", "there is no `CASE`", CHOICE),
+    certain(
+        "case when $1 then $2 when $3 then $4 else $5 end",
+        "$1 ? $2 : ($3 ? $4 : $5)",
+        NO_CASE,
+        CHOICE,
+    ),
+    certain("case when $1 then $2 else $3 end", "$1 ? $2 : $3", NO_CASE, CHOICE),
+    clause("case when $1 then $2 end", "$1 ? $2 : novalue()", NO_CASE, CHOICE),
+    clause("case $1 when $2 then $3 else $4 end", "$1 == $2 ? $3 : $4", NO_CASE, CHOICE),
+    clause("cast ( $1 as ~2 )", "$1", "types are not converted by hand", QUOTIENT),
     certain("$2 if $1 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
     clause("if $1", "", NO_IF, NO_ELSE),
     clause("$1 then $2 else $3", "$1 ? $2 : $3", "there is no `then`", CHOICE),
@@ -95,6 +106,7 @@ pub(super) const CLAUSES: &[Clause] = &[
     ),
     clause("%1 not in (2)", "!({$1 == $2})", "there is no `IN`", "compare with each of them"),
     clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them"),
+    clause("%1 in %2", "", "there is no `IN`", "compare with each of them: `a == 1 || a == 2`"),
     clause("%1 in", "", "there is no `IN`", "compare with each of them: `a == 1 || a == 2`"),
     clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
     clause("select $1", "$1", "a definition is no query", "write what is computed alone"),
@@ -105,6 +117,7 @@ pub(super) const CLAUSES: &[Clause] = &[
         "nothing fills in values that are missing",
         "`||` is true or false; a metric that a host may lack is guarded by `defined(NAME) ? ...`",
     ),
+    clause("@1 or #2 .", "(defined($1) ? $1 : $2)", "`or` chooses no values", MISSING),
     clause("on (0) group_left (0)", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_left", "-", NO_VECTORS, MATCHED),
     clause("on (0) group_right (0)", "-", NO_VECTORS, MATCHED),
@@ -135,12 +148,14 @@ pub(super) const CLAUSES: &[Clause] = &[
         "there is no operator for remainders",
         "with --extensions it is `a - b * floor(a / b)`",
     ),
+    clause("%1 div %2", "$1 / $2", "there is no `div`", "a quotient is written `/`"),
     clause(
         "%1 xor %2",
         "",
         "there is no `xor`",
         "of two comparisons just one is true where they are unequal: `(a) != (b)`",
     ),
+    clause("%1 is not .", "", "nothing follows `$0 not`", UNEQUAL),
     clause("%1 is not %2", "$1 != $2", "there is no `is`", UNEQUAL),
     certain("%1 is %2", "$1 == $2", "there is no `is`", "equality is written `==`"),
     clause(
@@ -158,21 +173,22 @@ pub(super) const CLAUSES: &[Clause] = &[
     clause("rate of @1", "rate($1)", NO_OF, CALLS),
     clause("rescale @1 , \"2", "rescale($1, \"$2\")", "`rescale()` is a function", CALLS),
     clause("@1 as \"2", "rescale($1, \"$2\")", "there is no `as`", "`rescale()` converts units"),
-    clause("%1 as ~2", "$1", "a definition's name is left of its `=`", "leave `AS` out"),
-    clause("%1 group by $2", "$1", "there is no `GROUP BY`", GROUPS),
+    clause("$1 as ~2", "$1", "a definition's name is left of its `=`", "leave `AS` out"),
+    clause("%1 over (0)", "$1", "there is no `OVER`", WITHOUT),
+    clause("$1 group by $2", "$1", "there is no `GROUP BY`", GROUPS),
     clause(
-        "%1 having $2",
+        "$1 having $2",
         "",
         "there is no `HAVING`",
         "a choice is written `CONDITION ? VALUE : OTHER`",
     ),
     clause(
-        "%1 order by $2",
+        "$1 order by $2",
         "$1",
         "there is no `ORDER BY`",
         "instances have the order of their domain",
     ),
-    clause("%1 limit %2", "topk($2, $1)", "there is no `LIMIT`", "the greatest of the instances"),
+    clause("$1 limit %2", "topk($2, $1)", "there is no `LIMIT`", "the greatest of the instances"),
     certain("lambda : $1", "$1", "there is no `lambda`", "a definition is its expression alone"),
     clause("lambda ~2 : $1", "$1", "there is no `lambda`", "a definition is its expression alone"),
     certain("^ return $1", "$1", "there is no `return`", "a definition is its expression alone"),

@@ -6,6 +6,7 @@
 
 use super::super::delimiters::Delimiters;
 use super::super::token::{Invalid, Token, TokenAt};
+use super::binding::level;
 use super::clauses::Clause;
 
 /// Most tokens that are looked at for one clause.
@@ -256,6 +257,8 @@ impl Looked<'_, '_> {
             Token::LeftParen => self.close(index)?,
             token if token.is_function() => self.close(index + 1)?,
             Token::Name(_) if is_paren(index + 1) => self.close(index + 1)?,
+            // Such as `not`, which is an operator elsewhere.
+            Token::Name(_) if level(token).is_some() => return None,
             Token::Name(_)
             | Token::Integer(_)
             | Token::Double(_)

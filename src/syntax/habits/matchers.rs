@@ -1,6 +1,7 @@
 //! Label matchers of PromQL, as text between braces, and the calls that choose
 //! instances alike.
 
+use super::super::names::is_of_name;
 use super::MAX_REPEATED;
 
 /// `=~"vd.*"`, without the label.
@@ -39,8 +40,7 @@ pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
     let mut found = Vec::new();
     let mut rest = inside.trim();
     while !rest.is_empty() {
-        let is_label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        let label = rest.len() - rest.trim_start_matches(is_label).len();
+        let label = rest.len() - rest.trim_start_matches(is_of_name).len();
         let after = rest[label..].trim_start();
         let op = ["=~", "!~", "!=", "==", "="].into_iter().find(|op| after.starts_with(op))?;
         let value = after[op.len()..].trim_start();

@@ -26,6 +26,7 @@ pub(super) mod quotes;
 mod units;
 pub(super) mod words;
 
+pub(crate) use calls::function_elsewhere;
 pub(super) use units::of_number;
 pub(crate) use units::window;
 

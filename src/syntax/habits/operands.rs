@@ -135,7 +135,8 @@ impl<'t> Repair<'_, 't> {
         let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
         let before = self.before();
         if is_text_branch(text, before, self.at(index + 1)) {
-            if let Some(told) = text_in_choice(&self.out, self.span(index, index)) {
+            if let Some(told) = text_in_choice(&self.out, self.has_choice, self.span(index, index))
+            {
                 self.report(told);
             }
             return self.blot_out(index, index);
@@ -170,12 +171,16 @@ pub(in crate::syntax) fn is_text_branch(
         && !text.contains('.')
 }
 
-/// What is wrong with a text as a branch of a choice behind these tokens. One report is
-/// enough for both branches.
-pub(in crate::syntax) fn text_in_choice(before: &[TokenAt<'_>], span: Span) -> Option<Diagnostic> {
+/// What is wrong with a text as a branch of a choice behind these tokens, if there is a `?`
+/// among them. One report is enough for both branches, and one for a `:` without its `?`.
+pub(in crate::syntax) fn text_in_choice(
+    before: &[TokenAt<'_>],
+    has_choice: bool,
+    span: Span,
+) -> Option<Diagnostic> {
     let mut before = before.iter().rev().map(|at| at.token);
     let is_second = before.next() == Some(Token::Colon);
-    if is_second && matches!(before.next(), Some(Token::Invalid(_))) {
+    if is_second && (!has_choice || matches!(before.next(), Some(Token::Invalid(_)))) {
         return None;
     }
     let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be a branch of `?:`");

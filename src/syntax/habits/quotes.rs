@@ -1,10 +1,9 @@
 //! Quotation marks that do not match: of two kinds, with backslashes, doubled, or only
 //! one. It tries plain ones in their place.
 
-use std::ops::Range;
-
 use crate::dialect::Language;
 
+use super::super::edit::Edit;
 use super::is_understood;
 
 /// Longest text that is looked at, in bytes.
@@ -15,10 +14,9 @@ const FOREIGN: [&str; 3] = ["\\\"", "\\'", "''"];
 
 /// What is wrong with the marks of a text.
 pub(in crate::syntax) struct Quotes {
-    pub place: Range<usize>,
     pub message: &'static str,
-    /// What to write in that place.
-    pub text: String,
+    /// The marks as they should be.
+    pub edit: Edit,
 }
 
 /// The marks of a text that is understood once they are plain ones.
@@ -30,16 +28,18 @@ pub(in crate::syntax) fn mended(text: &str, language: Language) -> Option<Quotes
         .into_iter()
         .find_map(|mark| replaced(text, mark))
         .or_else(|| unequal(text))
-        .or_else(|| single(text))
-        .filter(|quotes| {
-            let mut edited = text.to_owned();
-            edited.replace_range(quotes.place.clone(), &quotes.text);
-            is_understood(&edited, language)
-        })
+        .or_else(|| single(text, language))
+        .filter(|quotes| is_understood(&quotes.edit.applied(text), language))
 }
 
 fn is_mark(character: char) -> bool {
     matches!(character, '"' | '\'' | '\u{2018}'..='\u{201f}')
+}
+
+/// True for what stands between quotation marks, and not around two texts.
+fn is_inside(text: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || " /^_-.:()".contains(c);
+    !text.trim().is_empty() && text.chars().all(is_part)
 }
 
 /// `\"Mbyte\"`
@@ -49,8 +49,9 @@ fn replaced(text: &str, mark: &str) -> Option<Quotes> {
         true => "quotation marks have no backslash",
         false => "single quotes mean nothing here",
     };
-    let place = first..last;
-    Some(Quotes { text: text[place.clone()].replace(mark, "\""), place, message })
+    let are_around_texts = text.split(mark).skip(1).step_by(2).all(is_inside);
+    let edit = Edit::certain(first..last, text[first..last].replace(mark, "\""));
+    are_around_texts.then_some(Quotes { message, edit })
 }
 
 /// `'Mbyte"`
@@ -61,22 +62,55 @@ fn unequal(text: &str) -> Option<Quotes> {
     let is_pair = one != other && (one.is_ascii() || other.is_ascii()) && marks.next().is_none();
     let inside = &text[first + one.len_utf8()..last];
     is_pair.then(|| Quotes {
-        place: first..last + other.len_utf8(),
         message: "these quotation marks do not match",
-        text: format!("\"{inside}\""),
+        edit: Edit {
+            at: first..last + other.len_utf8(),
+            text: format!("\"{inside}\""),
+            is_certain: is_inside(inside),
+        },
     })
 }
 
-/// `Mbyte"`
-fn single(text: &str) -> Option<Quotes> {
+/// `Mbyte"`, unless the one mark is too much
+fn single(text: &str, language: Language) -> Option<Quotes> {
     let end = text.find('"').filter(|end| text.rfind('"') == Some(*end))?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || " /^".contains(c);
     let word = text[..end].trim_end_matches(is_part).len();
     let start = end - text[word..end].trim_start().len();
+    let without = Edit::certain(end..end + 1, "").applied(text);
     Some(Quotes {
-        place: start..end,
         message: "this text has no beginning",
-        text: format!("\"{}", &text[start..end]),
+        edit: Edit {
+            at: start..end + 1,
+            text: format!("\"{}\"", &text[start..end]),
+            is_certain: !is_understood(&without, language),
+        },
     })
     .filter(|_| start < end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    /// Where texts are compared there may be one text, two, or a mark too much.
+    #[test]
+    fn what_is_certain_beside_a_comparison() {
+        let language = Language { dialect: Dialect::Fixed, extensions: true };
+        for (text, expected) in [
+            ("a == up\"", Some(("a == \"up\"", false))),
+            ("a == 'up\"", Some(("a == \"up\"", true))),
+            ("a == 'up || b == down\"", Some(("a == \"up || b == down\"", false))),
+            ("a == \\\"up\\\" || b == \\\"x\\\"", Some(("a == \"up\" || b == \"x\"", true))),
+            ("a == ''up''", Some(("a == \"up\"", true))),
+            ("a == '' || b == ''", None),
+            ("avg_over(a, 5 min\")", Some(("avg_over(a, \"5 min\")", true))),
+        ] {
+            let found = mended(text, language);
+            let found = found.map(|one| (one.edit.applied(text), one.edit.is_certain));
+            let found = found.as_ref().map(|(text, is_certain)| (&**text, *is_certain));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! [`super::forms`] finds clauses. One that is found is reported and stands for one
 //! operand from then on, so that nothing in it is reported twice.
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 
 use super::super::delimiters::Delimiters;
@@ -12,6 +12,7 @@ use super::super::origin::Origin;
 use super::super::repair::Repair;
 use super::super::token::{Token, TokenAt};
 use super::binding;
+use super::calls::change_of_aggregate;
 use super::clauses::{CLAUSES, Clause};
 use super::forms::{self, Found, Part};
 use super::marks::MARKS;
@@ -21,6 +22,19 @@ use super::{Understood, filled, understood};
 /// Operators that are words elsewhere.
 const OPERATORS: [(&str, &str, Token<'static>); 2] =
     [("and", "&&", Token::AndAnd), ("or", "||", Token::OrOr)];
+
+/// Words that are operators elsewhere, and what to do where nothing follows one.
+const UNFINISHED: [(&str, &str); 9] = [
+    ("and", "write `&&`, and an operand to its right"),
+    ("or", "write `||`, and an operand to its right"),
+    ("is", "write `==`, and an operand to its right"),
+    ("not", "`!` stands before its operand, as in `!defined(NAME)`"),
+    ("mod", "there is no operator for remainders"),
+    ("div", "write `/`, and an operand to its right"),
+    ("xor", "write `!=` between two comparisons, each in parentheses"),
+    ("between", "a range is two comparisons, as in `a >= 2 && a <= 5`"),
+    ("like", "`matchinst()` chooses instances by a pattern"),
+];
 
 /// Most tokens that are looked at for operators beside one.
 const MAX_RUN: usize = 1_000;
@@ -96,16 +110,16 @@ impl Clauses<'_, '_> {
         if clause.leaves_nothing() {
             return diagnostic.help(clause.help).guess(whole, "");
         }
-        let is_refused_call = |(place, first, last): &(char, usize, usize)| {
-            // An aggregate takes a name only.
-            *place == '2' && clause.write == "$1$2" && last - first != 2
-        };
+        // An aggregate takes a name only.
+        let is_refused_call = clause.write == "$1$2"
+            && places.iter().any(|(place, first, last)| *place == '2' && last - first != 2);
         let texts = self.texts(clause, places);
         let texts: Vec<(char, &str)> =
             texts.iter().map(|(place, text)| (*place, text.as_str())).collect();
-        let text = match places.iter().any(is_refused_call) || clause.write.is_empty() {
-            true => None,
-            false => written(clause.write, &texts, self.language),
+        let text = match clause.write {
+            "" => None,
+            _ if is_refused_call => self.change_of_aggregate(places),
+            template => written(template, &texts, self.language),
         };
         let token = |index: usize| self.tokens.get(index).map(|at| at.token);
         let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
@@ -125,11 +139,19 @@ impl Clauses<'_, '_> {
             Understood::WithExtensions if !self.language.extensions => {
                 diagnostic.help(format!("{}: `{text}`, with --extensions", clause.help))
             }
-            Understood::Plainly | Understood::WithExtensions if clause.is_certain => {
-                diagnostic.help(clause.help).fix(whole, text)
+            how => {
+                let is_certain = clause.is_certain && how != Understood::Never;
+                diagnostic.help(clause.help).edit(Fix { span: whole, text, is_certain })
             }
-            _ => diagnostic.help(clause.help).guess(whole, text),
         }
+    }
+
+    /// `rate(sum(NAME))` for `sum` and `(rate(NAME[5m]))`.
+    fn change_of_aggregate(&self, places: &[(char, usize, usize)]) -> Option<String> {
+        let place = |wanted| places.iter().find(|(place, ..)| *place == wanted);
+        let (&(_, aggregate, _), &(_, first, last)) = (place('1')?, place('2')?);
+        let aggregate = self.slice(aggregate, aggregate);
+        change_of_aggregate(aggregate, self.text, &self.tokens[first..=last], self.language)
     }
 
     /// True for tokens in one pair of parentheses.
@@ -213,16 +235,13 @@ pub(in crate::syntax) fn operator(
     word: &str,
 ) -> Option<usize> {
     let next = repair.tokens.get(index + 1);
-    let found = OPERATORS.into_iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
-    if let Some((_, symbol, _)) = found
+    if let Some((_, help)) = UNFINISHED.iter().find(|(other, _)| other.eq_ignore_ascii_case(word))
         && next.is_none_or(|at| at.token == Token::RightParen)
         && !repair.operand_is_due()
     {
         let at = repair.span(index, index);
-        repair.report(
-            Diagnostic::error(Code::UnexpectedEnd, at, format!("nothing follows `{word}`"))
-                .help(format!("write `{symbol}`, and an operand to its right")),
-        );
+        let message = format!("nothing follows `{word}`");
+        repair.report(Diagnostic::error(Code::UnexpectedEnd, at, message).help(*help));
         return Some(repair.blot_out(index, index));
     }
     let next = next.filter(|at| at.token.begins_operand())?;
@@ -245,7 +264,7 @@ pub(in crate::syntax) fn operator(
         repair.push(Token::Bang, index, index);
         return Some(index + 1);
     }
-    let (_, symbol, token) = found?;
+    let (symbol, token) = operator_of(word)?;
     if repair.operand_is_due() {
         return None;
     }
@@ -254,10 +273,7 @@ pub(in crate::syntax) fn operator(
         .help(format!("write `{symbol}`"));
     // Elsewhere `and` binds more tightly than `or`; here they are alike.
     let is_other = |at: &TokenAt<'_>| match at.token {
-        Token::Name(other) => {
-            !other.eq_ignore_ascii_case(word)
-                && OPERATORS.iter().any(|(known, ..)| known.eq_ignore_ascii_case(other))
-        }
+        Token::Name(other) => operator_of(other).is_some_and(|(other, _)| other != symbol),
         Token::AndAnd | Token::OrOr => at.token != token,
         _ => false,
     };
@@ -272,18 +288,22 @@ pub(in crate::syntax) fn operator(
     Some(index + 1)
 }
 
+/// The operator that a word is elsewhere, with its token.
+fn operator_of(word: &str) -> Option<(&'static str, Token<'static>)> {
+    let found = OPERATORS.iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
+    found.map(|(_, symbol, token)| (*symbol, *token))
+}
+
 /// Last token of what `not` takes elsewhere: all before the next `and`, `or` or choice, or
 /// what ends the parentheses around it.
 fn whole_operand(repair: &Repair<'_, '_>, first: usize) -> usize {
     let mut last = first;
     let mut index = first;
     while let Some(token) = repair.at(index).filter(|_| index - first < MAX_RUN) {
-        let is_word =
-            |word: &str| OPERATORS.iter().any(|(known, ..)| known.eq_ignore_ascii_case(word));
         let ends = match token {
             Token::RightParen | Token::Comma | Token::Question | Token::Colon => true,
             Token::AndAnd | Token::OrOr => true,
-            Token::Name(word) => is_word(word),
+            Token::Name(word) => operator_of(word).is_some(),
             _ => false,
         };
         if ends {

@@ -1,0 +1,40 @@
+//! An edit of a text by its bytes, which advice about the text offers.
+
+use std::ops::Range;
+
+use crate::diag::Fix;
+
+use super::origin::{Origin, span};
+
+/// Bytes of a text to replace, and by what.
+#[derive(Debug)]
+pub(super) struct Edit {
+    pub at: Range<usize>,
+    pub text: String,
+    /// Nothing else can be meant.
+    pub is_certain: bool,
+}
+
+impl Edit {
+    /// An edit that is right whatever was meant.
+    pub fn certain(at: Range<usize>, text: impl Into<String>) -> Edit {
+        Edit { at, text: text.into(), is_certain: true }
+    }
+
+    /// An edit that is right if that was meant.
+    pub fn guess(at: Range<usize>, text: impl Into<String>) -> Edit {
+        Edit { at, text: text.into(), is_certain: false }
+    }
+
+    /// The same edit where the text stands.
+    pub fn placed(self, origin: &Origin) -> Fix {
+        Fix { span: span(origin, &self.at), text: self.text, is_certain: self.is_certain }
+    }
+
+    /// The text as it is after the edit.
+    pub fn applied(&self, text: &str) -> String {
+        let mut edited = text.to_owned();
+        edited.replace_range(self.at.clone(), &self.text);
+        edited
+    }
+}
