@@ -25,7 +25,7 @@ use samples::Fetched;
 use slots::{EventsSlot, InstancesSlot, ItemSlot, Round};
 use target::Place;
 
-pub use read::{EventRow, EventRows, EventRowsIter, InstanceRow, InstanceRows, InstanceRowsIter};
+pub use read::{EventRow, EventRows, InstanceRow, InstanceRows};
 pub use spec::{ExtendError, ItemSpec};
 pub use target::{Events, Instances, Item, Target};
 
@@ -53,7 +53,7 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 /// assert!(group.get(load)? >= 0.0);
 /// assert!(group.get(memory)? > 0);
 /// assert_eq!(group.get(system)?, "Linux");
-/// for row in group.instances(busy) {
+/// for row in group.instances(busy).iter() {
 ///     println!("{}: {:?}", row.name.unwrap_or("?"), row.value);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())

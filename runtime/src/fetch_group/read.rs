@@ -1,9 +1,8 @@
 //! Reads the values of a group by their handles.
 
 use std::marker::PhantomData;
-use std::slice;
 
-use pmderive_core::model::{InstId, InstanceDomain, PmStatus, Timestamp};
+use pmderive_core::model::{InstId, PmStatus, Timestamp};
 
 use super::FetchGroup;
 use super::slots::{EventsSlot, Held, InstancesSlot};
@@ -117,46 +116,14 @@ impl<'g, T: Target> InstanceRows<'g, T> {
     }
 
     /// The rows, in ascending order of instances.
-    pub fn iter(&self) -> InstanceRowsIter<'g, T> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = InstanceRow<'g, T>> + use<'g, T> {
         let names = self.slot.and_then(|slot| slot.names.as_deref());
         let rows = self.slot.map_or(&[][..], |slot| &slot.rows[..]);
-        InstanceRowsIter { names, rows: rows.iter(), target: PhantomData }
-    }
-}
-
-/// Iterator over the values of the instances of a metric.
-#[derive(Clone, Debug)]
-pub struct InstanceRowsIter<'g, T> {
-    names: Option<&'g InstanceDomain>,
-    rows: slice::Iter<'g, (InstId, Held)>,
-    target: PhantomData<fn() -> T>,
-}
-
-impl<'g, T: Target> Iterator for InstanceRowsIter<'g, T> {
-    type Item = InstanceRow<'g, T>;
-
-    fn next(&mut self) -> Option<InstanceRow<'g, T>> {
-        let (instance, held) = self.rows.next()?;
-        Some(InstanceRow {
+        rows.iter().map(move |(instance, held)| InstanceRow {
             instance: *instance,
-            name: self.names.and_then(|names| names.name(*instance)),
+            name: names.and_then(|names| names.name(*instance)),
             value: held.read::<T>(),
         })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.rows.size_hint()
-    }
-}
-
-impl<T: Target> ExactSizeIterator for InstanceRowsIter<'_, T> {}
-
-impl<'g, T: Target> IntoIterator for InstanceRows<'g, T> {
-    type Item = InstanceRow<'g, T>;
-    type IntoIter = InstanceRowsIter<'g, T>;
-
-    fn into_iter(self) -> InstanceRowsIter<'g, T> {
-        self.iter()
     }
 }
 
@@ -195,39 +162,12 @@ impl<'g, T: Target> EventRows<'g, T> {
     }
 
     /// The rows, in the order of records and of fields within them.
-    pub fn iter(&self) -> EventRowsIter<'g, T> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = EventRow<'g, T>> + use<'g, T> {
         let rows = self.slot.map_or(&[][..], |slot| &slot.rows[..]);
-        EventRowsIter { rows: rows.iter(), target: PhantomData }
-    }
-}
-
-/// Iterator over the values of a field of event records.
-#[derive(Clone, Debug)]
-pub struct EventRowsIter<'g, T> {
-    rows: slice::Iter<'g, (Timestamp, Held)>,
-    target: PhantomData<fn() -> T>,
-}
-
-impl<'g, T: Target> Iterator for EventRowsIter<'g, T> {
-    type Item = EventRow<'g, T>;
-
-    fn next(&mut self) -> Option<EventRow<'g, T>> {
-        let (timestamp, held) = self.rows.next()?;
-        Some(EventRow { timestamp: *timestamp, value: held.read::<T>() })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.rows.size_hint()
-    }
-}
-
-impl<T: Target> ExactSizeIterator for EventRowsIter<'_, T> {}
-
-impl<'g, T: Target> IntoIterator for EventRows<'g, T> {
-    type Item = EventRow<'g, T>;
-    type IntoIter = EventRowsIter<'g, T>;
-
-    fn into_iter(self) -> EventRowsIter<'g, T> {
-        self.iter()
+        let row = |(timestamp, held): &'g (Timestamp, Held)| EventRow {
+            timestamp: *timestamp,
+            value: held.read::<T>(),
+        };
+        rows.iter().map(row)
     }
 }
