@@ -154,11 +154,7 @@ impl Window {
             if self.filled == self.buffer.len() {
                 // At once for a record that can be trusted to be there: each step would
                 // copy what the one before has read.
-                let at_once = match length {
-                    ..=CHUNK => length,
-                    ..=TRUSTED_LENGTH => length + AHEAD,
-                    _ => CHUNK,
-                };
+                let at_once = if length <= TRUSTED_LENGTH { length + AHEAD } else { CHUNK };
                 self.buffer.resize((self.buffer.len() * 2).max(FIRST_CHUNK).max(at_once), 0);
             }
             let offset = self.start.saturating_add(self.filled as u64);
