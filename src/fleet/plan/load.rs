@@ -376,7 +376,7 @@ fn idle(
     }
     for (at, group) in (0..).map(GroupId).zip(&config.groups) {
         if targets.iter().all(|target| target.group != at) {
-            let help = "its files of targets list none that no group has before it";
+            let help = "its `targets` list none, or only hosts of groups before it";
             warn(group.span, format!("group `{}` has no hosts", group.name), help);
         }
     }
