@@ -211,7 +211,7 @@ fn secret_of(text: &str) -> Option<Range<usize>> {
 }
 
 /// A text with asterisks in these places.
-fn without(text: &str, places: &[Range<usize>]) -> String {
+pub(super) fn without(text: &str, places: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     for (at, one) in text.char_indices() {
         let is_secret = one != '\n' && places.iter().any(|place| place.contains(&at));

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -78,6 +78,11 @@ impl Job {
         let Some(over) = self.over else { return true };
         let patience = deadline.saturating_duration_since(Instant::now());
         over.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
+    }
+
+    /// True once its thread is over, and for a task.
+    pub fn is_over(&self) -> bool {
+        self.over.as_ref().is_none_or(|over| over.try_recv() == Err(TryRecvError::Disconnected))
     }
 
     /// Grows every second unless the thread is stuck.

@@ -293,6 +293,17 @@ fn all_hosts_fail() {
     assert_eq!((status, err.lines().count()), (Some(3), 2), "{err}");
 }
 
+/// There are no groups whose keys could be set.
+#[test]
+fn advice_about_hosts_is_about_the_environment() {
+    let site = Site::new(1, Shares::NONE);
+    let mut command = pmderive(&["eval", "--targets"]);
+    command.arg(site.path("hosts.json")).arg("fleet.g0").env("PCP_SECURE_SOCKETS", "1");
+    let Run { status, err, .. } = finished(command.output().expect("the command runs"));
+    assert_eq!(status, Some(3), "{err}");
+    assert!(err.contains("without PCP_SECURE_SOCKETS") && !err.contains("group"), "{err}");
+}
+
 #[test]
 fn usage_of_targets() {
     let site = Site::new(1, Shares::NONE);

@@ -468,36 +468,76 @@ fn racks_have_the_sums_of_their_hosts() {
     assert!(log.lines().any(mistake), "{log}");
 }
 
-#[test]
-fn the_service_manager_hears_what_happens() {
-    let site = Site::new(2, LINES);
+/// A service manager, and the process that it watches.
+fn watched(site: &Site) -> (UnixDatagram, Command) {
     let socket = site.path("notify");
     let manager = UnixDatagram::bind(&socket).expect("a socket");
     manager.set_read_timeout(Some(std::time::Duration::from_secs(120))).expect("a time-out");
-    let hear = |expected: &str| {
-        let mut message = [0; 512];
-        loop {
-            let length = manager.recv(&mut message).expect("a message");
-            let message = String::from_utf8_lossy(&message[..length]);
-            if message.lines().any(|line| line == expected) {
-                return;
-            }
-        }
-    };
     // The manager says which process it watches.
     let mut command = Command::new("sh");
     command.args(["-c", "WATCHDOG_PID=$$ exec \"$@\"", "sh"]);
     command.args([env!("CARGO_BIN_EXE_pmderive"), "serve", "--config"]);
     command.arg(site.path("serve.toml")).env("NOTIFY_SOCKET", &socket);
     command.env("WATCHDOG_USEC", "1000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    (manager, command)
+}
+
+/// Waits for a line of a message to the manager.
+fn hear(manager: &UnixDatagram, expected: &str) {
+    let mut message = [0; 512];
+    loop {
+        let length = manager.recv(&mut message).expect("a message");
+        let message = String::from_utf8_lossy(&message[..length]);
+        if message.lines().any(|line| line == expected) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn the_service_manager_hears_what_happens() {
+    let site = Site::new(2, LINES);
+    let (manager, mut command) = watched(&site);
     let serving = Serving::of(command.spawn().expect("it starts"));
-    hear("READY=1");
-    hear("WATCHDOG=1");
+    hear(&manager, "READY=1");
+    hear(&manager, "WATCHDOG=1");
     serving.signal("-HUP");
-    hear("RELOADING=1");
-    hear("READY=1");
+    hear(&manager, "RELOADING=1");
+    hear(&manager, "READY=1");
     serving.end();
-    hear("STOPPING=1");
+    hear(&manager, "STOPPING=1");
+}
+
+/// Others go on where nobody reads the lines.
+#[test]
+fn an_output_that_nobody_reads_is_told_and_nothing_is_kept_for_it() {
+    let prometheus = "[[sink]]\nkind = 'prometheus'\n";
+    let site = Site::new(2, &("listen = '127.0.0.1:0'\n".to_owned() + LINES + prometheus));
+    let (manager, mut command) = watched(&site);
+    let mut serving = Serving::of(command.spawn().expect("it starts"));
+    let address = serving.address();
+    serving.lines = BufReader::new(Box::new(std::io::empty()));
+    serving.log_with("nobody reads the standard output");
+    let number = |name: &str| {
+        let (_, own) = request(address, "GET /metrics HTTP/1.1");
+        let (_, rest) = own.split_once(name).expect("a number");
+        rest.split('\n').next().and_then(|number| number.parse::<u64>().ok()).expect("a number")
+    };
+    let (waiting, dropped) = loop {
+        let waiting = number("\npmderive_sink_ring_events{sink=\"json-lines\"} ");
+        let dropped = "\npmderive_sink_dropped_events_total{sink=\"json-lines\",reason=\"end\"} ";
+        match (waiting, number(dropped)) {
+            (0, 0) => {}
+            counts => break counts,
+        }
+    };
+    assert!(waiting == 0 && dropped > 0, "{waiting} wait");
+    // Its thread is not stuck.
+    manager.set_nonblocking(true).expect("it can be");
+    while manager.recv(&mut [0; 512]).is_ok() {}
+    manager.set_nonblocking(false).expect("it can be");
+    (0..3).for_each(|_| hear(&manager, "WATCHDOG=1"));
+    serving.end();
 }
 
 #[test]

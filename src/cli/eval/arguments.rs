@@ -12,8 +12,13 @@ use crate::cli::samples::arguments::SampleArguments;
 use crate::cli::terminal::RawArgument;
 use crate::report::samples::Form;
 
+/// Said after the options.
+const NOTES: &str = "\
+The first sample is shown if something has a value in it; with -s, rates beside it leave it out.";
+
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
+#[command(after_help = NOTES)]
 pub struct EvalArguments {
     /// What to evaluate.
     #[command(flatten)]

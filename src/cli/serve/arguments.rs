@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
-use crate::cli::args::interval;
+use crate::cli::args::{interval, time};
 use crate::cli::stop::Stop;
 use crate::fleet::config::{
     Access, Config, DEFAULT_BUFFER, DEFAULT_INTERVAL, Group, INTERVALS, Limits, Sink, SinkKind,
@@ -33,10 +34,10 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "definitions", "interval", "listen", "export"])]
     config: Option<PathBuf>,
     /// Watch the hosts in this file, a list of targets in JSON.
-    #[arg(long, value_name = "FILE", requires = "definitions")]
+    #[arg(long, value_name = "FILE", requires = "definitions", value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
     /// Read definitions from this file.
-    #[arg(short = 'c', long, value_name = "FILE", requires = "targets")]
+    #[arg(short = 'c', long, value_name = "FILE", requires = "targets", value_parser = NonEmptyStringValueParser::new())]
     definitions: Vec<String>,
     /// Fetch each host every INTERVAL [default: 10sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval_of_hosts)]
@@ -59,10 +60,11 @@ pub struct ServeArguments {
 }
 
 fn interval_of_hosts(text: &str) -> Result<Duration, String> {
-    let interval = interval(text)?;
+    let range = format!("an interval here is from {}", INTERVALS.words);
+    let interval = time(text).map_err(|error| format!("{error}\n{range}"))?;
     match (INTERVALS.shortest..=INTERVALS.longest).contains(&interval) {
         true => Ok(interval),
-        false => Err(format!("an interval here is from {}", INTERVALS.words)),
+        false => Err(range),
     }
 }
 

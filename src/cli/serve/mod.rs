@@ -99,8 +99,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
     };
     tracing::info!("ending: {reason}");
     service.stopping();
-    let sinks = server.sinks();
-    server.stop(Instant::now() + arguments.drain);
+    let sinks = server.stop(Instant::now() + arguments.drain);
     losses.tell(&sinks, true);
     Ok(ExitStatus::Good)
 }

@@ -13,6 +13,7 @@ use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{Aggregate, AggregateId, Function, GroupingId};
+use super::evaluate::{counts_of_hosts, of_hosts_counted};
 use super::host_metrics::HostMetrics;
 use super::operand::OperandId;
 use crate::bind::name_in;
@@ -252,7 +253,7 @@ impl<'r> Reader<'r> {
 
     /// True if a name may be that of a metric of hosts, rather than of the fleet.
     fn is_host_metric(&self, name: &str) -> bool {
-        let may_have = self.hosts.is_open() && !is_counted(name);
+        let may_have = self.hosts.is_open() && !of_hosts_counted(name);
         self.hosts.defines(name) || may_have && self.registry.get(name).is_none()
     }
 
@@ -472,10 +473,10 @@ impl<'r> Reader<'r> {
             self.untold += 1;
             return;
         }
-        if is_counted(name) {
+        if of_hosts_counted(name) {
             let message = format!("definitions cannot take `{name}`");
-            let help = "whoever reads the values finds it beside them, and can compute with it; \
-                        `count(METRIC) by (LABEL)` counts the hosts that have a metric";
+            let help = "it is exported beside the values: compute with it in Prometheus, for \
+                        example; `count(METRIC) by (LABEL)` counts the hosts that have a metric";
             self.diagnostics.push(
                 Diagnostic::error(Code::FleetOperand, span, message)
                     .label(span, "is counted beside aggregates, when they have been computed")
@@ -486,6 +487,8 @@ impl<'r> Reader<'r> {
         let message = format!("no definition of a group is called `{name}`");
         let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message);
         let known = self.hosts.names().into_iter().chain(self.registry.names());
+        let counted: Vec<&str> = counts_of_hosts().collect();
+        let known = known.chain(counted);
         let known = known.filter(|known| **known != *self.current);
         self.diagnostics.push(match nearest(name, known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
@@ -560,11 +563,6 @@ fn of_labels(span: Span, labels: &Written) -> Span {
         [only] => only.span,
         [] => span,
     }
-}
-
-/// True for what numbers of hosts are called that are beside the values.
-fn is_counted(name: &str) -> bool {
-    name.starts_with("fleet.hosts.")
 }
 
 /// The text of an aggregate, spelled as the formatter does.

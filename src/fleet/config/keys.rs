@@ -228,7 +228,7 @@ pub const SINK: Section = Section {
             "path",
             "path",
             "`\"-\"`, standard output",
-            "JSON lines: the file. It is opened anew at SIGUSR1, for rotation. Two sinks share no file but a device, such as `/dev/null`.",
+            "JSON lines: the file. It is opened anew at SIGUSR1, for rotation. Two sinks may share a device such as `/dev/null`, but no file.",
         ),
         key("url", "text", "required", "Remote write: where the receiver is, `http` or `https`."),
         key("authorities", "path", "the system's", "Remote write: who is trusted in TLS, PEM."),

@@ -196,7 +196,7 @@ pub fn fuzz_serve_config(data: &[u8]) {
     let mut sources = SourceMap::default();
     let source = sources.add("serve.toml", String::from_utf8_lossy(data));
     let mut diagnostics = Diagnostics::default();
-    let config = read(source, std::path::Path::new(""), &sources, &mut diagnostics);
+    let config = read(source, std::path::Path::new(""), &mut sources, &mut diagnostics);
     for diagnostic in &diagnostics {
         _ = sources.slice(diagnostic.span);
     }

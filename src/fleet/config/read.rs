@@ -2,6 +2,7 @@
 //! file at once.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -19,10 +20,16 @@ use crate::fleet::labels::Labels;
 use crate::fleet::sinks::client::Url;
 use crate::fleet::stamps::Stamps;
 use crate::fleet::target::SHARDS;
-use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
+use crate::fleet::targets::{
+    LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus, without,
+};
+use crate::project::directory_of;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, SourceText, Span};
+
+/// Another name of the standard output.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
 
 /// Times that are no intervals.
 const TIMES: Times =
@@ -30,17 +37,23 @@ const TIMES: Times =
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
 /// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
-/// nothing was reported.
+/// nothing was reported. Secrets in URLs become unreadable in the source map, as mistakes
+/// are shown with the lines around them.
 pub fn read(
     source: SourceId,
     directory: &Path,
-    sources: &SourceMap,
+    sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Option<Config> {
-    let text = sources.get(source).text.clone();
+    let SourceText { name, text, .. } = sources.get(source).clone();
     let (document, table) = Document::parse(Code::BadServeFile, source, &text, diagnostics);
     let table = table?;
-    Some(Reader { document, directory }.config(&table))
+    let mut reader = Reader { document, directory, secrets: Vec::new() };
+    let config = reader.config(&table);
+    if !reader.secrets.is_empty() {
+        sources.insert(source, SourceText::new(name, without(&text, &reader.secrets)));
+    }
+    Some(config)
 }
 
 /// True for sinks that would write into each other's lines, or show the same page.
@@ -57,20 +70,42 @@ fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
 
 /// True for paths of one file, unless that is a device: whoever writes there shares it.
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let named = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect();
-    let [one_name, other_name]: [PathBuf; 2] = [one, other].map(named);
     match [one, other].map(std::fs::metadata) {
         [Ok(one), Ok(other)] => {
             let is_device = one.file_type().is_char_device();
             (one.dev(), one.ino()) == (other.dev(), other.ino()) && !is_device
         }
-        _ => one_name == other_name,
+        _ => to_be_made(one) == to_be_made(other),
     }
+}
+
+/// Where a file would be made that is not there yet.
+fn to_be_made(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let Ok(link) = path.read_link() else { break };
+        path = directory_of(&path).join(link);
+    }
+    match (directory_of(&path).canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.components().filter(|part| *part != Component::CurDir).collect(),
+    }
+}
+
+/// What of a URL is not shown: the user information, and a query, which may hold a token.
+fn secrets_of(url: &str) -> impl Iterator<Item = Range<usize>> + use<> {
+    let start = url.find("//").map_or(0, |slashes| slashes + 2);
+    let user = url[start..].rfind('@').map(|at| start..start + at);
+    let query = url.find('?').map(|mark| mark + 1..url.len());
+    user.into_iter().chain(query)
 }
 
 struct Reader<'r> {
     document: Document<'r>,
     directory: &'r Path,
+    /// Where secrets stand in the text.
+    secrets: Vec<Range<usize>>,
 }
 
 impl Reader<'_> {
@@ -257,6 +292,9 @@ impl Reader<'_> {
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {
         self.only(table, &SINK, &[]);
+        if let Some(url) = table.get("url").filter(|url| url.get_ref().as_str().is_some()) {
+            self.hide_secrets(url);
+        }
         let kind = self.required(table, span, "kind", "a sink")?;
         let (word, kind_span) = self.document.string(kind)?;
         let of_remote =
@@ -264,7 +302,8 @@ impl Reader<'_> {
         let (others, kind): (&[&str], _) = match word {
             "json-lines" => {
                 let path = self.path_of(table, "path");
-                let file = path.filter(|path| !path.ends_with("-"));
+                let is_file = |path: &PathBuf| !path.ends_with("-") && *path != *STANDARD_OUTPUT;
+                let file = path.filter(is_file);
                 (&of_remote, SinkKind::JsonLines(file))
             }
             "prometheus" => {
@@ -297,6 +336,16 @@ impl Reader<'_> {
                 .unwrap_or(DEFAULT_BUFFER),
             kind,
         })
+    }
+
+    /// Takes note of what is secret in a URL.
+    fn hide_secrets(&mut self, url: &Value<'_>) {
+        let Some((text, span)) = self.document.string(url) else { return };
+        self.secrets.extend(secrets_of(text).map(|secret| {
+            // All of it, where escapes hide the place.
+            let place = self.document.within(span, text, secret);
+            place.start as usize..place.end as usize
+        }));
     }
 
     /// Reports keys that a sink of a kind has no use for.

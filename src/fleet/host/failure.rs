@@ -25,6 +25,16 @@ impl Failure {
         let words = format!("{host}: no answer within {seconds}");
         Failure { reason: Reason::Timeout, words: words.into() }
     }
+
+    /// With advice that holds for hosts of a group: their targets take no user, and what the
+    /// group encrypts no target leaves open.
+    pub fn of_group(self) -> Failure {
+        let mut words = self.words.to_string();
+        for (of_target, of_group) in ADVICE {
+            words = words.replace(of_target, of_group);
+        }
+        Failure { words: words.into(), ..self }
+    }
 }
 
 impl From<SourceError> for Failure {
@@ -38,15 +48,8 @@ impl From<SourceError> for Failure {
             SourceError::Io { .. } => Reason::Lost,
             _ => Reason::Refused,
         };
-        Failure { reason, words: words(&error).into() }
+        Failure { reason, words: error.to_string().into() }
     }
-}
-
-/// An error with advice that holds for hosts of a group: their targets take no user, and
-/// what the group encrypts no target leaves open.
-fn words(error: &SourceError) -> String {
-    let text = error.to_string();
-    ADVICE.iter().fold(text, |text, (of_target, of_group)| text.replace(of_target, of_group))
 }
 
 /// Advice for a single host, and what it is for a host of a group.
@@ -73,18 +76,21 @@ mod tests {
 
     #[test]
     fn advice_is_about_keys_of_the_group() {
-        let words = |help: String| {
+        let failure = |help: String| {
             let (target, message) = ("web1:44321".to_owned(), "it does not let us in".to_owned());
             let status = PmStatus::PERMISSION;
-            Failure::from(SourceError::Handshake { target, status, message, help }).words
+            Failure::from(SourceError::Handshake { target, status, message, help })
         };
         for (of_target, of_group) in ADVICE {
             let expected = format!("web1:44321: it does not let us in; wait, or {of_group}");
-            assert_eq!(*words(format!("wait, or {of_target}")), *expected);
+            let plain = failure(format!("wait, or {of_target}"));
+            // Whoever has no groups is told of the host specification.
+            assert!(plain.words.ends_with(of_target), "{plain:?}");
+            assert_eq!(*plain.of_group().words, *expected);
         }
         // Whether user and password are right does not depend on where they are given.
         let others = "are user and password right?";
         let expected = format!("web1:44321: it does not let us in; {others}");
-        assert_eq!(*words(others.to_owned()), *expected);
+        assert_eq!(*failure(others.to_owned()).of_group().words, *expected);
     }
 }

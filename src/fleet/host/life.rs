@@ -120,6 +120,7 @@ impl<W: World> Host<W> {
         let begun = W::now();
         let left = orders.group.deadline.saturating_sub(lateness);
         let outcome = self.slot_within(left, slot, orders, shared).await;
+        let outcome = outcome.map_err(Failure::of_group);
         let now = W::now();
         match &outcome {
             Ok(_) => shared.numbers.answered.add(1),

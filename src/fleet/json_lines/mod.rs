@@ -115,14 +115,17 @@ impl<W: World> Writer<W> {
         let mut lines = String::new();
         // When the first of the lines came.
         let mut begun: Option<Instant> = None;
-        let (mut is_last, mut samples) = (false, 0);
+        // Where the lines of each event end, and how many samples they have.
+        let mut ends: Vec<(usize, u64)> = Vec::new();
+        let mut is_last = false;
         while !is_last {
             let patience =
                 begun.map_or(Duration::MAX, |begun| LINGER.saturating_sub(begun.elapsed()));
             match self.ring.pop(patience).await {
                 Popped::Event(event) => {
                     let before = lines.len();
-                    samples += line::write_event(&mut lines, &event, self.sink) as u64;
+                    let samples = line::write_event(&mut lines, &event, self.sink) as u64;
+                    ends.push((lines.len(), samples));
                     if lines.len() > before {
                         begun = begun.or_else(|| Some(Instant::now()));
                     }
@@ -134,15 +137,22 @@ impl<W: World> Writer<W> {
                 Popped::Closed => is_last = true,
             }
             self.state.is_writing.store(true, Ordering::Relaxed);
-            let samples = std::mem::take(&mut samples);
-            match self.write(&lines).await {
-                true => self.numbers.samples.add(samples),
-                false => self.numbers.dropped_unsent.add(samples),
+            let written = self.write(&lines).await;
+            for (end, samples) in ends.drain(..) {
+                match end <= written {
+                    true => self.numbers.samples.add(samples),
+                    false => self.numbers.dropped_unsent.add(samples),
+                }
             }
             self.state.is_writing.store(false, Ordering::Relaxed);
             lines.clear();
             begun = None;
             is_last |= self.state.is_closed.load(Ordering::Relaxed);
+        }
+        if self.state.is_closed.load(Ordering::Relaxed) {
+            tracing::warn!(sink = self.name, "ends: nobody reads the standard output");
+            // Others may go on, and nothing more is kept for this one.
+            self.ring.close(Instant::now());
         }
         self.ring.abandon();
     }
@@ -156,8 +166,9 @@ impl<W: World> Writer<W> {
     }
 
     /// Writes whole lines, and tries again as long as it takes: meanwhile the ring
-    /// fills, and drops the oldest. False if it was given up.
-    async fn write(&mut self, lines: &str) -> bool {
+    /// fills, and drops the oldest. Gives how many bytes were written, fewer than all if it
+    /// was given up.
+    async fn write(&mut self, lines: &str) -> usize {
         let lines = lines.as_bytes();
         let mut left = lines;
         let begun = Instant::now();
@@ -177,13 +188,13 @@ impl<W: World> Writer<W> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.path.is_none() => {
                     self.state.is_closed.store(true, Ordering::Relaxed);
-                    return false;
+                    return lines.len() - left.len();
                 }
                 Ok(_) => self.pause("nothing is taken any more").await,
                 Err(error) => self.pause(&error.to_string()).await,
             }
             if self.ring.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
-                return left.is_empty();
+                return lines.len() - left.len();
             }
         }
         // What is not flushed is written with what comes next.
@@ -193,7 +204,7 @@ impl<W: World> Writer<W> {
             self.numbers.request(RequestOutcome::Accepted);
             self.numbers.latency.observe(begun.elapsed());
         }
-        true
+        lines.len()
     }
 
     async fn pause(&mut self, problem: &str) {

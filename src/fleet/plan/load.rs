@@ -1,14 +1,14 @@
 //! Reads the files that a configuration names, and makes a plan of them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::exports::{Defined, Export, check_series, check_sinks, exports, of_fleet, with_series};
 use super::{Plan, PlannedGroup, StageTwo};
@@ -26,7 +26,7 @@ use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_file, read_text};
-use crate::text::{SourceId, SourceMap};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -102,7 +102,7 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
                 Ok(text) => {
                     let source = loaded.sources.add(escape::path(path), text);
                     let directory = path.parent().unwrap_or(Path::new(""));
-                    config::read(source, directory, &loaded.sources, &mut loaded.diagnostics)
+                    config::read(source, directory, &mut loaded.sources, &mut loaded.diagnostics)
                 }
             }
         }
@@ -110,7 +110,7 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
     loaded.plan = config.map(|config| loaded.plan(config, origin));
     // What is wrong with a file is so in each group.
     let mut told = FxHashSet::default();
-    loaded.diagnostics.retain(|one| told.insert(FxBuildHasher.hash_one(one)));
+    loaded.diagnostics.retain(|one| told.insert(one.clone()));
     // No option allows extensions here.
     loaded.diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
     loaded
@@ -133,11 +133,21 @@ impl Loaded {
         certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
+        // Files of targets, and where each is named first.
+        let mut listed: HashMap<PathBuf, (&config::Group, Span)> = HashMap::new();
         for (at, group) in (0..).map(GroupId).zip(&config.groups) {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
             let labels: Labels = std::iter::once(job).chain(own).collect();
             for file in &group.targets {
+                let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
+                match listed.entry(path) {
+                    Entry::Vacant(unlisted) => drop(unlisted.insert((group, file.span))),
+                    Entry::Occupied(first) => {
+                        self.diagnostics.push(listed_before(file, *first.get(), origin));
+                        continue;
+                    }
+                }
                 let Some(source) = self.read(file, targets::MAX_FILE_BYTES) else { continue };
                 let limit = config.limits.targets;
                 targets.read(source, at, &labels, limit, &mut self.sources, &mut self.diagnostics);
@@ -162,11 +172,11 @@ impl Loaded {
             fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
         }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
+        let all = targets.into_all();
         // What is wrong may be why nothing is exported.
         if self.diagnostics.errors() == 0 {
-            idle(&config, origin, &groups, fleet.as_ref(), &mut self.diagnostics);
+            idle(&config, origin, &groups, &all, fleet.as_ref(), &mut self.diagnostics);
         }
-        let all = targets.into_all();
         if let Some(fleet) = &fleet {
             unknown_labels(&fleet.definitions, &all, &mut self.diagnostics);
         }
@@ -327,11 +337,29 @@ fn check_exports(
     check_series(&series, diagnostics);
 }
 
-/// Warns of groups of which nothing is taken, and of sinks that get nothing.
+/// Warns of a file of targets that was read before.
+fn listed_before(
+    file: &Spanned<PathBuf>,
+    (group, first): (&config::Group, Span),
+    origin: &Origin,
+) -> Diagnostic {
+    let message = format!("{} is named twice", escape::path(&file.value));
+    let warning = Diagnostic::warning(Code::BadServeFile, file.span, message);
+    let warning = warning.label(file.span, "is left out here");
+    match origin {
+        Origin::Arguments { .. } => warning.label(first, "here it is first"),
+        Origin::File(_) => warning
+            .label(first, format!("its hosts are those of group `{}`", group.name))
+            .help("a host is in one group: give each group its own files"),
+    }
+}
+
+/// Warns of groups without hosts or of which nothing is taken, and of sinks that get nothing.
 fn idle(
     config: &Config,
     origin: &Origin,
     groups: &Per<GroupId, Arc<PlannedGroup>>,
+    targets: &[Arc<Target>],
     fleet: Option<&StageTwo>,
     diagnostics: &mut Diagnostics,
 ) {
@@ -345,6 +373,12 @@ fn idle(
             warn(group.span, "no metric is exported".to_owned(), &help);
         }
         return;
+    }
+    for (at, group) in (0..).map(GroupId).zip(&config.groups) {
+        if targets.iter().all(|target| target.group != at) {
+            let help = "its `targets` list none, or only hosts of groups before it";
+            warn(group.span, format!("group `{}` has no hosts", group.name), help);
+        }
     }
     for (group, planned) in
         config.groups.iter().zip(groups).filter(|(_, all)| all.exports.is_empty())

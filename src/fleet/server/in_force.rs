@@ -111,13 +111,13 @@ impl<W: World> InForce<W> {
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have
-    /// until the deadline.
-    pub fn stop(self, deadline: Instant) {
+    /// until the deadline. Gives what they have counted, each with its name.
+    pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.fleet.stop(deadline);
         if let Some(across) = self.across {
             across.stop(deadline);
         }
-        self.sinks.stop(deadline);
+        self.sinks.stop(deadline)
     }
 
     /// The newest frames, for a listener.

@@ -1,6 +1,7 @@
 //! Tells in the log what sinks have lost: at once, and then once a minute.
 
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::fleet::counting::Number;
@@ -12,13 +13,25 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 type Lost = fn(&SinkNumbers) -> &Number;
 
-/// Ways to lose: what was lost, why, and its number.
-const WAYS: [(&str, &str, Lost); 5] = [
-    ("event", "had no room in its buffer", |n| &n.dropped_overflow),
-    ("sample", "became too old for it", |n| &n.dropped_old),
-    ("sample", "could not be delivered: the receiver refused", |n| &n.dropped_refused),
-    ("event", "had not been delivered at the end", |n| &n.dropped_closed),
-    ("sample", "had not been delivered at the end", |n| &n.dropped_unsent),
+/// When a loss is told of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// Once, and at the end: nothing else comes of a sink that has ended.
+    Once,
+    /// At the end: the sink has told of it.
+    AtTheEnd,
+}
+
+/// Ways to lose: what was lost, why, when that is told, and its number.
+const WAYS: [(&str, &str, When, Lost); 5] = [
+    ("event", "had no room in its buffer", When::Always, |n| &n.dropped_overflow),
+    ("sample", "became too old for it", When::Always, |n| &n.dropped_old),
+    ("sample", "could not be delivered: the receiver refused", When::AtTheEnd, |n| {
+        &n.dropped_refused
+    }),
+    ("event", "had not been delivered when it ended", When::Once, |n| &n.dropped_closed),
+    ("sample", "had not been delivered when it ended", When::Once, |n| &n.dropped_unsent),
 ];
 
 /// What was told.
@@ -53,11 +66,18 @@ impl Losses {
         let last = &mut self.last;
         self.known.retain_mut(|Known { sink, numbers, told }| {
             let counts = Arc::strong_count(numbers) > 1;
-            for ((what, why, number), told) in WAYS.iter().zip(told) {
+            // What others have counted before they let go of it is read below.
+            fence(Ordering::Acquire);
+            for ((what, why, when, number), told) in WAYS.iter().zip(told) {
+                let is_time = match when {
+                    When::Always => true,
+                    When::Once => *told == 0,
+                    When::AtTheEnd => false,
+                };
                 let now = number(numbers).get();
                 let lost = now - *told;
-                *told = now;
-                if lost > 0 {
+                if lost > 0 && (is_time || is_the_end || !counts) {
+                    *told = now;
                     tracing::warn!("sink {sink}: {} {why}", counted(lost, what));
                     *last = Some(Instant::now());
                 }
@@ -91,7 +111,7 @@ mod tests {
         }
     }
 
-    /// What was refused meanwhile, and by a sink that is gone, is told at the end.
+    /// What was lost meanwhile, and by a sink that is gone, is told at the end.
     #[test]
     fn the_end_leaves_nothing_untold() {
         let (log, mut losses) = (Log::default(), Losses::default());
@@ -106,21 +126,48 @@ mod tests {
         let both: [(Box<str>, _); 2] =
             [("one".into(), Arc::clone(&one)), ("other".into(), Arc::clone(&other))];
         tracing::subscriber::with_default(subscriber, || {
+            // The sink tells of what is refused.
             one.dropped_refused.add(5);
             losses.tell(&both, false);
-            let refused = "sink one: 5 samples could not be delivered: the receiver refused";
-            assert_eq!(told(), format!("WARN {refused}"));
+            assert_eq!(told(), "");
+            one.dropped_old.add(5);
+            losses.tell(&both, false);
+            let old = "sink one: 5 samples became too old for it";
+            assert_eq!(told(), format!("WARN {old}"));
             // Within the minute all is quiet, until the end.
-            one.dropped_refused.add(5);
+            one.dropped_old.add(5);
             other.dropped_unsent.add(1);
             let [one, gone] = both;
             losses.tell(std::slice::from_ref(&one), false);
             assert_eq!(told(), "");
             drop((other, gone));
             losses.tell(&[one], true);
-            let unsent = "sink other: 1 sample had not been delivered at the end";
-            assert_eq!(told(), format!("WARN {refused}\n WARN {unsent}"));
+            let refused = "sink one: 5 samples could not be delivered: the receiver refused";
+            let unsent = "sink other: 1 sample had not been delivered when it ended";
+            assert_eq!(told(), format!("WARN {old}\n WARN {refused}\n WARN {unsent}"));
             assert_eq!(losses.known.len(), 1);
         });
+    }
+
+    /// What comes for a sink that has ended is no news each minute.
+    #[test]
+    fn a_sink_ends_once() {
+        let (log, mut losses) = (Log::default(), Losses::default());
+        let to = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone()).finish();
+        let one = Arc::<SinkNumbers>::default();
+        let sinks: [(Box<str>, _); 1] = [("one".into(), Arc::clone(&one))];
+        tracing::subscriber::with_default(subscriber, || {
+            for is_the_end in [false, false, true] {
+                one.dropped_closed.add(2);
+                losses.last = None;
+                losses.tell(&sinks, is_the_end);
+            }
+        });
+        let told = String::from_utf8(lock(&log.0).clone()).expect("UTF-8");
+        let said: Vec<&str> = told.lines().filter_map(|line| line.split("one: ").nth(1)).collect();
+        let expected = ["2 events", "4 events"];
+        let expected = expected.map(|many| format!("{many} had not been delivered when it ended"));
+        assert_eq!(said, expected);
     }
 }

@@ -172,15 +172,14 @@ impl Server {
     }
 
     /// Ends everything. No series is marked stale; sinks deliver what they have
-    /// until the deadline.
-    pub fn stop(self, deadline: Instant) {
+    /// until the deadline. Gives what they have counted, each with its name.
+    pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         let in_force = self.shared.lock().in_force.take();
-        if let Some(in_force) = in_force {
-            in_force.stop(deadline.into());
-        }
+        let sinks = in_force.map(|in_force| in_force.stop(deadline.into()));
         if let Some(listener) = self.listener {
             listener.stop(deadline);
         }
+        sinks.unwrap_or_default()
     }
 }
 

@@ -27,9 +27,14 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// How long a sink may take to notice that its deadline has passed.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// The sinks, in the order of the configuration.
+/// The sinks.
 #[derive(Default)]
-pub struct Sinks(Vec<Sink>);
+pub struct Sinks {
+    /// In the order of the configuration.
+    all: Vec<Sink>,
+    /// Those that are configured no longer, and may still deliver what waits for them.
+    leaving: Vec<Sink>,
+}
 
 struct Sink {
     place: SinkPlace,
@@ -61,7 +66,7 @@ impl Sinks {
     ) -> Result<Sinks, (Sinks, String)> {
         let mut new = Vec::new();
         for (sink, place) in configured.iter().zip(places) {
-            if self.0.iter().any(|known| known.goes_on_as(sink)) {
+            if self.all.iter().any(|known| known.goes_on_as(sink)) {
                 continue;
             }
             match start::<W>(*place, sink, newest) {
@@ -78,7 +83,7 @@ impl Sinks {
                 newest.limit(sink.config.buffer, Arc::clone(&sink.numbers));
             }
         }
-        let mut old = self.0;
+        let mut old = self.all;
         let mut sinks = new;
         for config in configured {
             if let Some(at) = old.iter().position(|known| known.goes_on_as(config)) {
@@ -91,27 +96,30 @@ impl Sinks {
             newest.clear();
         }
         // What waits for them is delivered while others go on.
-        Sinks(old).close(Instant::now() + FAREWELL);
-        Ok(Sinks(sinks))
+        old.iter().for_each(|sink| sink.close(Instant::now() + FAREWELL));
+        let mut leaving = self.leaving;
+        leaving.extend(old);
+        leaving.retain(|sink| sink.delivery.as_ref().is_some_and(|one| !one.job.is_over()));
+        Ok(Sinks { all: sinks, leaving })
     }
 
     /// Where events go in.
     pub fn outlets(&self) -> Outlets {
-        Outlets::new(self.0.iter().map(|sink| (sink.place, Arc::clone(&sink.outlet))).collect())
+        Outlets::new(self.all.iter().map(|sink| (sink.place, Arc::clone(&sink.outlet))).collect())
     }
 
     /// Place of the sink whose metrics the listener shows.
     pub fn shown(&self) -> Option<SinkPlace> {
-        self.0.iter().find(|sink| sink.delivery.is_none()).map(|sink| sink.place)
+        self.all.iter().find(|sink| sink.delivery.is_none()).map(|sink| sink.place)
     }
 
     /// Places of sinks as they are configured: those that they have, also under another
     /// name, and new ones that no sink has now.
     pub fn places(&self, configured: &[config::Sink]) -> Vec<SinkPlace> {
-        let named = |name: &str| self.0.iter().find(|sink| *sink.config.name == *name);
+        let named = |name: &str| self.all.iter().find(|sink| *sink.config.name == *name);
         let renamed = |sink: &config::Sink| {
             let goes = |known: &&Sink| configured.iter().all(|one| one.name != known.config.name);
-            self.0.iter().filter(goes).find(|known| known.config.kind == sink.kind)
+            self.all.iter().filter(goes).find(|known| known.config.kind == sink.kind)
         };
         let mut given: Vec<Option<SinkPlace>> = Vec::with_capacity(configured.len());
         for sink in configured {
@@ -121,8 +129,8 @@ impl Sinks {
         // Beyond all of them first, as values for one that was there may be on the way, and
         // the places of those that leave last.
         let all = || (0..MAX_SINKS as u32).map(SinkPlace);
-        let is_taken = |place: SinkPlace| self.0.iter().any(|sink| sink.place == place);
-        let beyond = self.0.iter().map(|sink| sink.place.0 + 1).max().unwrap_or_default();
+        let is_taken = |place: SinkPlace| self.all.iter().any(|sink| sink.place == place);
+        let beyond = self.all.iter().map(|sink| sink.place.0 + 1).max().unwrap_or_default();
         let free = all().filter(|place| place.0 < beyond && !is_taken(*place));
         let goes_on = given.clone();
         let left = all().filter(|place| is_taken(*place) && !goes_on.contains(&Some(*place)));
@@ -134,37 +142,38 @@ impl Sinks {
 
     /// The numbers of each, with its name.
     pub fn numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.0.iter().map(|sink| (sink.config.name.clone(), Arc::clone(&sink.numbers))).collect()
+        self.all.iter().map(Sink::named_numbers).collect()
     }
 
     /// For each sink with a thread a number that grows every second unless the thread is
-    /// stuck; none for those that wait for whoever reads their lines.
+    /// stuck; none for those that wait for whoever reads their lines, or have ended as
+    /// nobody does.
     pub fn beats(&self) -> impl Iterator<Item = (String, u64)> {
-        let all = self.0.iter().filter_map(|sink| Some((sink, sink.delivery.as_ref()?)));
-        let all = all.filter(|(_, one)| !one.lines.as_ref().is_some_and(JsonLines::is_writing));
+        let all = self.all.iter().filter_map(|sink| Some((sink, sink.delivery.as_ref()?)));
+        let is_still = |lines: &JsonLines| lines.is_writing() || lines.is_closed();
+        let all = all.filter(move |(_, one)| !one.lines.as_ref().is_some_and(is_still));
         all.map(|(sink, one)| (format!("sink {}", sink.config.name), one.job.beat()))
     }
 
     /// True if there were sinks, and nobody is left who gets anything.
     pub fn are_closed(&self) -> bool {
         let is_closed = |sink: &Sink| sink.lines().is_some_and(JsonLines::is_closed);
-        !self.0.is_empty() && self.0.iter().all(is_closed)
+        !self.all.is_empty() && self.all.iter().all(is_closed)
     }
 
     /// Opens the files that are written to anew.
     pub fn reopen(&self) {
-        self.0.iter().filter_map(Sink::lines).for_each(JsonLines::reopen);
+        self.all.iter().filter_map(Sink::lines).for_each(JsonLines::reopen);
     }
 
-    /// Has all end: they deliver what they have until the deadline.
-    fn close(&self, deadline: Instant) {
-        self.0.iter().for_each(|sink| sink.close(deadline));
-    }
-
-    /// Ends all, and waits for that: they deliver what they have until the deadline.
-    pub fn stop(self, deadline: Instant) {
-        self.close(deadline);
-        self.0.into_iter().for_each(|sink| sink.end(deadline));
+    /// Ends all, and waits for that: they deliver what they have until the deadline. Gives
+    /// the numbers of each, with its name.
+    pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
+        let all = || self.all.iter().chain(&self.leaving);
+        all().for_each(|sink| sink.close(deadline));
+        let numbers = all().map(Sink::named_numbers).collect();
+        self.all.into_iter().chain(self.leaving).for_each(|sink| sink.end(deadline));
+        numbers
     }
 }
 
@@ -172,6 +181,10 @@ impl Sink {
     fn goes_on_as(&self, other: &config::Sink) -> bool {
         let config::Sink { name, buffer, kind, .. } = &self.config;
         *name == other.name && *buffer == other.buffer && *kind == other.kind
+    }
+
+    fn named_numbers(&self) -> (Box<str>, Arc<SinkNumbers>) {
+        (self.config.name.clone(), Arc::clone(&self.numbers))
     }
 
     fn lines(&self) -> Option<&JsonLines> {

@@ -4,7 +4,10 @@
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
+use pmderive_testkit::receiver::{Receiver, Reply};
+
 use super::{LINES, Serving, Site, request, serve};
+use crate::command::pmderive;
 
 fn get(address: SocketAddr, path: &str) -> (u16, String) {
     request(address, &format!("GET {path} HTTP/1.1"))
@@ -108,6 +111,28 @@ fn a_host_that_is_listed_twice_keeps_nothing_from_being_read() {
         serving.log_with(expected);
     }
     serving.end();
+}
+
+#[test]
+fn what_a_sink_that_is_gone_has_lost_is_told_at_the_end() {
+    // It never answers.
+    let receiver = Receiver::listen().expect("a port");
+    receiver.script([Reply::Never]);
+    let away = format!("[[sink]]\nkind = 'remote-write'\nurl = 'http://{}/'\n", receiver.address());
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "path = 'lines'\n";
+    let site = Site::new(2, &(config.clone() + &away));
+    let mut command = pmderive(&["serve", "--drain", "100msec", "--config"]);
+    command.arg(site.path("serve.toml")).stderr(Stdio::piped());
+    let mut serving = Serving::of(command.spawn().expect("it starts"));
+    let address = serving.address();
+    let nothing = "pmderive_sink_ring_events{sink=\"remote-write\"} 0\n";
+    while get(address, "/metrics").1.contains(nothing) {}
+    site.write("serve.toml", &config);
+    serving.signal("-HUP");
+    serving.log_with("read again");
+    let (_, log) = serving.end();
+    let lost = |line: &str| line.contains("remote-write: ") && line.ends_with("when it ended");
+    assert!(log.lines().any(lost), "{log}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
 
 /// Advice about users and encryption, in words of a host specification. Programs that have
 /// these elsewhere find it in [`SourceError::Handshake`], and put their own words there.
+#[doc(hidden)]
 pub mod remedies {
     /// pmcd demands to know who the user is.
     pub const GIVE_USER: &str =

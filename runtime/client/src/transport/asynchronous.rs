@@ -63,6 +63,7 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 
 /// Waits for work, but no longer than this; nothing if it is not done then. What had arrived
 /// by then counts, even if other tasks kept the thread busy until it was too late.
+#[doc(hidden)]
 pub async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     let mut work = pin!(work);
     if let Ok(outcome) = timeout(limit, work.as_mut()).await {
