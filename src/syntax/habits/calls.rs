@@ -224,13 +224,21 @@ pub(in crate::syntax) fn advise(
             "a choice is written with `?` and `:`, and its results are numbers, such as 1 and 0";
         return Some(advice(note, None));
     }
-    let write = filled(write, &places, language).filter(|write| !write.is_empty());
+    let template = write;
+    let write = filled(template, &places, language).filter(|write| !write.is_empty());
     let Some(write) = write else { return Some(advice(note, None)) };
     Some(match understood(&write, language) {
         Understood::WithExtensions if !language.extensions => {
             advice(&format!("{note}: `{write}`, with --extensions"), None)
         }
-        Understood::Never => advice(note, None),
+        // Something is wrong with the arguments, so others stand for them.
+        Understood::Never => {
+            let letters = [('1', "a"), ('2', "b"), ('3', "c"), ('w', &*interval)];
+            match filled(template, &letters, language).filter(|text| text != "a") {
+                Some(text) => advice(&format!("{note}: `{text}`"), None),
+                None => advice(note, None),
+            }
+        }
         _ => advice(note, Some(write)),
     })
 }
@@ -325,6 +333,20 @@ mod tests {
         assert_eq!(write("median", &["a"], false), None);
         let advice = advise("median", &["a"], Dialect::Fixed.into()).expect("a function of others");
         assert!(advice.note.ends_with("`quantile(0.5, a)`, with --extensions"), "{}", advice.note);
+    }
+
+    #[test]
+    fn a_change_takes_an_aggregate_and_loses_nothing() {
+        let language = Dialect::Fixed.into();
+        for (text, expected) in [
+            ("(rate(a))", Some("rate(sum(a))")),
+            ("(irate(a[5m]))", Some("rate(sum(a))")),
+            ("(rate(a{b=\"c\"}[5m]))", None),
+        ] {
+            let tokens = crate::syntax::lexer::lex(text, language);
+            let meant = change_of_aggregate("sum", text, &tokens, language);
+            assert_eq!(meant.as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

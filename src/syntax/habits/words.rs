@@ -391,6 +391,11 @@ mod tests {
             ("b & c", None),
             ("mkconst(-5)", None),
             ("count(distinct b)", None),
+            ("b == 1 or 0", Some("b == 1 || 0")),
+            ("b * 2 or 0", None),
+            ("b and b or 0", None),
+            ("b > 2 and b between 1 and 3", Some("b > 2 && (b >= 1 && b <= 3)")),
+            ("{b} {b}", None),
         ] {
             let mended = crate::diag::fixes::mended(&format!("a = {text}\n"));
             let expected = expected.map(|expected| format!("a = {expected}\n"));
