@@ -192,7 +192,12 @@ impl Checker<'_> {
     fn part_of_metric(&self, name: &str, span: Span, found: &Diagnostic) -> Option<Diagnostic> {
         let (metric, rest) = name.rsplit_once('.').filter(|(_, rest)| !rest.is_empty())?;
         self.suggest.nearest(metric, false).filter(|near| near == metric)?;
-        let help = format!("an instance stands in brackets, as in `{metric}[{rest}]`");
+        let help = match FUNCTION_NAMES.contains(&rest) || functions::named(rest).is_some() {
+            true => format!("`{rest}` is a function; a call has parentheses: `{rest}(...)`"),
+            false => {
+                format!("if `{rest}` is an instance, it stands in brackets: `{metric}[{rest}]`")
+            }
+        };
         Some(found.clone().label(span, format!("`{metric}` is a metric")).help(help))
     }
 

@@ -16,6 +16,9 @@ use crate::syntax::{Group, nearest_metric};
 /// unknown, the last ones get no suggestion.
 const MAX_COMPARISONS: usize = 20_000_000;
 
+/// Most names that are near but may not be used, before none is suggested.
+const MAX_UNUSABLE: usize = 3;
+
 /// The names of a registry and, if they are known, of a source.
 pub(super) struct Vocabulary<'v> {
     registry: &'v Registry,
@@ -74,10 +77,18 @@ impl Suggest for Words<'_> {
     fn nearest(&self, name: &str, with_derived: bool) -> Option<String> {
         let Words { vocabulary, own } = self;
         let registry = vocabulary.registry;
-        let names = vocabulary.names_to_compare(registry.definitions().len())?;
-        let derived = registry.names().filter(|one| with_derived && Some(*one) != *own);
-        let near = nearest_metric(name, names.iter().map(String::as_str).chain(derived))?;
-        (!self.needs_own(near)).then(|| near.to_owned())
+        let mut unusable = Vec::new();
+        while unusable.len() < MAX_UNUSABLE {
+            let names = vocabulary.names_to_compare(registry.definitions().len())?;
+            let derived = registry.names().filter(|one| with_derived && Some(*one) != *own);
+            let names = names.iter().map(String::as_str).chain(derived);
+            let near = nearest_metric(name, names.filter(|one| !unusable.contains(one)))?;
+            if !self.needs_own(near) {
+                return Some(near.to_owned());
+            }
+            unusable.push(near);
+        }
+        None
     }
 
     fn below(&self, group: &str) -> Group {

@@ -76,12 +76,7 @@ impl Call {
             [Some(_), None] => self.comma_at_end(repair),
             [Some((first, last))] if first == last => match repair.tokens[*first].token {
                 Token::Name(_) | Token::Invalid(_) => return Verdict::Sound,
-                Token::Instance(list) if list.contains(',') => {
-                    let error =
-                        self.error(repair, Some((*first, *last)), "there are no lists".to_owned());
-                    let texts = list.split(',').map(str::trim).collect();
-                    self.of_several(repair, function, error, texts)
-                }
+                Token::Instance(list) if list.contains(',') => self.of_list(repair, *first, list),
                 Token::Str(text) => {
                     let span = repair.span(*first, *first);
                     let message = format!("`{name}()` takes {what}, not a text");

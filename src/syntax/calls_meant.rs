@@ -3,14 +3,13 @@
 //!
 //! [`super::calls`] finds the mistakes; this module says what to write.
 
-use pmderive_runtime::model::parse_interval;
-
 use crate::diag::{Diagnostic, Fix};
+use crate::dialect::Language;
 
 use super::ast::{Aggregate, Callee};
 use super::call::{Argument, Call};
 use super::habits;
-use super::habits::binding::is_comparison;
+use super::habits::binding::{enclosed, is_comparison};
 use super::habits::calls::change_of_aggregate;
 use super::keywords;
 use super::names::is_metric_name;
@@ -119,20 +118,36 @@ impl Call {
         if !texts.iter().all(|text| habits::is_understood(text, repair.language)) {
             return error.help(ONE);
         }
-        let Some(meant) = joined(aggregate, &texts) else { return error };
+        let language = repair.language;
+        let Some(meant) = joined(aggregate, &texts, language) else { return error };
+        let results = "; both results of a choice have the same type, units and semantics";
+        let results = if meant.contains('?') { results } else { "" };
         if !texts.iter().all(|text| is_metric_name(text)) {
-            let results = "; both results of a choice have the same type, units and semantics";
-            let results = if meant.contains('?') { results } else { "" };
             return error.help(format!("{ONE}{results}")).guess(call, meant);
         }
-        // Metrics may have instances, and each others.
+        // Each metric may have other instances, so each is combined before they are joined.
         let of_each: Vec<String> =
             texts.iter().map(|text| format!("{}({text})", self.name)).collect();
         let of_each: Vec<&str> = of_each.iter().map(String::as_str).collect();
-        let Some(of_all) = joined(aggregate, &of_each) else { return error };
+        let Some(of_all) = joined(aggregate, &of_each, language) else { return error };
         error
-            .help(format!("{ONE}; instance by instance it is `{meant}`, if all have the same"))
+            .help(format!(
+                "{ONE}; instance by instance it is `{meant}`, if all have the same instances\
+                 {results}"
+            ))
             .guess(call, of_all)
+    }
+
+    /// Says what to write in place of `max([a, b])`, whose argument stands at a token.
+    pub(super) fn of_list<'t>(
+        &self,
+        repair: &Repair<'_, 't>,
+        argument: usize,
+        list: &'t str,
+    ) -> Diagnostic {
+        let error = self.error(repair, Some((argument, argument)), "there are no lists".to_owned());
+        let texts = list.split(',').map(str::trim).collect();
+        self.of_several(repair, repair.tokens[self.function].token, error, texts)
     }
 
     /// What to say of `matchinst(EXPR, /PATTERN/)`.
@@ -174,13 +189,7 @@ impl Call {
 /// What to write in place of an aggregate of a value and a window of time.
 fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
     let [value, window] = texts else { return None };
-    let window = window.strip_prefix('"')?.strip_suffix('"')?.trim();
-    let window = habits::window(window).or_else(|| {
-        let digits = window.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, unit) = window.split_at(window.len() - digits);
-        let written = format!("{number} {}", unit.trim_start());
-        parse_interval(&written).is_ok().then_some(written)
-    })?;
+    let window = habits::window_in_quotes(window)?;
     let name = match aggregate {
         Aggregate::Avg => "avg_over",
         Aggregate::Max => "max_over",
@@ -191,12 +200,19 @@ fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
 }
 
 /// What to write in place of an aggregate of these values.
-fn joined(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
-    Some(match (aggregate, texts) {
+fn joined(aggregate: Aggregate, texts: &[&str], language: Language) -> Option<String> {
+    let sign = match aggregate {
+        Aggregate::Sum | Aggregate::Avg => Token::Plus,
+        _ => Token::Greater,
+    };
+    let enclosed = |text: &&str| enclosed(text, Some(sign), Some(sign), language);
+    let texts: Vec<String> = texts.iter().map(enclosed).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Some(match (aggregate, texts.as_slice()) {
         (Aggregate::Sum, [_, _, ..]) => format!("({})", texts.join(" + ")),
         (Aggregate::Avg, [_, _, ..]) => format!("({}) / {}", texts.join(" + "), texts.len()),
-        (Aggregate::Max, [_, _] | [_, _, _]) => utmost(texts, ">"),
-        (Aggregate::Min, [_, _] | [_, _, _]) => utmost(texts, "<"),
+        (Aggregate::Max, [_, _] | [_, _, _]) => utmost(&texts, ">"),
+        (Aggregate::Min, [_, _] | [_, _, _]) => utmost(&texts, "<"),
         _ => return None,
     })
 }

@@ -118,6 +118,14 @@ impl Extended<'_> {
 
     /// `pow(x, y)`
     fn values(&self, repair: &Repair<'_, '_>, count: usize) -> Option<Diagnostic> {
+        if let Callee::Aggregate(_) = self.callee
+            && let [Some((first, last))] = self.call.arguments.as_slice()
+            && let Token::Instance(list) = repair.tokens[*first].token
+            && first == last
+            && list.contains(',')
+        {
+            return Some(self.call.of_list(repair, *first, list));
+        }
         let sound =
             self.call.arguments.len() == count && self.call.arguments.iter().all(Option::is_some);
         (!sound).then(|| self.wrong_count(repair, count))

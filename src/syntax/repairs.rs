@@ -368,6 +368,16 @@ impl<'t> Repair<'_, 't> {
             });
             return self.blot_out(index, index);
         }
+        let bracket = Some(Token::Invalid(Invalid::Character(']')));
+        if self.slice(index, index).starts_with("[[") && self.at(index + 1) == bracket {
+            let span = self.span(index, index + 1);
+            self.retract(index, index + 1);
+            self.report(
+                Diagnostic::error(Code::IllegalCharacter, span, "brackets stand once")
+                    .help("an instance has one pair, behind the name of its metric"),
+            );
+            return self.blot_out(index, index + 1);
+        }
         self.report(
             Diagnostic::error(Code::UnexpectedToken, span, "an instance of nothing is selected")
                 .label(span, why)

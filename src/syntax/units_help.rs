@@ -94,8 +94,10 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         return Advice { help, edit };
     }
     if let Some(bytes) = of_bits(word) {
+        let is_divisor = [" per ", "/"].iter().any(|mark| text[..range.start].contains(mark));
         let whole = Edit::guess(range, bytes.clone()).applied(text).replace(" per ", " / ");
-        let bytes = keywords::units(&whole, dialect).map_or(bytes, |units| units.to_string());
+        let whole = keywords::units(&whole, dialect).ok().filter(|_| !is_divisor);
+        let bytes = whole.map_or(bytes, |units| units.to_string());
         return only(&format!("there are no bits in PCP; `{bytes}` is eight times that"));
     }
     if let Some(size) = word.strip_suffix("Bps").and_then(of_size)
@@ -273,6 +275,7 @@ mod tests {
             ("Mbps", "Mbyte / sec"),
             ("bps", "byte / sec"),
             ("gbit", "Gbyte"),
+            ("sec / Mbit", "Mbyte"),
         ] {
             let (help, edit) = advised(text, Dialect::Fixed);
             let expected = format!("`{bytes}` is eight times that");

@@ -2,6 +2,7 @@
 //! of other languages.
 
 use crate::diag::{Code, Diagnostic, Fix};
+use crate::dialect::Language;
 use crate::functions;
 use crate::text::Span;
 
@@ -74,17 +75,49 @@ impl<'t> Repair<'_, 't> {
         is_product.then(|| (self.span(index, close), format!("{name} * {factor}")))
     }
 
-    /// The call that is meant by `math.sqrt(x)` or `disk.dev.read.rate()`.
-    fn without_point(&self, index: usize, name: &str) -> Option<String> {
+    /// Says what is meant by `math.sqrt(x)` or `disk.dev.read.rate()`; gives the last token.
+    fn without_point(
+        &self,
+        index: usize,
+        name: &str,
+        error: &Diagnostic,
+    ) -> Option<(Diagnostic, usize)> {
         let (before, function) = name.rsplit_once('.')?;
+        let function = synonym(function).unwrap_or(function);
+        let call = Call::new(self, index)?;
+        let texts = match call.arguments.as_slice() {
+            [] => vec![before],
+            _ => call.texts(self),
+        };
         let is_known = lexer::function(function, self.language).is_some()
             || functions::named(function).is_some();
-        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close)?;
-        let meant = match close - index {
-            2 => format!("{function}({before})"),
-            _ => format!("{function}{}", self.slice(index + 1, close)),
+        let advice = match is_known {
+            true => None,
+            false => Some(habits::calls::advise(function, &texts, self.language)?),
         };
-        (is_known && meant.len() <= 80).then_some(meant)
+        let error = error.clone();
+        let told = |error: Diagnostic| Some((error, call.close));
+        // What has a point is a metric, which would be lost.
+        let has_both = !call.arguments.is_empty() && before.contains('.');
+        if let Some(advice) = advice {
+            let Some(text) = advice.write.filter(|_| !has_both) else {
+                return told(error.help(advice.note));
+            };
+            let (before, after) = (self.before(), self.at(call.close + 1));
+            let text = habits::binding::enclosed(&text, before, after, self.language);
+            return told(error.help(advice.note).guess(self.span(index, call.close), text));
+        }
+        let meant = format!("{function}({})", texts.join(", "));
+        let extended = Language { extensions: true, ..self.language };
+        if has_both || meant.len() > 80 || !habits::is_understood(&meant, extended) {
+            return told(error.help(format!(
+                "`{function}()` is a function; what it takes stands between its parentheses"
+            )));
+        }
+        told(match habits::is_understood(&meant, self.language) {
+            true => error.meant(self.span(index, call.close), Some(&meant), ""),
+            false => error.help(format!("did you mean `{meant}`, which needs --extensions?")),
+        })
     }
 
     /// A name with a parenthesis behind it.
@@ -114,15 +147,10 @@ impl<'t> Repair<'_, 't> {
         }
         let message = format!("there is no function `{name}`");
         let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
-        if let Some(meant) = self.without_point(index, name).filter(|_| blank == 0) {
-            let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
-            let close = close.unwrap_or(self.tokens.len() - 1);
-            self.report(match habits::is_understood(&meant, self.language) {
-                true => diagnostic.meant(self.span(index, close), Some(&meant), ""),
-                false => {
-                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"))
-                }
-            });
+        if blank == 0
+            && let Some((told, close)) = self.without_point(index, name, &diagnostic)
+        {
+            self.report(told);
             return self.blot_out(index, close);
         }
         let is_same = |known: &&str| known.eq_ignore_ascii_case(name);

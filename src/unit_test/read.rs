@@ -194,7 +194,13 @@ impl Reader<'_> {
             "expect",
             "tolerance",
         ];
-        let are_keys_known = self.document.only(table, &known);
+        self.document.only(table, &known);
+        // A misspelt key is reported already.
+        let has_lengths = ["expect", "samples", "steps"];
+        let is_misspelt = table.keys().any(|key| {
+            let key = &**key.get_ref();
+            !known.contains(&key) && nearest(key, has_lengths).is_some()
+        });
         let name = self.name(table, span)?;
         let interval = table.get("interval").and_then(|v| self.document.time(v, &INTERVALS));
         let tolerance = table.get("tolerance").and_then(|value| self.tolerance(value));
@@ -219,12 +225,12 @@ impl Reader<'_> {
         if !hosts.is_empty() {
             self.check_groups(&expected);
         }
-        if expected.is_empty() && are_keys_known {
+        if expected.is_empty() && !is_misspelt {
             let message = "nothing is expected in this case";
             self.document.error_with_help(span, message, "add `[case.expect]`");
         }
         let Some((steps, _)) = lengths.steps else {
-            if are_keys_known {
+            if !is_misspelt {
                 let message = "the number of steps is not known";
                 self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
             }

@@ -149,6 +149,19 @@ fn a_byte_order_mark_stays() {
     assert_eq!(folder.read("y.conf"), "\u{feff}a.b = hinv.ncpu\n");
 }
 
+/// A folder may have files that are no definitions. By its name each of them is taken.
+#[test]
+fn what_has_no_definition_below_a_folder_is_not_edited() {
+    let source = "//! About a program.\nfn main() {}\n";
+    let folder = Folder::with(&[("x.conf", "a = hinv.ncpu;\nb = 1\n"), ("main.rs", source)]);
+    let (status, _, err) = folder.run(&["check", "--fix", "."]);
+    assert!(err.contains("1 edit in 1 file\n") && err.contains("no good definition"), "{err}");
+    assert_eq!((status, &*folder.read("main.rs")), (2, source));
+    assert_eq!(folder.read("x.conf"), "a = hinv.ncpu\nb = 1\n");
+    folder.run(&["check", "--fix", "main.rs"]);
+    assert!(folder.read("main.rs").starts_with("#"), "{}", folder.read("main.rs"));
+}
+
 /// All mistakes of the tests at once: whatever is mended, nothing that can be
 /// mended is left.
 #[test]

@@ -1,6 +1,6 @@
 //! Applies edits to definition files, or shows them as patches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -18,6 +18,8 @@ use crate::diag::fixes::applied;
 use crate::escape;
 use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of};
 use crate::text::{SourceId, SourceMap, stray};
+
+use super::CheckArguments;
 
 /// How often edits are looked for again once others are applied.
 const MAX_ROUNDS: usize = 50;
@@ -39,6 +41,8 @@ pub struct Fixing {
     is_cut_short: bool,
     /// There are edits for what is no file.
     are_left_out: bool,
+    /// There are edits for files of a directory that have no good definition.
+    are_passed_over: bool,
 }
 
 impl Fixing {
@@ -63,15 +67,30 @@ impl Fixing {
         Fixing { texts, ..Fixing::default() }
     }
 
-    /// Applies what is offered for these texts. False if nothing is, or too often.
-    pub fn apply(&mut self, found: &Diagnostics, texts: &[SourceId], sources: &SourceMap) -> bool {
+    /// Applies what is offered for the texts that the arguments name. False if nothing is, or
+    /// too often.
+    pub fn apply(
+        &mut self,
+        found: &Diagnostics,
+        arguments: &CheckArguments,
+        definitions: &Definitions,
+    ) -> bool {
+        let sources = &definitions.sources;
+        let good: HashSet<SourceId> =
+            definitions.own().map(|definition| definition.name_span.source).collect();
         let mut is_changed = false;
-        for text in texts {
-            let file = sources.get(*text);
+        for text in definitions.own_texts() {
+            let file = sources.get(text);
             // What stands on standard input cannot be written there.
-            let Some((after, count)) = applied(found, *text, sources) else { continue };
-            if &*file.name == STANDARD_INPUT || !Path::new(&*file.name).is_file() {
+            let Some((after, count)) = applied(found, text, sources) else { continue };
+            let path = Path::new(&*file.name);
+            if &*file.name == STANDARD_INPUT || !path.is_file() {
                 self.are_left_out = true;
+                continue;
+            }
+            // It may be the source of a program.
+            if !good.contains(&text) && is_of_directory(path, arguments) {
+                self.are_passed_over = true;
                 continue;
             }
             if self.rounds >= MAX_ROUNDS {
@@ -145,10 +164,25 @@ impl Fixing {
         if self.are_left_out {
             messages.warning(&"standard input has no file to edit: name the file instead of `-`");
         }
+        if self.are_passed_over {
+            messages.warning(
+                &"files of a directory that have no good definition stay as they are, unless they \
+                  are named",
+            );
+        }
         if self.is_cut_short {
             messages.warning(&MORE);
         }
     }
+}
+
+/// True for a file that only a directory among the arguments stands for.
+fn is_of_directory(path: &Path, arguments: &CheckArguments) -> bool {
+    let lists = arguments.definitions.configs.iter().flat_map(|list| list.split(':'));
+    let positional = arguments.positional.arguments.iter().map(String::as_str);
+    let mut given = positional.chain(lists).map(Path::new);
+    !given.clone().any(|given| given == path)
+        && given.any(|given| given.is_dir() && path.starts_with(given))
 }
 
 /// The mark of the byte order before the text of a file, unless it is part of that text.

@@ -67,8 +67,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
         fixing.keep_standard_input(&checked.definitions);
         loop {
             let CheckedDefinitions { definitions, diagnostics, .. } = &checked;
-            let texts = definitions.own_texts();
-            if !fixing.apply(diagnostics, &texts, &definitions.sources) {
+            if !fixing.apply(diagnostics, arguments, definitions) {
                 break;
             }
             checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;

@@ -8,7 +8,7 @@ use crate::dialect::Language;
 
 use super::super::names::is_metric_name;
 use super::super::token::{Token, TokenAt};
-use super::{Understood, filled, understood, uses, window};
+use super::{Understood, filled, understood, uses, window, window_in_quotes};
 
 /// A function of another language.
 pub(in crate::syntax) struct ForeignCall {
@@ -41,6 +41,8 @@ const fn certain(
     ForeignCall { name, arguments, write, note, is_certain: true }
 }
 
+/// The mean of two values.
+const MEAN: &str = "($1 + $2) / 2";
 const BOUND: &str = "a bound is a choice, and both results have the same type, units and semantics";
 const CHOICE: &str =
     "a choice is written with `?` and `:`; both results have the same type, units and semantics";
@@ -141,10 +143,10 @@ const FOREIGN: &[ForeignCall] = &[
     certain("and", (2, 2), "($1 && $2)", "`&&` stands between the two"),
     certain("or", (2, 2), "($1 || $2)", "`||` stands between the two"),
     call("average", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("average", (2, 2), "($1 + $2) / 2", "the mean of two values"),
+    call("average", (2, 2), MEAN, "the mean of two values"),
     call("average", (3, 3), "($1 + $2 + $3) / 3", "the mean of three values"),
     call("mean", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
+    call("mean", (2, 2), MEAN, "the mean of two values"),
     call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
@@ -196,37 +198,58 @@ pub(in crate::syntax) fn advise(
     let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
     let foreign = rows.iter().copied().find(is_right).or(rows.first().copied())?;
     let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
-    let given = arguments.iter().find_map(|one| window_of(one)).or_else(|| {
-        arguments.get(1).and_then(|text| window(text.trim_matches(['[', ']', '"', '\''])))
+    let behind = arguments.get(1).map(|text| text.trim()).and_then(|text| {
+        window_in_quotes(text).or_else(|| window(text.trim_matches(['[', ']', '\''])))
     });
+    let (write, note) = match behind.is_some() && foreign.write == MEAN {
+        true => ("avg_over($1, \"$w\")", "the mean of a window of time"),
+        false => (foreign.write, foreign.note),
+    };
+    let given = arguments.iter().find_map(|one| window_of(one)).or(behind);
     let interval = given.unwrap_or_else(|| "5 min".to_owned());
     let mut places: Vec<(char, &str)> = ('1'..='9').zip(bare.iter().copied()).collect();
     places.push(('w', &interval));
-    let unused =
-        ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(foreign.write, *place));
+    let unused = ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(write, *place));
     let unused = unused.map(|(_, index)| index).collect();
     let is_certain = foreign.is_certain;
     let advice = |note: &str, write| Advice { note: note.to_owned(), write, is_certain, unused };
     // What only a name can be, and is none.
-    let needs_name = |place: char| foreign.write.contains(&format!("defined(${place})"));
+    let needs_name = |place: char| write.contains(&format!("defined(${place})"));
     let mut all = ('1'..='9').zip(&bare);
     if all.any(|(place, text)| needs_name(place) && !is_metric_name(text.trim())) {
         return Some(advice("`defined(NAME)` tells whether the source has a metric", None));
     }
-    let is_text = |text: &&str| text.trim().starts_with(['"', '\'']);
-    if foreign.note == CHOICE && arguments.iter().skip(1).any(is_text) {
+    if write.starts_with("($1 ? $2") && arguments.iter().skip(1).any(|one| is_whole_text(one)) {
         let note =
             "a choice is written with `?` and `:`, and its results are numbers, such as 1 and 0";
         return Some(advice(note, None));
     }
-    let write = filled(foreign.write, &places, language).filter(|write| !write.is_empty());
-    let Some(write) = write else { return Some(advice(foreign.note, None)) };
-    let needs_extensions = understood(&write, language) == Understood::WithExtensions;
-    if needs_extensions && !language.extensions {
-        let note = format!("{}: `{write}`, with --extensions", foreign.note);
-        return Some(advice(&note, None));
-    }
-    Some(advice(foreign.note, Some(write)))
+    let template = write;
+    let write = filled(template, &places, language).filter(|write| !write.is_empty());
+    let Some(write) = write else { return Some(advice(note, None)) };
+    Some(match understood(&write, language) {
+        Understood::WithExtensions if !language.extensions => {
+            advice(&format!("{note}: `{write}`, with --extensions"), None)
+        }
+        // Something is wrong with the arguments, so others stand for them.
+        Understood::Never => {
+            let letters = [('1', "a"), ('2', "b"), ('3', "c"), ('w', &*interval)];
+            match filled(template, &letters, language).filter(|text| text != "a") {
+                Some(text) => advice(&format!("{note}: `{text}`"), None),
+                None => advice(note, None),
+            }
+        }
+        _ => advice(note, Some(write)),
+    })
+}
+
+/// True for one text between quotation marks.
+fn is_whole_text(text: &str) -> bool {
+    let text = text.trim();
+    ['"', '\''].into_iter().any(|mark| {
+        let inside = text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
+        inside.is_some_and(|inside| !inside.contains(mark))
+    })
 }
 
 /// `rate(sum(NAME))` for `sum` and the tokens `(rate(NAME[5m]))` of a text, or for another
@@ -238,10 +261,12 @@ pub(in crate::syntax) fn change_of_aggregate(
     tokens: &[TokenAt<'_>],
     language: Language,
 ) -> Option<String> {
-    let [open, function, inner, metric, rest @ .., last, end] = tokens else { return None };
+    let [open, function, inner, metric, .., last, end] = tokens else { return None };
+    // Label matchers, which are no tokens, would be lost.
+    let behind = text.get(metric.end as usize..last.start as usize)?.trim();
     let is_call = [open, inner].iter().all(|at| at.token == Token::LeftParen)
         && [last, end].iter().all(|at| at.token == Token::RightParen)
-        && (rest.is_empty() || rest.len() == 1 && is_window(rest[0].token));
+        && (behind.is_empty() || behind.starts_with('[') && without_window(behind).is_empty());
     let Token::Name(metric) = metric.token else { return None };
     let name = text.get(function.start as usize..function.end as usize)?;
     let change = match function.token {
@@ -257,7 +282,8 @@ pub(in crate::syntax) fn change_of_aggregate(
 /// What to say of a name that is a function elsewhere.
 pub(crate) fn function_elsewhere(name: &str, language: Language) -> Option<String> {
     let Advice { note, write, .. } = advise(name, &["NAME"], language)?;
-    let here = write.map_or(note, |text| format!("here it is `{text}`"));
+    let here = write.filter(|text| text != "NAME");
+    let here = here.map_or(note, |text| format!("here it is `{text}`"));
     Some(format!("`{name}` is a function elsewhere; {here}"))
 }
 
@@ -307,6 +333,20 @@ mod tests {
         assert_eq!(write("median", &["a"], false), None);
         let advice = advise("median", &["a"], Dialect::Fixed.into()).expect("a function of others");
         assert!(advice.note.ends_with("`quantile(0.5, a)`, with --extensions"), "{}", advice.note);
+    }
+
+    #[test]
+    fn a_change_takes_an_aggregate_and_loses_nothing() {
+        let language = Dialect::Fixed.into();
+        for (text, expected) in [
+            ("(rate(a))", Some("rate(sum(a))")),
+            ("(irate(a[5m]))", Some("rate(sum(a))")),
+            ("(rate(a{b=\"c\"}[5m]))", None),
+        ] {
+            let tokens = crate::syntax::lexer::lex(text, language);
+            let meant = change_of_aggregate("sum", text, &tokens, language);
+            assert_eq!(meant.as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -161,10 +161,20 @@ impl<'t> Characters<'_, 't> {
             _ => is_due || inside.contains('.'),
         };
         if is_group && is_understood(inside, self.language) {
-            let diagnostic = self
-                .error(index, last, "braces group nothing")
-                .help("group with parentheses")
-                .fix(braces, format!("({inside})"));
+            let is_alone = self.at(last + 1).is_none_or(|next| {
+                !next.begins_operand() && next != Token::Invalid(Invalid::Character('{'))
+            });
+            let error = self.error(index, last, "braces group nothing");
+            let diagnostic = match is_due {
+                true if is_alone => {
+                    error.help("group with parentheses").fix(braces, format!("({inside})"))
+                }
+                true => error.help("group with parentheses"),
+                false => error.help(
+                    "an expression is grouped by parentheses, and an instance stands in brackets \
+                     behind the name of a metric",
+                ),
+            };
             let token = Some(Token::Invalid(Invalid::Refused));
             return Some(Found { diagnostic, last, token });
         }
@@ -230,7 +240,12 @@ impl<'t> Characters<'_, 't> {
         let function = synonym(name).unwrap_or(name);
         let diagnostic = match calls::advise(function, &[inside], self.language) {
             _ if lexer::function(function, self.language).is_some() => {
-                no_call.help("a call has parentheses").guess(whole, format!("{function}({inside})"))
+                let (error, meant) =
+                    (no_call.help("a call has parentheses"), format!("{function}({inside})"));
+                match is_understood(&meant, self.language) {
+                    true => error.guess(whole, meant),
+                    false => error,
+                }
             }
             Some(Advice { write: Some(text), .. }) => {
                 no_call.help("a call has parentheses").guess(whole, text)
@@ -325,11 +340,13 @@ impl<'t> Characters<'_, 't> {
                 "`matchinst()` chooses instances by a pattern; texts are compared as a whole, by \
                  `==` or `!=`, with --extensions",
             );
-        Some(Found { diagnostic, last, token: None })
+        // Two operands without the mark would be told as well.
+        let token = Some(Token::Equal).filter(|_| last == index + 1);
+        Some(Found { diagnostic, last, token })
     }
 
     /// Last token of what values are matched with elsewhere, behind a mark that ends at a
-    /// token: a text, a pattern between slashes, or a word.
+    /// token: a text, a pattern between slashes, or whatever has no blanks.
     fn pattern_behind(&self, mark: usize) -> usize {
         let first = mark + 1;
         match self.at(first) {
@@ -340,12 +357,29 @@ impl<'t> Characters<'_, 't> {
                 last + usize::from(self.is_glued(last + 1) && is_flag(last + 1))
             }
             Some(
-                Token::Str(_)
-                | Token::Name(_)
-                | Token::Invalid(Invalid::SingleQuoted | Invalid::UnterminatedString),
+                Token::Str(_) | Token::Invalid(Invalid::SingleQuoted | Invalid::UnterminatedString),
             ) => first,
-            _ => mark,
+            _ => self.run_without_blanks(first).unwrap_or(mark),
         }
+    }
+
+    /// Last token of those that touch from one on, up to what ends an operand; in parentheses
+    /// there may be blanks.
+    fn run_without_blanks(&self, first: usize) -> Option<usize> {
+        let (mut last, mut depth) = (None, 0_usize);
+        for (index, at) in self.tokens.iter().enumerate().skip(first).take(MAX_TOKENS) {
+            let is_apart = index > first && !self.is_glued(index);
+            match at.token {
+                Token::LeftParen if depth > 0 || !is_apart => depth += 1,
+                Token::RightParen if depth > 0 => depth -= 1,
+                _ if depth > 0 => {}
+                Token::RightParen | Token::Comma | Token::AndAnd | Token::OrOr => break,
+                _ if is_apart => break,
+                _ => {}
+            }
+            last = Some(index);
+        }
+        last
     }
 
     /// `~x`
@@ -447,11 +481,14 @@ impl<'t> Characters<'_, 't> {
 
     /// `[[vda]]`
     fn brackets_twice(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
-        let Some(&TokenAt { token: Token::Instance(inside), start, .. }) = out.last() else {
+        let [.., metric, TokenAt { token: Token::Instance(inside), start, .. }] = out else {
             return None;
         };
+        if !matches!(metric.token, Token::Name(_)) {
+            return None;
+        }
         let inside = inside.strip_prefix('[').filter(|_| self.is_glued(index))?;
-        let whole = self.origin.span(start, self.tokens[index].end);
+        let whole = self.origin.span(*start, self.tokens[index].end);
         let diagnostic = Diagnostic::error(Code::IllegalCharacter, whole, "brackets stand once")
             .help("an instance has one pair of brackets, and definitions have no variables")
             .guess(whole, format!("[{inside}]"));

@@ -319,13 +319,14 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// First token behind what begins the arguments or parentheses around a token.
+    /// First token behind what begins the arguments, the parentheses or the branch around a
+    /// token.
     fn run_before(&self, end: usize) -> Option<usize> {
         let mut first = end;
         while first > self.after && end - first <= MAX_RUN {
             let before = first - 1;
             first = match self.tokens[before].token {
-                Token::LeftParen | Token::Comma => break,
+                Token::LeftParen | Token::Comma | Token::Question | Token::Colon => break,
                 Token::RightParen => self.delimiters.pair(before)?.open,
                 _ => before,
             };

@@ -29,6 +29,7 @@ pub(super) mod words;
 pub(crate) use calls::function_elsewhere;
 pub(super) use units::of_number;
 pub(crate) use units::window;
+pub(super) use units::window_in_quotes;
 
 /// Expressions of more tokens are machine-made, and have no habits.
 pub(super) const MAX_TOKENS: usize = 5_000;

@@ -49,7 +49,8 @@ fn replaced(text: &str, mark: &str) -> Option<Quotes> {
         true => "quotation marks have no backslash",
         false => "single quotes mean nothing here",
     };
-    let are_around_texts = text.split(mark).skip(1).step_by(2).all(is_inside);
+    // Two of them may be an empty text as well.
+    let are_around_texts = mark != "''" || text.split(mark).skip(1).step_by(2).all(is_inside);
     let edit = Edit::certain(first..last, text[first..last].replace(mark, "\""));
     are_around_texts.then_some(Quotes { message, edit })
 }

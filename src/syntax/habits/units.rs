@@ -1,5 +1,7 @@
 //! Units and times that are written directly behind numbers: `10MB`, `5m`.
 
+use pmderive_runtime::model::parse_interval;
+
 use crate::dialect::Dialect;
 
 use super::super::keywords;
@@ -83,6 +85,17 @@ pub(crate) fn window(text: &str) -> Option<String> {
         _ => return None,
     };
     (!number.is_empty() && number.len() < 8).then(|| format!("{number} {unit}"))
+}
+
+/// The interval between double quotes, as PCP or others write it, in PCP's form.
+pub(in crate::syntax) fn window_in_quotes(text: &str) -> Option<String> {
+    let text = text.strip_prefix('"')?.strip_suffix('"')?.trim();
+    window(text).or_else(|| {
+        let digits = text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(text.len() - digits);
+        let written = format!("{number} {}", unit.trim_start());
+        parse_interval(&written).is_ok().then_some(written)
+    })
 }
 
 #[cfg(test)]

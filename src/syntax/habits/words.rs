@@ -10,7 +10,7 @@ use crate::dialect::Language;
 use super::super::delimiters::Delimiters;
 use super::super::origin::Origin;
 use super::super::repair::Repair;
-use super::super::token::{Token, TokenAt};
+use super::super::token::{Invalid, Token, TokenAt};
 use super::binding;
 use super::calls::change_of_aggregate;
 use super::clauses::{CLAUSES, Clause};
@@ -123,10 +123,12 @@ impl Clauses<'_, '_> {
         };
         let token = |index: usize| self.tokens.get(index).map(|at| at.token);
         let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
-        // It would take `2 * a is 1` for `2 * (a is 1)`.
+        // It would take `2 * a is 1` for `2 * (a is 1)`, and `a / 2 div b` for `a / (2 div b)`.
         let takes_too_little = clause.begins_with_operand()
             && clause.compares()
-            && [before, after].into_iter().flatten().any(binding::is_tight);
+            && [before, after].into_iter().flatten().any(binding::is_tight)
+            || clause.write == "floor($1 / $2)"
+                && matches!(before, Some(Token::Star | Token::Slash));
         // Which of the two comes first elsewhere is not known here.
         let word = self.slice(word.0, word.1);
         let is_repeated = clause.is_certain
@@ -139,8 +141,9 @@ impl Clauses<'_, '_> {
             Understood::WithExtensions if !self.language.extensions => {
                 diagnostic.help(format!("{}: `{text}`, with --extensions", clause.help))
             }
-            how => {
-                let is_certain = clause.is_certain && how != Understood::Never;
+            Understood::Never => diagnostic.help(clause.help),
+            _ => {
+                let is_certain = clause.is_certain;
                 diagnostic.help(clause.help).edit(Fix { span: whole, text, is_certain })
             }
         }
@@ -244,8 +247,14 @@ pub(in crate::syntax) fn operator(
         repair.report(Diagnostic::error(Code::UnexpectedEnd, at, message).help(*help));
         return Some(repair.blot_out(index, index));
     }
-    let next = next.filter(|at| at.token.begins_operand())?;
+    if word.eq_ignore_ascii_case("is") && !repair.operand_is_due() && is_not(next) {
+        return Some(unequal(repair, index));
+    }
+    // A clause that was reported is an operand as well.
+    let next = next
+        .filter(|at| at.token.begins_operand() || at.token == Token::Invalid(Invalid::Refused))?;
     let next_start = next.start;
+    let is_number = matches!(next.token, Token::Integer(_) | Token::Double(_));
     if word.eq_ignore_ascii_case("not") && repair.operand_is_due() {
         let at = repair.span(index, index);
         let with_blank = repair.origin.span(repair.tokens[index].start, next_start);
@@ -278,14 +287,46 @@ pub(in crate::syntax) fn operator(
         _ => false,
     };
     let is_mixed = repair.tokens.iter().take(MAX_RUN).any(is_other);
+    // Elsewhere `x or 0` has a value for what is missing.
+    let is_condition = |at: &TokenAt<'_>| {
+        binding::is_comparison(at.token)
+            || matches!(at.token, Token::Bang | Token::AndAnd | Token::OrOr)
+    };
+    let is_value = token == Token::OrOr
+        && is_number
+        && !repair.out.iter().rev().take(MAX_RUN).any(is_condition);
     repair.report(match is_mixed {
         true => error
             .help(format!("write `{symbol}`; `&&` and `||` bind alike here, so use parentheses"))
+            .guess(at, symbol),
+        false if is_value => error
+            .help("write `||` for 1 or 0; for what is missing, `defined(NAME) ? NAME : OTHER`")
             .guess(at, symbol),
         false => error.fix(at, symbol),
     });
     repair.push(token, index, index);
     Some(index + 1)
+}
+
+fn is_not(at: Option<&TokenAt<'_>>) -> bool {
+    at.is_some_and(|at| matches!(at.token, Token::Name(word) if word.eq_ignore_ascii_case("not")))
+}
+
+/// Reports `is not`, which begins at a token and is no clause; gives the index to go on with.
+fn unequal(repair: &mut Repair<'_, '_>, index: usize) -> usize {
+    let at = repair.span(index, index + 1);
+    let words = repair.slice(index, index + 1);
+    if repair.at(index + 2).is_none_or(|token| token == Token::RightParen) {
+        let message = format!("nothing follows `{words}`");
+        let error = Diagnostic::error(Code::UnexpectedEnd, at, message);
+        repair.report(error.help("write `!=`, and an operand to its right"));
+        return repair.blot_out(index, index + 1);
+    }
+    let message = format!("`{words}` is no operator");
+    let error = Diagnostic::error(Code::UnexpectedToken, at, message);
+    repair.report(error.help("inequality is written `!=`").guess(at, "!="));
+    repair.push(Token::NotEqual, index, index + 1);
+    index + 2
 }
 
 /// The operator that a word is elsewhere, with its token.
@@ -350,6 +391,11 @@ mod tests {
             ("b & c", None),
             ("mkconst(-5)", None),
             ("count(distinct b)", None),
+            ("b == 1 or 0", Some("b == 1 || 0")),
+            ("b * 2 or 0", None),
+            ("b and b or 0", None),
+            ("b > 2 and b between 1 and 3", Some("b > 2 && (b >= 1 && b <= 3)")),
+            ("{b} {b}", None),
         ] {
             let mended = crate::diag::fixes::mended(&format!("a = {text}\n"));
             let expected = expected.map(|expected| format!("a = {expected}\n"));
