@@ -43,6 +43,21 @@ pub fn is_tight(token: Token<'_>) -> bool {
     level(token).is_some_and(|level| level >= 2)
 }
 
+/// True if one operand before an operator is less than the operator takes, or one behind it,
+/// between these tokens. Comparisons have no order.
+pub fn takes_more(
+    operator: Token<'_>,
+    before: Option<Token<'_>>,
+    after: Option<Token<'_>>,
+) -> bool {
+    let (left, right) = (before.and_then(level), after.and_then(level));
+    let own = level(operator);
+    left.is_some_and(|left| Some(left) >= own)
+        || right.is_some_and(|right| {
+            Some(right) > own || is_comparison(operator) && right == COMPARISON
+        })
+}
+
 /// True for an operator beside which a product stays whole.
 pub fn is_looser_than_product(token: Token<'_>) -> bool {
     level(token).is_some_and(|level| level < 4)

@@ -21,6 +21,8 @@ pub(in crate::syntax) struct ForeignCall {
     note: &'static str,
     /// Nothing else can be meant.
     is_certain: bool,
+    /// All but the first are results of a choice, and so no texts.
+    chooses: bool,
 }
 
 const fn call(
@@ -29,7 +31,7 @@ const fn call(
     write: &'static str,
     note: &'static str,
 ) -> ForeignCall {
-    ForeignCall { name, arguments, write, note, is_certain: false }
+    ForeignCall { name, arguments, write, note, is_certain: false, chooses: false }
 }
 
 const fn certain(
@@ -38,11 +40,14 @@ const fn certain(
     write: &'static str,
     note: &'static str,
 ) -> ForeignCall {
-    ForeignCall { name, arguments, write, note, is_certain: true }
+    ForeignCall { name, arguments, write, note, is_certain: true, chooses: false }
 }
 
-/// The mean of two values.
-const MEAN: &str = "($1 + $2) / 2";
+/// A choice by a condition.
+const fn choice(name: &'static str) -> ForeignCall {
+    ForeignCall { chooses: true, ..certain(name, (3, 3), "($1 ? $2 : $3)", CHOICE) }
+}
+
 const BOUND: &str = "a bound is a choice, and both results have the same type, units and semantics";
 const CHOICE: &str =
     "a choice is written with `?` and `:`; both results have the same type, units and semantics";
@@ -119,9 +124,9 @@ const FOREIGN: &[ForeignCall] = &[
     call("length", (1, 1), "count($1)", "how many instances a metric has"),
     call("now", (0, 0), "", "the time of a sample is no value"),
     certain("div", (2, 2), "$1 / $2", "a quotient"),
-    certain("if", (3, 3), "($1 ? $2 : $3)", CHOICE),
-    certain("iif", (3, 3), "($1 ? $2 : $3)", CHOICE),
-    certain("ifelse", (3, 3), "($1 ? $2 : $3)", CHOICE),
+    choice("if"),
+    choice("iif"),
+    choice("ifelse"),
     call("coalesce", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
     call("coalesce", (3, 3), "(defined($1) ? $1 : (defined($2) ? $2 : $3))", GUARDED),
     call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
@@ -143,10 +148,12 @@ const FOREIGN: &[ForeignCall] = &[
     certain("and", (2, 2), "($1 && $2)", "`&&` stands between the two"),
     certain("or", (2, 2), "($1 || $2)", "`||` stands between the two"),
     call("average", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("average", (2, 2), MEAN, "the mean of two values"),
+    call("average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("average", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("average", (3, 3), "($1 + $2 + $3) / 3", "the mean of three values"),
     call("mean", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("mean", (2, 2), MEAN, "the mean of two values"),
+    call("mean", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
@@ -189,29 +196,27 @@ pub(in crate::syntax) fn advise(
         let (least, most) = one.arguments;
         one.name.eq_ignore_ascii_case(name) && (least..=most).contains(&arguments.len())
     };
-    // Of several rows the first counts whose result is understood.
-    let is_right = |one: &&ForeignCall| {
-        let places: Vec<(char, &str)> = ('1'..='9').zip(arguments.iter().copied()).collect();
-        let text = filled(one.write, &places, language);
-        text.is_some_and(|text| understood(&text, language) != Understood::Never)
-    };
-    let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
-    let foreign = rows.iter().copied().find(is_right).or(rows.first().copied())?;
     let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
     let behind = arguments.get(1).map(|text| text.trim()).and_then(|text| {
         window_in_quotes(text).or_else(|| window(text.trim_matches(['[', ']', '\''])))
     });
-    let (write, note) = match behind.is_some() && foreign.write == MEAN {
-        true => ("avg_over($1, \"$w\")", "the mean of a window of time"),
-        false => (foreign.write, foreign.note),
-    };
     let given = arguments.iter().find_map(|one| window_of(one)).or(behind);
+    // Of several rows the first counts whose result is understood; one with a window needs it.
+    let is_right = |one: &&ForeignCall| {
+        let arguments = ('1'..='9').zip(arguments.iter().copied());
+        let places: Vec<(char, &str)> =
+            arguments.chain(given.as_deref().map(|window| ('w', window))).collect();
+        let text = filled(one.write, &places, language);
+        text.is_some_and(|text| understood(&text, language) != Understood::Never)
+    };
+    let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
+    let foreign = rows.iter().copied().find(is_right).or(rows.last().copied())?;
+    let ForeignCall { write, note, is_certain, chooses, .. } = *foreign;
     let interval = given.unwrap_or_else(|| "5 min".to_owned());
     let mut places: Vec<(char, &str)> = ('1'..='9').zip(bare.iter().copied()).collect();
     places.push(('w', &interval));
     let unused = ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(write, *place));
     let unused = unused.map(|(_, index)| index).collect();
-    let is_certain = foreign.is_certain;
     let advice = |note: &str, write| Advice { note: note.to_owned(), write, is_certain, unused };
     // What only a name can be, and is none.
     let needs_name = |place: char| write.contains(&format!("defined(${place})"));
@@ -219,7 +224,7 @@ pub(in crate::syntax) fn advise(
     if all.any(|(place, text)| needs_name(place) && !is_metric_name(text.trim())) {
         return Some(advice("`defined(NAME)` tells whether the source has a metric", None));
     }
-    if write.starts_with("($1 ? $2") && arguments.iter().skip(1).any(|one| is_whole_text(one)) {
+    if chooses && arguments.iter().skip(1).any(|one| is_whole_text(one)) {
         let note =
             "a choice is written with `?` and `:`, and its results are numbers, such as 1 and 0";
         return Some(advice(note, None));

@@ -1,6 +1,8 @@
 //! Clauses of other languages that are known by words: what they look like, and what
 //! to write in their places. [`super::forms`] finds them.
 
+use super::super::token::Token;
+
 /// A clause of another language.
 pub(super) struct Clause {
     /// Its words, case aside, and places; see [`Part`](super::forms::Part).
@@ -14,6 +16,8 @@ pub(super) struct Clause {
     pub help: &'static str,
     /// Nothing else can be meant.
     pub is_certain: bool,
+    /// What its word binds like, where it takes an operand before it.
+    pub binds_like: Option<Token<'static>>,
 }
 
 impl Clause {
@@ -22,14 +26,9 @@ impl Clause {
         self.write.len() == 1 && self.write.as_bytes()[0] == b'-'
     }
 
-    /// True for a clause that begins with the one operand before its word.
-    pub fn begins_with_operand(&self) -> bool {
-        self.form.starts_with(['%', '@'])
-    }
-
-    /// True for a clause that is written as a comparison.
-    pub fn compares(&self) -> bool {
-        ["==", "!=", "<", ">"].iter().any(|sign| self.write.contains(sign))
+    /// The same with a word that binds like an operator of ours.
+    pub(super) const fn binding(self, like: Token<'static>) -> Clause {
+        Clause { binds_like: Some(like), ..self }
     }
 }
 
@@ -39,7 +38,7 @@ pub(super) const fn clause(
     message: &'static str,
     help: &'static str,
 ) -> Clause {
-    Clause { form, write, message, help, is_certain: false }
+    Clause { form, write, message, help, is_certain: false, binds_like: None }
 }
 
 pub(super) const fn certain(
@@ -48,7 +47,7 @@ pub(super) const fn certain(
     message: &'static str,
     help: &'static str,
 ) -> Clause {
-    Clause { form, write, message, help, is_certain: true }
+    Clause { form, write, message, help, is_certain: true, binds_like: None }
 }
 
 const CHOICE: &str = "a choice is written with `?` and `:`";
@@ -98,15 +97,19 @@ pub(super) const CLAUSES: &[Clause] = &[
         "($1 < $2 || $1 > $3)",
         "there is no `BETWEEN`",
         "a range is two comparisons",
-    ),
+    )
+    .binding(Token::Equal),
     certain(
         "%1 between %2 and %3",
         "($1 >= $2 && $1 <= $3)",
         "there is no `BETWEEN`",
         "a range is two comparisons",
-    ),
-    clause("%1 not in (2)", "!({$1 == $2})", "there is no `IN`", "compare with each of them"),
-    clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them"),
+    )
+    .binding(Token::Equal),
+    clause("%1 not in (2)", "!({$1 == $2})", "there is no `IN`", "compare with each of them")
+        .binding(Token::Equal),
+    clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them")
+        .binding(Token::Equal),
     clause("%1 in %2", "", "there is no `IN`", "compare with each of them: `a == 1 || a == 2`"),
     clause("%1 in", "", "there is no `IN`", "compare with each of them: `a == 1 || a == 2`"),
     clause("select $1 from $2", "$1", "a definition is no query", "write what is computed alone"),
@@ -154,15 +157,17 @@ pub(super) const CLAUSES: &[Clause] = &[
         "floor($1 / $2)",
         "there is no `div`",
         "`/` gives a double, of which `floor()` makes a whole number",
-    ),
+    )
+    .binding(Token::Slash),
     clause(
         "%1 xor %2",
         "",
         "there is no `xor`",
         "of two comparisons just one is true where they are unequal: `(a) != (b)`",
     ),
-    clause("%1 is not %2", "$1 != $2", "there is no `is`", UNEQUAL),
-    certain("%1 is %2", "$1 == $2", "there is no `is`", "equality is written `==`"),
+    clause("%1 is not %2", "$1 != $2", "there is no `is`", UNEQUAL).binding(Token::Equal),
+    certain("%1 is %2", "$1 == $2", "there is no `is`", "equality is written `==`")
+        .binding(Token::Equal),
     clause(
         "count ( distinct @1 )",
         "count($1)",

@@ -3,6 +3,7 @@
 //!
 //! [`super::forms`] finds them before anything is said of single characters.
 
+use super::super::token::Token;
 use super::clauses::{Clause, certain, clause};
 
 const BRACKETS: &str = "an instance stands in brackets";
@@ -54,17 +55,18 @@ pub(super) const MARKS: &[Clause] = &[
     certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
-    clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`"),
+    clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`")
+        .binding(Token::Equal),
     clause("%1 ++ %2", "$1 + $2", "`++` is no operator", "a sum has one `+`"),
     clause("%1 ++", "$1 + 1", "`++` is no operator", "a definition changes nothing"),
     clause("%1 -- .", "$1 - 1", "`--` is no operator", "a definition changes nothing"),
     certain("` @1 `", "$1", "names have no backquotes", UNMARKED),
-    clause("%1 -eq %2", "$1 == $2", SHELL, "equality is written `==`"),
-    clause("%1 -ne %2", "$1 != $2", SHELL, "inequality is written `!=`"),
-    clause("%1 -gt %2", "$1 > $2", SHELL, "comparisons have signs"),
-    clause("%1 -ge %2", "$1 >= $2", SHELL, "comparisons have signs"),
-    clause("%1 -lt %2", "$1 < $2", SHELL, "comparisons have signs"),
-    clause("%1 -le %2", "$1 <= $2", SHELL, "comparisons have signs"),
+    clause("%1 -eq %2", "$1 == $2", SHELL, "equality is written `==`").binding(Token::Equal),
+    clause("%1 -ne %2", "$1 != $2", SHELL, "inequality is written `!=`").binding(Token::Equal),
+    clause("%1 -gt %2", "$1 > $2", SHELL, "comparisons have signs").binding(Token::Equal),
+    clause("%1 -ge %2", "$1 >= $2", SHELL, "comparisons have signs").binding(Token::Equal),
+    clause("%1 -lt %2", "$1 < $2", SHELL, "comparisons have signs").binding(Token::Equal),
+    clause("%1 -le %2", "$1 <= $2", SHELL, "comparisons have signs").binding(Token::Equal),
     certain("^ { $1 ; } .", "$1", "braces and `;` mean nothing here", "leave them out"),
     certain("^ { $1 } .", "$1", "braces mean nothing here", "leave them out"),
     clause("%1 |> ~2 ( )", "$2($1)", NO_PIPES, "calls stand inside each other"),
@@ -81,8 +83,10 @@ pub(super) const MARKS: &[Clause] = &[
         "avg($2) >= $R",
         "`%_inst` is pmie's",
         "a comparison is 1 or 0, so the mean is a share",
-    ),
-    clause("%1 %_sample $2", "avg_over($2, \"5 min\") >= $R", "`%_sample` is pmie's", SAMPLES),
+    )
+    .binding(Token::Equal),
+    clause("%1 %_sample $2", "avg_over($2, \"5 min\") >= $R", "`%_sample` is pmie's", SAMPLES)
+        .binding(Token::Equal),
     clause("max_sample $1 @ $2", "max_over($1, \"5 min\")", "`max_sample` is pmie's", SAMPLES),
     clause("min_sample $1 @ $2", "min_over($1, \"5 min\")", "`min_sample` is pmie's", SAMPLES),
     clause("avg_sample $1 @ $2", "avg_over($1, \"5 min\")", "`avg_sample` is pmie's", SAMPLES),

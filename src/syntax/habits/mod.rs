@@ -4,8 +4,8 @@
 //! Only texts that are refused come here. What other languages call something
 //! stands in tables: [`clauses`] and [`marks`] have clauses and operators, which
 //! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
-//! [`characters`] knows what is written with characters that begin no token of ours,
-//! [`quotes`] marks that do not match, [`matchers`] what stands between braces,
+//! [`characters`] knows what is written with characters that begin no token of ours, with
+//! [`braces`], [`numbers`] and [`patterns`]; [`quotes`] marks that do not match, [`matchers`] what stands between braces,
 //! [`operands`] what stands around metrics.
 //! [`binding`] knows where parentheses are needed.
 //! Each habit is reported once, with what to write instead, in the user's own names.
@@ -15,13 +15,16 @@ use crate::dialect::Language;
 use super::{lexer, pcp_error};
 
 pub(super) mod binding;
+mod braces;
 pub(super) mod calls;
 pub(super) mod characters;
 mod clauses;
 mod forms;
 mod marks;
 mod matchers;
+mod numbers;
 pub(super) mod operands;
+mod patterns;
 pub(super) mod quotes;
 mod units;
 pub(super) mod words;

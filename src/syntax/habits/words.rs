@@ -124,11 +124,8 @@ impl Clauses<'_, '_> {
         let token = |index: usize| self.tokens.get(index).map(|at| at.token);
         let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
         // It would take `2 * a is 1` for `2 * (a is 1)`, and `a / 2 div b` for `a / (2 div b)`.
-        let takes_too_little = clause.begins_with_operand()
-            && clause.compares()
-            && [before, after].into_iter().flatten().any(binding::is_tight)
-            || clause.write == "floor($1 / $2)"
-                && matches!(before, Some(Token::Star | Token::Slash));
+        let takes_too_little =
+            clause.binds_like.is_some_and(|like| binding::takes_more(like, before, after));
         // Which of the two comes first elsewhere is not known here.
         let word = self.slice(word.0, word.1);
         let is_repeated = clause.is_certain
