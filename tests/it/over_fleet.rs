@@ -326,6 +326,25 @@ fn usage_of_targets() {
     }
 }
 
+/// Its hosts are those of one file, however it is named.
+#[test]
+fn a_file_of_targets_counts_once() {
+    let site = Site::new(1, Shares::NONE);
+    let hosts = site.path("hosts.json");
+    let other = hosts.parent().expect("a folder").join("./hosts.json");
+    let paths = [&hosts, &other].map(|path| path.to_str().expect("UTF-8").to_owned());
+    let Run { out, err, .. } = crate::command::run(&[
+        "eval",
+        "--targets",
+        &paths[0],
+        "--targets",
+        &paths[1],
+        "count(sample.bin) by (job)",
+    ]);
+    assert_eq!(err.matches("is named twice").count(), 1, "{out}{err}");
+    assert!(!err.contains("is listed twice"), "{err}");
+}
+
 /// One pmcd under two names: both have the same values, and so have their groups.
 #[test]
 fn a_real_pmcd_under_two_names() {
