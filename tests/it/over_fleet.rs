@@ -318,11 +318,29 @@ fn usage_of_targets() {
         ),
         (&["--targets", hosts, "-z", "x"], "hosts have several zones: give one with -Z"),
         (&["--targets", hosts], "nothing to evaluate"),
+        (
+            &["--targets", hosts, "fleet.hosts.failed"],
+            "fleet.hosts.failed is counted beside aggregates",
+        ),
         (&["--targets", "/no/such", "x"], "cannot read /no/such"),
     ] {
         let Run { status, err, .. } = crate::command::run(&[&["eval"], arguments].concat());
         assert_eq!(status, Some(2), "{arguments:?}: {err}");
         assert!(err.contains(expected), "{arguments:?}: {err}");
+    }
+}
+
+/// A row without a value says what was told of it.
+#[test]
+fn rows_that_were_refused_say_why() {
+    let site = Site::new(1, Shares::NONE);
+    for (expression, expected) in [
+        ("fleet.hosts.failed / 2", "definitions cannot take `fleet.hosts.failed`"),
+        ("sum(no.such) by (job)", "unknown metric `no.such`"),
+        ("sum(sample.bin) by (job) + no.such", "`no.such` has values on each host"),
+    ] {
+        let Run { out, err, .. } = site.eval(&[expression]);
+        assert!(out.contains(&format!("Error: {expected}")), "{out}{err}");
     }
 }
 

@@ -21,7 +21,6 @@ use crate::cli::messages::Messages;
 use crate::cli::samples::run::Sink as _;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::stop::Stop;
-use crate::diag::Severity;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::aggregates::{Aggregates, Schedule};
 use crate::fleet::config::Limits;
@@ -69,6 +68,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
         messages,
         answered: false,
     };
+    run.told.note(selected.of_rows(&selected.found));
     let mut left = samples;
     // Differences need samples before the first one.
     let mut primes: Option<u64> = None;
@@ -145,6 +145,15 @@ struct Told {
     of_rows: HashMap<Box<str>, String>,
 }
 
+impl Told {
+    /// Keeps what is wrong with rows of which nothing was wrong so far.
+    fn note(&mut self, mistakes: impl Iterator<Item = (Box<str>, String)>) {
+        for (row, mistake) in mistakes {
+            self.of_rows.entry(row).or_insert(mistake);
+        }
+    }
+}
+
 /// Samples, one after the other.
 struct HostsRun<'r> {
     sheet: Sheet,
@@ -199,6 +208,7 @@ impl HostsRun<'_> {
             outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
         let of_fleet = aggregates.diagnostics().clone();
+        self.told.note(self.selected.of_rows(&of_fleet));
         if of_fleet.errors() > 0 {
             outcome = ExitStatus::Failed;
         }
@@ -213,13 +223,7 @@ impl HostsRun<'_> {
     fn of_hosts(&mut self, host: &str, compiled: &Compiled) {
         let found = compiled.diagnostics().clone();
         let mut found = self.selected.definitions.without_hidden_ones_of_system(found);
-        for one in found.iter().filter(|one| one.severity == Severity::Error) {
-            let name = match &one.metric {
-                Some(name) => name.clone(),
-                None => self.selected.text_of(one.span),
-            };
-            self.told.of_rows.entry(name).or_insert_with(|| one.message.clone());
-        }
+        self.told.note(self.selected.of_rows(&found));
         let mistakes = &mut self.told.mistakes;
         found.retain(|one| mistakes.insert((one.message.clone(), one.span)));
         if !found.is_empty() {

@@ -11,6 +11,7 @@ use crate::cli::fleet::name_of;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
 use crate::cli::stop::Stop;
+use crate::diag::{Diagnostics, Severity};
 use crate::dialect::Language;
 use crate::engine::{Registered, Selection, needed};
 use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
@@ -20,7 +21,6 @@ use crate::fleet::sheet::Row;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::stages::operands_of;
 use crate::fleet::target::Target;
-use crate::text::Span;
 
 /// What is to be shown, and what that takes.
 pub struct HostsSelection {
@@ -32,6 +32,8 @@ pub struct HostsSelection {
     pub targets: Vec<Arc<Target>>,
     /// What is shown, in order.
     pub rows: Vec<Row>,
+    /// What is wrong with some of that, before any host is asked.
+    pub found: Diagnostics,
 }
 
 impl HostsSelection {
@@ -79,6 +81,15 @@ impl HostsSelection {
         expressions.retain(|one| {
             !is_counted(one) && name_of(one).is_none_or(|name| fleet.registry.get(name).is_none())
         });
+        let counted = rows.iter().find_map(|row| match row {
+            Row::OfFleet(name) if of_hosts_counted(name) => Some(name),
+            _ => None,
+        });
+        if let Some(name) = counted.filter(|_| wanted.is_empty() && expressions.is_empty()) {
+            return Err(Stop::Usage(format!(
+                "{name} is counted beside aggregates: give one, such as `count(hinv.ncpu) by (job)`"
+            )));
+        }
         // Hosts need not compute what nobody asked for.
         wanted.extend(expressions.iter().map(|one| &**one));
         let names: HashSet<&str> =
@@ -90,7 +101,7 @@ impl HostsSelection {
         let across = fleet.across(&expressions, &hosts, &mut found);
         let targets = fleet.targets;
         let outcome = if found.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
-        messages.diagnostics(found, &definitions.sources);
+        messages.diagnostics(found.clone(), &definitions.sources);
         if outcome == ExitStatus::Good && rows.is_empty() {
             return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
         }
@@ -100,7 +111,7 @@ impl HostsSelection {
         if targets.is_empty() {
             rows.clear();
         }
-        Ok((HostsSelection { definitions, across, targets, rows }, outcome))
+        Ok((HostsSelection { definitions, across, targets, rows, found }, outcome))
     }
 
     /// The language of the definitions.
@@ -145,11 +156,17 @@ impl HostsSelection {
         }))
     }
 
-    /// The text of an expression that a place is in.
-    pub fn text_of(&self, span: Span) -> Box<str> {
-        let selection = self.definitions.selection();
-        let one = selection.iter().find(|one| one.name_span.source == span.source);
-        one.map_or_else(Box::default, |one| Box::from(&*one.name))
+    /// What is wrong with rows, in words.
+    pub fn of_rows<'a>(
+        &'a self,
+        found: &'a Diagnostics,
+    ) -> impl Iterator<Item = (Box<str>, String)> + 'a {
+        let errors = found.iter().filter(|one| one.severity == Severity::Error);
+        errors.map(|one| {
+            let text = || &self.definitions.sources.get(one.span.source).text;
+            let row = one.metric.clone().unwrap_or_else(|| text().trim().into());
+            (row, one.message.clone())
+        })
     }
 }
 
