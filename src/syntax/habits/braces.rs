@@ -2,6 +2,7 @@
 
 use super::super::ast::Aggregate;
 use super::super::lexer;
+use super::super::names::is_metric_name;
 use super::super::token::{Invalid, Token, TokenAt};
 use super::super::unknown_calls::synonym;
 use super::calls::{self, Advice};
@@ -65,7 +66,7 @@ impl<'t> Characters<'_, 't> {
                      `{name}[NAME]`"
                 ))
             }
-            (Some((_, _)), [Matcher { op: "=", value }]) if !value.contains([']', '\\']) => {
+            (Some((_, _)), [Matcher { op: "=", value, .. }]) if !value.contains([']', '\\']) => {
                 let meant = format!("[{value}]");
                 error.help(format!("did you mean the instance `{meant}`?")).guess(braces, meant)
             }
@@ -77,6 +78,11 @@ impl<'t> Characters<'_, 't> {
                 None => error.help(choosing(name)),
             },
             (Some((name, _)), _) => error.help(choosing(name)),
+            (None, [Matcher { label: "__name__", op: "=", value }]) if is_metric_name(value) => {
+                let token = Some(Token::Name(value));
+                let diagnostic = error.help("a metric is its name").guess(braces, *value);
+                return Some(Found { diagnostic, last, token });
+            }
             (None, _) => error.help(choosing("disk.dev.read")),
         };
         Some(Found { diagnostic, last, token: None })

@@ -4,9 +4,11 @@
 use super::super::names::is_of_name;
 use super::MAX_REPEATED;
 
-/// `=~"vd.*"`, without the label.
+/// `device=~"vd.*"`
 #[derive(Debug, PartialEq)]
 pub(super) struct Matcher<'t> {
+    /// What is compared.
+    pub label: &'t str,
     /// `=` or the like.
     pub op: &'t str,
     /// What labels are compared with.
@@ -41,15 +43,16 @@ pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
     let mut rest = inside.trim();
     while !rest.is_empty() {
         let label = rest.len() - rest.trim_start_matches(is_of_name).len();
-        let after = rest[label..].trim_start();
+        let (label, after) = rest.split_at(label);
+        let after = after.trim_start();
         let op = ["=~", "!~", "!=", "==", "="].into_iter().find(|op| after.starts_with(op))?;
         let value = after[op.len()..].trim_start();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let (value, end) = value[1..].split_once(quote)?;
-        if label == 0 {
+        if label.is_empty() {
             return None;
         }
-        found.push(Matcher { op: if op == "==" { "=" } else { op }, value });
+        found.push(Matcher { label, op: if op == "==" { "=" } else { op }, value });
         rest = end.trim_start();
         rest = match rest.strip_prefix(',') {
             Some(rest) => rest.trim_start(),
