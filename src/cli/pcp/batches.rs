@@ -47,7 +47,8 @@ impl BatchArgument {
 /// How lists of metrics are divided.
 #[derive(Clone, Copy)]
 pub struct Batches {
-    size: usize,
+    /// Metrics of a batch.
+    pub size: usize,
 }
 
 impl Batches {
