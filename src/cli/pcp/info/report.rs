@@ -16,7 +16,7 @@ use super::values;
 use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
-use crate::cli::pcp::fetch::{Domains, Fetched, Values, fetch, fetch_each};
+use crate::cli::pcp::fetch::{Domains, Fetched, TOGETHER, Values, fetch, fetch_each};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
@@ -24,9 +24,6 @@ use crate::dialect::Dialect;
 
 /// Bytes that are kept before they are written.
 const ENOUGH: usize = 1 << 16;
-
-/// Metrics of an archive whose values are kept until they are printed.
-const TOGETHER: usize = 128;
 
 /// Reports on metrics, batch by batch.
 pub struct Report<'s> {
