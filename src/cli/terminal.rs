@@ -153,9 +153,8 @@ impl Output {
         }
     }
 
-    /// Writes the first bytes.
-    fn emit(&mut self, count: usize) -> io::Result<()> {
-        let bytes = &self.bytes[..count];
+    /// Writes bytes without keeping them.
+    fn emit(&mut self, bytes: &[u8]) -> io::Result<()> {
         let shown: Cow<'_, [u8]> = match (self.escaping, self.purpose) {
             (Escaping::Off, _) => bytes.into(),
             (Escaping::On, Purpose::Csv) => table(bytes, &mut self.is_quoted).into_bytes().into(),
@@ -166,26 +165,38 @@ impl Output {
         };
         let drawn = self.is_terminal && self.purpose == Purpose::Text;
         let shown = appearance::on(drawn, &shown);
-        let written = self.sink.write_all(&shown).and_then(|()| self.sink.flush());
-        // Nothing is written twice, not even a part of what could not be.
-        self.bytes.drain(..count);
-        written
+        self.sink.write_all(&shown).and_then(|()| self.sink.flush())
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes.extend_from_slice(bytes);
-        if self.bytes.len() >= FULL {
-            // A character is never cut in two at the end of a line.
-            let end = self.bytes.iter().rposition(|byte| *byte == b'\n');
-            self.emit(end.map_or(0, |end| end + 1))?;
+        let mut rest = bytes;
+        // A character is never cut in two at the end of a line.
+        if self.bytes.len() + bytes.len() >= FULL
+            && let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n')
+        {
+            let lines;
+            (lines, rest) = bytes.split_at(end + 1);
+            match self.bytes.is_empty() {
+                true => self.emit(lines)?,
+                false => {
+                    self.bytes.extend_from_slice(lines);
+                    self.flush()?;
+                }
+            }
         }
+        self.bytes.extend_from_slice(rest);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.emit(self.bytes.len())
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let written = self.emit(&bytes);
+        // Nothing is written twice, not even a part of what could not be.
+        bytes.clear();
+        self.bytes = bytes;
+        written
     }
 }
 

@@ -254,7 +254,7 @@ pub(super) fn arrange(
     wanted: &[bool],
     mut examined: Vec<Examined>,
 ) -> Arranged {
-    let mut typed: Vec<(DefinitionKey, TypedExpr)> = Vec::new();
+    let mut typed: Vec<(DefinitionKey, TypedExpr)> = Vec::with_capacity(examined.len());
     let mut outputs: Vec<Option<DefinitionId>> = vec![None; examined.len()];
     let mut used: Vec<bool> = (0..examined.len()).map(|position| position < chosen).collect();
     for id in order.iter().rev() {

@@ -9,7 +9,10 @@ use crate::report::plain;
 
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {
-    write_field(out, |out| plain::write_value(out, value));
+    match value {
+        Value::Text(_) => write_field(out, |out| plain::write_value(out, value)),
+        _ => plain::write_value(out, value),
+    }
 }
 
 /// Writes a field, in quotes if necessary.

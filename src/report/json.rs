@@ -193,7 +193,9 @@ pub fn write_values_with(
         if at > 0 {
             out.push(',');
         }
-        let _ = write!(out, "[{instance},");
+        out.push('[');
+        plain::write_integer(out, instance);
+        out.push(',');
         match names.as_mut().and_then(|names| names.of(instance)) {
             Some(name) => write_string(out, name),
             None => out.push_str("null"),

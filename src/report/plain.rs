@@ -9,29 +9,27 @@ use pmderive_runtime::model::{write_exact_double, write_exact_float};
 
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {
-    // Writing to a string does not fail.
-    let _ = match value {
-        Value::I32(value) => write!(out, "{value}"),
-        Value::U32(value) => write!(out, "{value}"),
-        Value::I64(value) => write!(out, "{value}"),
-        Value::U64(value) => write!(out, "{value}"),
-        Value::F32(value) => {
-            write_exact_float(out, value);
-            Ok(())
-        }
-        Value::F64(value) => {
-            write_exact_double(out, value);
-            Ok(())
-        }
-        Value::Text(bytes) => {
-            out.push_str(&text(bytes));
-            Ok(())
-        }
+    match value {
+        Value::I32(value) => write_integer(out, value),
+        Value::U32(value) => write_integer(out, value),
+        Value::I64(value) => write_integer(out, value),
+        Value::U64(value) => write_integer(out, value),
+        Value::F32(value) => write_exact_float(out, value),
+        Value::F64(value) => write_exact_double(out, value),
+        Value::Text(bytes) => out.push_str(&text(bytes)),
         Value::Bytes(bytes) => {
             out.push_str("hex:");
-            bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+            for byte in bytes {
+                // Writing to a string does not fail.
+                let _ = write!(out, "{byte:02x}");
+            }
         }
-    };
+    }
+}
+
+/// Writes an integer in decimal.
+pub fn write_integer(out: &mut String, value: impl itoa::Integer) {
+    out.push_str(itoa::Buffer::new().format(value));
 }
 
 /// Bytes as text. If they are not UTF-8, each byte becomes the character with

@@ -22,7 +22,7 @@ pub fn lex(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     let mut lexer =
         Lexer { language, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
-    let mut tokens = Vec::new();
+    let mut tokens = Vec::with_capacity(text.len() / 4);
     while let Some(kind) = raw.next() {
         let start = raw.span().start;
         let token = match kind {

@@ -165,3 +165,24 @@ fn json_is_short_for_its_format() {
         assert_eq!(run(&[line, &["--json", "--format", "json"]].concat()).status, Some(2));
     }
 }
+
+/// Those of an archive come in one fetch where their first record is the same, as if each
+/// were fetched alone: its first record is one with values of it.
+#[test]
+fn metrics_that_are_fetched_together_are_as_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let conf = folder.path().join("own.conf");
+    let text = "own.a = delta(disk.dev.total)\nown.b = own.a * 2\nown.c = mkconst(3, type=u32)\n\
+                own.d = defined(hinv.nosuch) ? 1 : hinv.ncpu\nown.e = sum(disk.dev.total)\n";
+    std::fs::write(&conf, text).expect("a file");
+    let conf = conf.to_str().expect("UTF-8");
+    for (archive, group) in [("tests/archives/own-types", &[][..]), (FLEET, &["own"])] {
+        let source = ["-a", archive, "-c", conf, "--extensions"];
+        let asked = |command: &[&str], name: &[&str]| run(&[command, &source, name].concat()).out;
+        let names = asked(&["info"], group);
+        for command in [&["info", "-f"][..], &["probe", "-v"]] {
+            let alone: String = names.lines().map(|name| asked(command, &[name])).collect();
+            assert_eq!(asked(command, group), alone, "{archive}: {command:?}");
+        }
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! A round trip answers for as many metrics as possible: a group of them is
 //! looked up together, and then fetched batch by batch. PCP's tools fetch the
-//! metrics of an archive one by one, as each has its own first record.
+//! metrics of an archive one by one, as each has its own first record; here
+//! those whose first record is the same come in one fetch.
 
 use clap::Args;
 
@@ -47,18 +48,14 @@ impl BatchArgument {
 /// How lists of metrics are divided.
 #[derive(Clone, Copy)]
 pub struct Batches {
-    size: usize,
+    /// Metrics of a batch.
+    pub size: usize,
 }
 
 impl Batches {
     /// Groups of whole batches, the last one excepted.
     pub fn groups<M>(self, metrics: &[M]) -> std::slice::Chunks<'_, M> {
         metrics.chunks(GROUP.div_ceil(self.size) * self.size)
-    }
-
-    /// The batches of a group, or of what is parallel to it.
-    pub fn of_group<M>(self, group: &[M]) -> std::slice::Chunks<'_, M> {
-        group.chunks(self.size)
     }
 
     /// How many of a number of metrics make whole batches.

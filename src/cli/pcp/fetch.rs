@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, ValueType};
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, PmStatus, Pmid, RawValue, Timestamp, ValueType,
+};
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
@@ -116,6 +119,88 @@ pub fn fetch(
         None => Err(PmStatus::IPC),
     };
     Ok(Ok(pmids.iter().map(outcome).collect()))
+}
+
+/// Metrics of an archive that are fetched before the first of them is printed.
+pub const TOGETHER: usize = 128;
+
+/// What a fetch of a metric by itself gives.
+pub struct Fetched {
+    /// The outer error: the fetch failed.
+    pub outcome: Result<Values, PmStatus>,
+    /// Where an archive stood after it.
+    pub at: Option<Timestamp>,
+}
+
+/// Fetches metrics of an archive, each from its own first record after the origin, as
+/// if it were fetched alone. Those whose first record is the same come in one fetch.
+///
+/// # Errors
+/// The source failed.
+pub fn fetch_each(
+    source: &mut ToolSource,
+    pmids: &[Pmid],
+    domains: &mut Domains,
+    messages: &Messages,
+) -> Result<Vec<Fetched>, Stop> {
+    let mut found: Vec<Option<Fetched>> = pmids.iter().map(|_| None).collect();
+    // Without operands every record counts, and libpcp has a status for some such metrics
+    // only where nothing else is in the list.
+    let mut open: Vec<(usize, Vec<Pmid>)> = Vec::new();
+    for (at, pmid) in pmids.iter().enumerate().filter(|_| pmids.len() > 1) {
+        match pmid.is_derived() {
+            true => open.push((at, source.context.operands(*pmid)?)),
+            false => open.push((at, vec![*pmid])),
+        }
+    }
+    open.retain(|(_, operands)| !operands.is_empty());
+    while open.len() > 1 {
+        let list: Vec<Pmid> = open.iter().map(|(at, _)| pmids[*at]).collect();
+        source.rewind()?;
+        let fetched = fetch(source, &list, std::iter::empty(), domains, messages)?;
+        let Context::Archive(archive) = source.kind() else { break };
+        let at = Some(archive.origin());
+        match fetched {
+            // It is the first record for all those that it has an operand of.
+            Ok(values) => {
+                let before = open.len();
+                let mut values = values.into_iter();
+                open.retain(|(metric, operands)| {
+                    let values = values.next().unwrap_or(Err(PmStatus::IPC));
+                    let is_first = operands.iter().any(|pmid| archive.record_holds(*pmid));
+                    if is_first {
+                        found[*metric] = Some(Fetched { outcome: Ok(values), at });
+                    }
+                    !is_first
+                });
+                // A fetch of very many that finds few takes longer than these alone.
+                if 8 * (before - open.len()) < before {
+                    break;
+                }
+            }
+            Err(PmStatus::EOL) => {
+                for (metric, _) in open.drain(..) {
+                    found[metric] = Some(Fetched { outcome: Err(PmStatus::EOL), at });
+                }
+            }
+            // Others may find their records before the damage, or pass over it.
+            Err(_) => break,
+        }
+    }
+    let alone = |(pmid, found): (&Pmid, Option<Fetched>)| {
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        source.rewind()?;
+        let fetched = fetch(source, &[*pmid], std::iter::empty(), domains, messages)?;
+        let outcome = fetched.map(|mut values| values.pop().unwrap_or(Err(PmStatus::IPC)));
+        let at = match source.kind() {
+            Context::Archive(archive) => Some(archive.origin()),
+            _ => None,
+        };
+        Ok(Fetched { outcome, at })
+    };
+    pmids.iter().zip(found).map(alone).collect()
 }
 
 /// Writes a value as pmPrintValue(3) does, without padding, on one line.

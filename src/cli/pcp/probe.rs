@@ -1,5 +1,6 @@
 //! `pmderive probe`: which metrics have values, as pmprobe(1) prints it.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use clap::Args;
@@ -9,7 +10,9 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::{BatchArgument, Batches};
-use crate::cli::pcp::fetch::{Domain, Domains, Values, fetch, print_value};
+use crate::cli::pcp::fetch::{
+    Domain, Domains, Fetched, TOGETHER, Values, fetch, fetch_each, print_value,
+};
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::PcpOptions;
 use crate::cli::pcp::source::ToolSource;
@@ -106,7 +109,8 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitSt
             look_up(&mut source, names, &mut out)?
         }
     };
-    let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
+    let (domains, ahead) = (Domains::of_all_times(), HashMap::new());
+    let mut probe = Probe { shown, domains, ahead, source, messages, out };
     for group in batches.groups(&metrics) {
         let probed = probe.group(group, batches);
         probe.source.tell_mistakes(&asked, probe.messages);
@@ -160,6 +164,8 @@ struct Probe<'a> {
     source: ToolSource,
     messages: &'a mut Messages,
     domains: Domains,
+    /// What was fetched already of metrics that come soon.
+    ahead: HashMap<Pmid, Fetched>,
     out: Output,
 }
 
@@ -171,18 +177,47 @@ impl Probe<'_> {
             false => vec![Err(PmStatus::PMID); metrics.len()],
         };
         let shown = self.shown;
-        let both = batches.of_group(metrics).zip(batches.of_group(&descs));
-        for (metrics, descs) in both {
-            if shown.force && shown.instances() {
-                for ((name, _), desc) in metrics.iter().zip(descs) {
-                    self.known_instances(name, *desc)?;
-                }
+        let size = if self.source.is_archive() { TOGETHER } else { batches.size };
+        for (metrics, descs) in metrics.chunks(size).zip(descs.chunks(size)) {
+            let done = if shown.force && shown.instances() {
+                let mut both = metrics.iter().zip(descs);
+                both.try_for_each(|((name, _), desc)| {
+                    self.known_instances(name, *desc).map_err(Stop::from)
+                })
             } else {
-                self.batch(metrics, descs)?;
-            }
+                self.fetch_ahead(metrics, descs)?;
+                let mut both = metrics.chunks(batches.size).zip(descs.chunks(batches.size));
+                both.try_for_each(|(metrics, descs)| self.batch(metrics, descs))
+            };
             self.out.flush()?;
+            done?;
         }
         Ok(())
+    }
+
+    /// Fetches metrics of an archive together. How derived ones go on after their first
+    /// record may matter where instances are shown.
+    fn fetch_ahead(
+        &mut self,
+        metrics: &[Metric],
+        descs: &[Result<MetricDesc, PmStatus>],
+    ) -> Result<(), Stop> {
+        if !self.source.is_archive() {
+            return Ok(());
+        }
+        let (fetches_all, instances) = (self.fetches_all(), self.shown.instances());
+        let both = metrics.iter().zip(descs).filter(|(_, desc)| fetches_all || desc.is_ok());
+        let pmids = both.map(|((_, pmid), _)| *pmid);
+        let pmids: Vec<Pmid> = pmids.filter(|pmid| !(instances && pmid.is_derived())).collect();
+        let found = fetch_each(&mut self.source, &pmids, &mut self.domains, self.messages)?;
+        self.ahead = pmids.into_iter().zip(found).collect();
+        Ok(())
+    }
+
+    /// True if metrics without a descriptor are fetched, too: pmprobe looks at descriptors
+    /// after it has fetched.
+    fn fetches_all(&self) -> bool {
+        !self.shown.needs_desc() || self.source.dialect != Dialect::Fixed
     }
 
     /// All instances that a metric may have values for.
@@ -255,8 +290,7 @@ impl Probe<'_> {
             return Ok(());
         }
         let needs_desc = self.shown.needs_desc();
-        // pmprobe looks at descriptors after it has fetched.
-        let fetches_all = !needs_desc || self.source.dialect != Dialect::Fixed;
+        let fetches_all = self.fetches_all();
         let is_fetched = |desc: &Result<MetricDesc, PmStatus>| fetches_all || desc.is_ok();
         let both = || metrics.iter().zip(descs);
         let pmids = both().filter(|(_, desc)| is_fetched(desc)).map(|((_, pmid), _)| *pmid);
@@ -305,6 +339,11 @@ impl Probe<'_> {
         pmids: &[Pmid],
         indoms: impl Iterator<Item = InDom>,
     ) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
+        if let [pmid] = pmids
+            && let Some(Fetched { outcome, .. }) = self.ahead.remove(pmid)
+        {
+            return Ok(outcome.map(|values| vec![values]));
+        }
         self.source.rewind()?;
         fetch(&mut self.source, pmids, indoms, &mut self.domains, self.messages)
     }

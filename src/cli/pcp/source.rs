@@ -227,6 +227,17 @@ impl ToolSource {
         let Context::Archive(archive) = self.kind() else { return Ok(()) };
         archive.set_position(origin.unwrap_or(archive.label().start))
     }
+
+    /// Makes the metadata of an archive those of a time.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn stand_at(&mut self, time: Timestamp) -> Result<(), SourceError> {
+        match self.kind() {
+            Context::Archive(archive) if archive.origin() != time => archive.set_position(time),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The source of a sample, beside its [`Sampler`].

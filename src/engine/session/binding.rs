@@ -114,21 +114,19 @@ impl<S: FetchSource> Session<S> {
         Ok(())
     }
 
-    /// The metrics of the source from which a derived metric is computed,
-    /// without those of branches that are never chosen. Empty if the metric
-    /// cannot be used.
+    /// The metrics of the source that are fetched for a derived metric, some of them more
+    /// than once. Empty if the metric cannot be used.
     ///
     /// # Errors
     /// The source failed.
     pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
         self.refresh();
         self.bind([pmid])?;
-        let mut program = Gathered::default();
+        let mut gathered = Gathered::default();
         if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
-            program.add(among, *at);
+            gathered.add(among, *at);
         }
-        let (_, operands) = self.engine.plan(&program.planned());
-        Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
+        Ok(gathered.operands())
     }
 
     /// The outcome of binding a metric, if it is bound.

@@ -180,6 +180,21 @@ impl<'e> Gathered<'e> {
     pub fn planned(&self) -> Vec<Planned<'_>> {
         Planned::all(&self.expressions)
     }
+
+    /// The metrics that are fetched for the expressions.
+    pub fn operands(&self) -> Vec<Pmid> {
+        let mut operands = Vec::new();
+        for (_, expr) in &self.expressions {
+            let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
+            operands.extend(mentioned.chain(expr.nodes.iter().filter_map(
+                |node| match &node.kind {
+                    TypedKind::Metric(desc) => Some(desc.pmid),
+                    _ => None,
+                },
+            )));
+        }
+        operands
+    }
 }
 
 /// Positions of the definitions whose values an expression needs.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::Evaluation;
-use pmderive_runtime::model::{InDom, InstanceDomain};
+use pmderive_runtime::model::{InDom, InstId, InstanceDomain};
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
+use rustc_hash::FxHashMap;
 
 use crate::check::typed::Desc;
 use crate::engine::metric::Metric;
@@ -34,19 +35,28 @@ impl<S: FetchSource> Sample<'_, S> {
     /// The source failed.
     pub fn domains(&mut self) -> Result<Vec<Option<Arc<InstanceDomain>>>, SourceError> {
         let metrics = self.metrics;
-        metrics.iter().map(|metric| self.domain(metric)).collect()
-    }
-
-    fn domain(&mut self, metric: &Metric) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
-        let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output)
-        else {
-            return Ok(None);
+        // Most metrics of a domain have the same instances.
+        let mut known: FxHashMap<InDom, (&[InstId], Option<Arc<InstanceDomain>>)> =
+            FxHashMap::default();
+        let domain = |metric: &Metric| {
+            let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output)
+            else {
+                return Ok(None);
+            };
+            let ids = self.values.get(output).instances;
+            if ids.is_empty() {
+                return Ok(None);
+            }
+            if let Some((same, domain)) = known.get(&indom)
+                && *same == ids
+            {
+                return Ok(domain.clone());
+            }
+            let domain = self.instance_names(indom, ids)?.ok();
+            known.insert(indom, (ids, domain.clone()));
+            Ok(domain)
         };
-        let values = self.values.get(output);
-        if values.is_empty() {
-            return Ok(None);
-        }
-        Ok(self.instance_names(indom, values.instances)?.ok())
+        metrics.iter().map(domain).collect()
     }
 
     /// Names of a domain's instances as of the fetch. If the known names lack

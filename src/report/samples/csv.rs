@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use pmderive_runtime::time::TimeZone;
 
-use super::{Renderer, append, push_time};
+use super::{Renderer, push_time};
 use crate::engine::Shown;
 use crate::report::csv::{write_field, write_value};
+use crate::report::plain::write_integer;
 use crate::report::rows::{Content, for_each_row};
 use crate::report::table::Sampling;
 
@@ -59,10 +60,10 @@ impl Renderer for Csv {
                 }
             }
             if let Some(instance) = row.instance {
-                write_field(out, |out| match row.instance_name {
-                    Some(name) => out.push_str(name),
-                    None => append(out, format_args!("{instance}")),
-                });
+                match row.instance_name {
+                    Some(name) => write_field(out, |out| out.push_str(name)),
+                    None => write_integer(out, instance),
+                }
             }
             out.push(',');
             write_value(out, value);

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{
-    InstId, InstanceDomain, write_double, write_float, write_shortest_double, write_shortest_float,
-    write_unknown_block,
+    InstId, InstanceDomain, InstanceNames, write_double, write_float, write_shortest_double,
+    write_shortest_float, write_unknown_block,
 };
 use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Shown};
 use crate::escape::line;
-use crate::report::plain::text;
+use crate::report::plain::{text, write_integer, write_value};
 use crate::text::Escaping;
 
 use super::{Digits, Renderer, append, push_time};
@@ -70,16 +70,20 @@ impl Renderer for Text {
             }
             match finding {
                 Finding::Values(values) => {
+                    let mut names = shown.domain(index).map(InstanceDomain::names);
                     for (instance, value) in values.iter() {
                         out.push_str("    ");
                         if instance != -1 {
-                            let domain = shown.domain(index);
-                            match domain.and_then(|domain| name(domain, instance, escaping)) {
-                                Some(name) => {
-                                    append(out, format_args!("inst [{instance} or \"{name}\"] "));
-                                }
-                                None => append(out, format_args!("inst [{instance}] ")),
+                            out.push_str("inst [");
+                            write_integer(out, instance);
+                            if let Some(names) = &mut names
+                                && let Some(name) = name(names, instance, escaping)
+                            {
+                                out.push_str(" or \"");
+                                out.push_str(&name);
+                                out.push('"');
                             }
+                            out.push_str("] ");
                         }
                         out.push_str("value ");
                         push_value(out, value, escaping, self.digits);
@@ -106,10 +110,14 @@ impl Renderer for Text {
 }
 
 /// The name of an instance, in the form to show.
-fn name(domain: &InstanceDomain, instance: InstId, escaping: Escaping) -> Option<Cow<'_, str>> {
+fn name<'d>(
+    names: &mut InstanceNames<'d>,
+    instance: InstId,
+    escaping: Escaping,
+) -> Option<Cow<'d, str>> {
     match escaping {
-        Escaping::Off => domain.name(instance).map(Cow::from),
-        Escaping::On => Some(match domain.name_in_bytes(instance)? {
+        Escaping::Off => names.of(instance).map(Cow::from),
+        Escaping::On => Some(match names.in_bytes(instance)? {
             Cow::Borrowed(name) => line(name),
             Cow::Owned(name) => line(&name).into_owned().into(),
         }),
@@ -121,10 +129,6 @@ fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Di
     match value {
         Value::F32(value) if digits == Digits::Shortest => write_shortest_float(out, value),
         Value::F64(value) if digits == Digits::Shortest => write_shortest_double(out, value),
-        Value::I32(value) => append(out, format_args!("{value}")),
-        Value::U32(value) => append(out, format_args!("{value}")),
-        Value::I64(value) => append(out, format_args!("{value}")),
-        Value::U64(value) => append(out, format_args!("{value}")),
         Value::F32(value) => write_float(out, value),
         Value::F64(value) => write_double(out, value),
         Value::Text(bytes) => {
@@ -136,5 +140,6 @@ fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Di
             out.push('"');
         }
         Value::Bytes(bytes) => write_unknown_block(out, bytes),
+        _ => write_value(out, value),
     }
 }

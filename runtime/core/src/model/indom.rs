@@ -103,6 +103,11 @@ impl<'d> InstanceNames<'d> {
         self.next += 1;
         Some(name)
     }
+
+    /// External name of an instance, the same as [`InstanceDomain::name_in_bytes`] gives.
+    pub fn in_bytes(&mut self, id: InstId) -> Option<Cow<'d, [u8]>> {
+        self.of(id).map(|name| self.domain.bytes(id, name))
+    }
 }
 
 /// Names without an exact match that find an instance whose name has a blank.
@@ -190,10 +195,14 @@ impl InstanceDomain {
     /// External name of an instance in the source's own bytes, which are what
     /// tools print.
     pub fn name_in_bytes(&self, id: InstId) -> Option<Cow<'_, [u8]>> {
-        let name = self.name(id)?;
+        self.name(id).map(|name| self.bytes(id, name))
+    }
+
+    /// The name of an instance in the source's own bytes.
+    fn bytes<'d>(&self, id: InstId, name: &'d str) -> Cow<'d, [u8]> {
         let bytes = || name.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>().ok();
         let bytes = self.is_named_in_bytes(id).then(bytes).flatten();
-        Some(bytes.map_or(Cow::Borrowed(name.as_bytes()), Cow::Owned))
+        bytes.map_or(Cow::Borrowed(name.as_bytes()), Cow::Owned)
     }
 
     /// Starts a lookup of names of several instances, one after the other.

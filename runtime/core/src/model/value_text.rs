@@ -96,7 +96,7 @@ const PLAIN_BYTES: usize = 16;
 /// shortest one. Then the value has exactly one binary digit more after the
 /// point than `text` has decimal digits there.
 fn is_halfway(value: f64, text: &str) -> bool {
-    let decimals = text.len() - 1 - text.find('.').unwrap_or(text.len() - 1);
+    let decimals = text.bytes().rev().position(|byte| byte == b'.').unwrap_or_default();
     let bits = value.to_bits();
     let exponent = (bits >> 52 & 0x7ff) as i64 - 1075;
     let binary = -exponent - i64::from((bits | 1 << 52).trailing_zeros());

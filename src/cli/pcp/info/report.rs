@@ -16,7 +16,7 @@ use super::values;
 use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
-use crate::cli::pcp::fetch::{Domains, Values, fetch};
+use crate::cli::pcp::fetch::{Domains, Fetched, TOGETHER, Values, fetch, fetch_each};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
@@ -82,27 +82,32 @@ impl<'s> Report<'s> {
     /// Reports on metrics by their names.
     pub fn metrics(&mut self, names: &[&str]) -> Result<(), Stop> {
         let described = describe(&mut self.source.context, names, &self.shown)?;
-        for batch in self.batches.of_group(&described) {
-            // Labels of an archive are those at the time of the values.
-            let is_placed = self.is_archive && self.shown.labels;
-            let fetched = match self.shown.needs_values() || is_placed {
+        let InfoShown { labels, series, fetchall, .. } = self.shown;
+        // Labels of an archive are those at the time of the values, and values by profile
+        // are those of the next record.
+        let is_placed = labels || series || fetchall;
+        let size = match self.is_archive && !is_placed {
+            true => TOGETHER,
+            false => self.batches.size,
+        };
+        for batch in described.chunks(size) {
+            let fetched = match self.shown.needs_values() || self.is_archive && labels {
                 true => self.fetch(batch)?,
-                false => Ok(Vec::new()),
+                false => Vec::new(),
             };
-            if (self.shown.labels || self.shown.series) && !self.shown.verifies() {
+            if (labels || series) && !self.shown.verifies() {
                 self.look_up_labels(batch)?;
             }
-            match fetched {
-                Ok(values) => {
-                    let mut values = values.into_iter();
-                    for metric in batch {
-                        self.metric(metric, values.next())?;
+            let mut fetched = fetched.into_iter();
+            for metric in batch {
+                match fetched.next() {
+                    None => self.metric(metric, None)?,
+                    Some(Fetched { outcome: Ok(values), at }) => {
+                        at.map_or(Ok(()), |at| self.source.stand_at(at))?;
+                        self.metric(metric, Some(values))?;
                     }
-                }
-                Err(status) => {
-                    let status = self.text(status);
-                    for metric in batch {
-                        let name = self.shown_name(metric.name);
+                    Some(Fetched { outcome: Err(status), .. }) => {
+                        let (name, status) = (self.shown_name(metric.name), self.text(status));
                         let _ = writeln!(self.out, "{name}: pmFetch: {status}");
                     }
                 }
@@ -133,13 +138,20 @@ impl<'s> Report<'s> {
         labels.look_up(&mut source.context, levels.into_iter())
     }
 
-    /// Fetches a batch. The inner error: the fetch as a whole failed.
-    fn fetch(&mut self, metrics: &[Described<'_>]) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
+    /// Fetches a batch.
+    fn fetch(&mut self, metrics: &[Described<'_>]) -> Result<Vec<Fetched>, Stop> {
         let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
+        let Report { source, domains, messages, .. } = self;
+        if self.is_archive {
+            return fetch_each(source, &pmids, domains, messages);
+        }
         let indoms = metrics.iter().filter_map(|one| one.desc.ok()?.indom);
         let indoms = indoms.filter(|_| self.shown.prints_values());
-        self.source.rewind()?;
-        fetch(self.source, &pmids, indoms, &mut self.domains, self.messages)
+        let of_each = match fetch(source, &pmids, indoms, domains, messages)? {
+            Ok(values) => values.into_iter().map(Ok).collect(),
+            Err(status) => vec![Err(status); pmids.len()],
+        };
+        Ok(of_each.into_iter().map(|outcome| Fetched { outcome, at: None }).collect())
     }
 
     fn metric(&mut self, metric: &Described<'_>, values: Option<Values>) -> Result<(), Stop> {
