@@ -69,8 +69,8 @@ pub struct Examined {
     pub nodes: PerNode<Option<TypedId>>,
     /// Which nodes are left when branches that are never chosen are taken away.
     pub live: PerNode<bool>,
-    /// Value of each node as a guard, where it does not depend on values.
-    pub guards: PerNode<Option<bool>>,
+    /// Each node as a guard: known where it does not depend on values.
+    pub guards: PerNode<ternary::Guard>,
 }
 
 /// Checks an expression as [`check`] does and keeps everything that was found.
@@ -93,7 +93,7 @@ pub fn examine(
         suggest,
         diagnostics,
         guards,
-        typed: TypedExpr::default(),
+        typed: TypedExpr::with_room(expr.len()),
         done: PerNode::all(expr.len(), None),
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
@@ -148,8 +148,8 @@ pub(crate) struct Checker<'c> {
     extensions: bool,
     suggest: &'c dyn Suggest,
     diagnostics: &'c mut Diagnostics,
-    /// Value of each node as a guard, where it is known already.
-    guards: PerNode<Option<bool>>,
+    /// Each node as a guard, as far as it is known already.
+    guards: PerNode<ternary::Guard>,
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
     done: PerNode<Option<TypedId>>,
@@ -215,7 +215,7 @@ impl Checker<'_> {
         match &node.kind {
             NodeKind::Error => Err(Reported),
             NodeKind::Call { callee, literal, operands } => {
-                self.call(*callee, literal.as_ref(), operands, span)
+                self.call(*callee, literal.as_deref(), operands, span)
             }
             NodeKind::Grouped { labels, .. } => {
                 let at = match (labels.first(), labels.last()) {
@@ -504,6 +504,7 @@ impl Checker<'_> {
         };
         match conversion {
             Ok(conversion) => {
+                let conversion = Box::new(conversion);
                 let kind = TypedKind::Rescale { operand: typed, conversion };
                 Ok(self.push(kind, Desc { units, ..desc }, span))
             }

@@ -126,7 +126,7 @@ impl Checker<'_> {
 
     pub(super) fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
         match self.names.get(name) {
-            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc.pmid), desc.into(), span)),
             Name::Unknown(_) if self.names.is_novalue(name) => {
                 Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
             }
@@ -138,7 +138,7 @@ impl Checker<'_> {
             }
             Name::Derived => {
                 if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
-                    return Ok(self.push(TypedKind::Metric(desc), desc.into(), span));
+                    return Ok(self.push(TypedKind::Metric(desc.pmid), desc.into(), span));
                 }
                 let message = format!("`{name}` is a derived metric");
                 self.report(

@@ -73,8 +73,7 @@ impl Checker<'_> {
                 left: left.typed,
                 right: right.typed,
                 common,
-                left_scale: Scale::ONE,
-                right_scale: Scale::ONE,
+                scales: None,
             };
             let desc = Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE };
             return Ok(self.push(kind, desc, span));
@@ -92,15 +91,15 @@ impl Checker<'_> {
             }
         };
         // A quotient may have a fraction, and so may a number in another scale.
-        let scaled = !combined.left.is_one() || !combined.right.is_one();
-        let value_type = if op == BinaryOp::Div || scaled { ValueType::F64 } else { common };
+        let scales = Scale::both(combined.left, combined.right);
+        let is_double = op == BinaryOp::Div || scales.is_some();
+        let value_type = if is_double { ValueType::F64 } else { common };
         let kind = TypedKind::Binary {
             op,
             left: left.typed,
             right: right.typed,
             common: value_type,
-            left_scale: combined.left,
-            right_scale: combined.right,
+            scales,
         };
         Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }, span))
     }
