@@ -26,11 +26,10 @@ impl Checker<'_> {
         op_span: Span,
         left: ExprId,
         right: ExprId,
-        span: Span,
     ) -> Checked<TypedId> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         // Texts come first, as nothing below holds for them.
-        if let Some(outcome) = self.text_equality((op, op_span), [left, right], span) {
+        if let Some(outcome) = self.text_equality((op, op_span), [left, right]) {
             return outcome;
         }
         let (l, r) = (left.desc, right.desc);
@@ -76,7 +75,7 @@ impl Checker<'_> {
                 scales: None,
             };
             let desc = Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE };
-            return Ok(self.push(kind, desc, span));
+            return Ok(self.push(kind, desc));
         }
         let combined = match combine(op, &l.units, &r.units, left_is_constant, self.dialect) {
             Ok(combined) => combined,
@@ -101,7 +100,7 @@ impl Checker<'_> {
             common: value_type,
             scales,
         };
-        Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }, span))
+        Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }))
     }
 
     fn semantics(&self, op: BinaryOp, l: &Desc, r: &Desc, base: &Desc) -> Semantics {

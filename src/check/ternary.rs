@@ -13,7 +13,6 @@ use crate::syntax::ast::{
     Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, PerNode, UnaryOp,
 };
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
-use crate::text::Span;
 
 /// What is known of a node as a guard before there is a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,13 +102,7 @@ pub(super) fn live(expr: &Expr, guards: &PerNode<Guard>) -> PerNode<bool> {
 }
 
 impl Checker<'_> {
-    pub(super) fn ternary(
-        &mut self,
-        guard: ExprId,
-        yes: ExprId,
-        no: ExprId,
-        span: Span,
-    ) -> Checked<TypedId> {
+    pub(super) fn ternary(&mut self, guard: ExprId, yes: ExprId, no: ExprId) -> Checked<TypedId> {
         let guard = self.operand(guard)?;
         if let Guard::Known(decision) = self.guards[guard.expr] {
             let chosen = self.operand(if decision { yes } else { no })?;
@@ -119,7 +112,7 @@ impl Checker<'_> {
                 self.guard_shape(&guard, single, [yes, no])?;
             }
             let kind = TypedKind::Chosen { guard: guard.typed, branch: chosen.typed };
-            return Ok(self.push(kind, chosen.desc, span));
+            return Ok(self.push(kind, chosen.desc));
         }
         let (yes, no) = (self.operand(yes)?, self.operand(no)?);
         let is_novalue = |operand: Operand| match &self.expr.node(operand.expr).kind {
@@ -154,7 +147,7 @@ impl Checker<'_> {
         }
         let base = if yes_never { no.desc } else { yes.desc };
         let kind = TypedKind::Choose { guard: guard.typed, yes: yes.typed, no: no.typed };
-        Ok(self.push(kind, Desc { indom, ..base }, span))
+        Ok(self.push(kind, Desc { indom, ..base }))
     }
 
     /// Instance domain of a branch as libpcp sees it before it is checked:

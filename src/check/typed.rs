@@ -7,7 +7,6 @@ use pmderive_runtime::program::OutputId;
 
 use crate::functions::LaneRule;
 use crate::syntax::ast::{Aggregate, BinaryOp};
-use crate::text::Span;
 
 positions! {
     /// Position of a node in a [`TypedExpr`].
@@ -44,8 +43,6 @@ pub struct TypedNode {
     pub kind: TypedKind,
     /// What its values mean.
     pub desc: Desc,
-    /// Where it stands in the text.
-    pub span: Span,
 }
 
 /// Type, semantics, units and instance domain of a node's values.
@@ -271,8 +268,8 @@ impl TypedExpr {
     }
 
     /// The values of a metric as they are.
-    pub fn of_metric(desc: MetricDesc, span: Span) -> TypedExpr {
-        let node = TypedNode { kind: TypedKind::Metric(desc.pmid), desc: desc.into(), span };
+    pub fn of_metric(desc: MetricDesc) -> TypedExpr {
+        let node = TypedNode { kind: TypedKind::Metric(desc.pmid), desc: desc.into() };
         TypedExpr { nodes: vec![node], mentioned: Vec::new() }
     }
 

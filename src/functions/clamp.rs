@@ -96,12 +96,12 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
     let kind = TypedKind::Binary {
         op: ast::BinaryOp::Mul,
         left: bound.typed,
-        right: call.node_at(factor, constant_desc(value_type), at),
+        right: call.node(factor, constant_desc(value_type)),
         common: value_type,
         scales: None,
     };
     let desc = Desc { value_type, units: to, ..bound.desc };
-    Ok(Operand { typed: call.node_at(kind, desc, at), desc, ..bound })
+    Ok(Operand { typed: call.node(kind, desc), desc, ..bound })
 }
 
 /// True of a number that a type holds exactly.

@@ -4,9 +4,9 @@ use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, PatternId, WindowFunction};
 
+use super::Planned;
 use super::forms::{Form, Forms};
 use super::lane::{LaneBuilder, lane_scalar};
-use super::planned::Planned;
 use crate::check::typed::{Scale, TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
@@ -29,11 +29,16 @@ impl<'l> Lowering<'l> {
         Lowering { dialect, graph, kernels, forms: Forms::default(), done: Vec::new() }
     }
 
+    /// The graph so far.
+    pub fn graph(&mut self) -> &mut Graph {
+        self.graph
+    }
+
     /// Adds a definition, and returns the graph's node for each node of its
     /// expression, of which the last is the root. `earlier` has the roots of the
     /// definitions planned before, which may be operands.
     pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> &[NodeId] {
-        let Planned { definition, expr } = *one;
+        let (definition, expr) = (one.0, &*one.1);
         for mentioned in &expr.mentioned {
             self.graph.slot(mentioned);
         }

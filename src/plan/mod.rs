@@ -8,22 +8,25 @@ mod forms;
 mod fuse;
 pub(crate) mod lane;
 mod lower;
-mod planned;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, Lists, Needs, NodeId, Op, Output,
-    Pool, Program,
+    BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Lists, Needs, NodeId,
+    Op, Output, Pool, Program,
 };
 
-use crate::check::typed::{TypedExpr, TypedId, TypedKind};
+use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 use lower::Lowering;
-pub use planned::Planned;
+
+/// A definition to plan: the identity under which its previous samples are kept,
+/// and the expression that it computes.
+pub type Planned<'p> = (DefinitionKey, Cow<'p, TypedExpr>);
 
 /// The metrics and domains that a program's positions stand for, in the source
 /// that its definitions were checked against.
@@ -47,20 +50,26 @@ impl Operands {
 
 /// Makes the program of definitions. Each may be an operand of later ones. The
 /// outputs are parallel to the definitions. Equal parts are shared with other
-/// programs of `pool`.
+/// programs of `pool`. An expression is freed as soon as it is in the graph.
 pub fn plan(
-    definitions: &[Planned<'_>],
+    definitions: Vec<Planned<'_>>,
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
     pool: &Pool,
 ) -> (Program, Operands) {
     let mut graph = Graph::default();
-    graph.reserve(definitions.iter().map(|one| one.expr.nodes.len()).sum());
+    // The same metrics are in many definitions.
+    let is_own = |node: &&TypedNode| !matches!(node.kind, TypedKind::Metric(_));
+    graph.reserve(
+        definitions.iter().map(|(_, expr)| expr.nodes.iter().filter(is_own).count()).sum(),
+    );
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    let mut bearers: Vec<Option<InputSlot>> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     for one in definitions {
-        let nodes = lowering.lower(one, &roots);
+        let nodes = lowering.lower(&one, &roots);
         roots.push(*nodes.last().expect("a checked expression has a root"));
+        bearers.push(instance_of(&one.1, lowering.graph()));
     }
     let mut trees = Lists::default();
     for root in &roots {
@@ -74,8 +83,6 @@ pub fn plan(
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
 
-    let bearers: Vec<Option<InputSlot>> =
-        definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
     let outputs = roots.iter().zip(bearers).map(|(root, instance_of)| {
         let value_type = graph.nodes[root.index()].value_type;
         Output { root: *root, value_type, instance_of }

@@ -127,7 +127,7 @@ impl<S: FetchSource> Session<S> {
         if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
             program.add(among, *at);
         }
-        let (_, operands) = self.engine.plan(&program.planned());
+        let (_, operands) = self.engine.plan(program.planned());
         Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
     }
 
