@@ -35,7 +35,7 @@ pub enum Name {
 /// Names with their meanings.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: FxHashMap<Box<str>, Name>,
+    known: FxHashMap<Arc<str>, Name>,
     /// Instance domains of these metrics that count as the same.
     pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
@@ -43,7 +43,7 @@ pub struct Names {
     /// metrics of a domain that no source serves.
     derived: FxHashMap<Box<str>, MetricDesc>,
     /// Unknown names that are those of definitions with mistakes in their texts.
-    refused: FxHashSet<Box<str>>,
+    refused: FxHashSet<Arc<str>>,
 }
 
 impl Names {
@@ -51,19 +51,19 @@ impl Names {
     /// `is_derived` says which names are derived metrics, unless the source has
     /// a metric with that name.
     pub(crate) fn new(
-        names: &[&str],
+        names: &[Arc<str>],
         found: &[Found],
         is_derived: impl Fn(&str) -> bool,
         equivalent_domains: Arc<EquivalentDomains>,
     ) -> Names {
-        let meaning = |(name, found): (&&str, &Found)| {
+        let meaning = |(name, found): (&Arc<str>, &Found)| {
             let meaning = match *found {
                 Found::Metric(desc) => Name::Metric(desc),
                 Found::NoDescriptor(status) => Name::NoDescriptor(status),
                 Found::Unknown(_) if is_derived(name) => Name::Derived,
                 Found::Unknown(status) => Name::Unknown(status),
             };
-            (Box::from(*name), meaning)
+            (Arc::clone(name), meaning)
         };
         let known = names.iter().zip(found).map(meaning).collect();
         Names { known, equivalent_domains, ..Names::default() }

@@ -5,6 +5,8 @@
 //! round trips, however many there are. Blocking and async sources get the same
 //! questions. This module does not know what an answer means for an expression.
 
+use std::sync::Arc;
+
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
@@ -26,10 +28,10 @@ pub enum Found {
 }
 
 /// Names to ask for, each once.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Mentions<'e> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mentions {
     /// The definitions' own names, then the other names.
-    pub names: Vec<&'e str>,
+    pub names: Vec<Arc<str>>,
     /// Number of the definitions' own names. It matters whether the source has
     /// metrics with these names, but not why it lacks them.
     pub own: usize,
@@ -39,21 +41,22 @@ pub(crate) struct Mentions<'e> {
 /// `expressions`.
 pub(crate) fn mentions<'e>(
     expressions: impl IntoIterator<Item = &'e Expr>,
-    own: impl IntoIterator<Item = &'e str>,
-) -> Mentions<'e> {
+    own: impl IntoIterator<Item = &'e Arc<str>>,
+) -> Mentions {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
-    let mut names: Vec<&str> = own.into_iter().filter(|name| seen.insert(name)).collect();
+    let mut names: Vec<Arc<str>> =
+        own.into_iter().filter(|name| seen.insert(name)).cloned().collect();
     let own = names.len();
     for expr in expressions {
         let mentioned = references(expr).map(|reference| reference.name);
-        names.extend(mentioned.filter(|name| seen.insert(name)));
+        names.extend(mentioned.filter(|name| seen.insert(name)).map(Arc::from));
     }
     Mentions { names, own }
 }
 
-impl<'e> Mentions<'e> {
+impl Mentions {
     /// What to ask first: the identifiers of the names, in order.
-    fn identifiers(&self) -> Vec<Question<'e>> {
+    fn identifiers(&self) -> Vec<Question<'_>> {
         let (own, others) = self.names.split_at(self.own);
         let own = own.iter().map(|name| Question::PmidIfAny(name));
         own.chain(others.iter().map(|name| Question::Pmid(name))).collect()
@@ -94,7 +97,7 @@ fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
 /// # Errors
 /// The source failed.
 pub(crate) fn ask(
-    mentions: &Mentions<'_>,
+    mentions: &Mentions,
     source: &mut dyn MetadataSource,
 ) -> Result<Vec<Found>, SourceError> {
     let mut answers = Vec::with_capacity(mentions.names.len());
@@ -109,7 +112,7 @@ pub(crate) fn ask(
 /// # Errors
 /// The host failed.
 pub(crate) async fn ask_host<T: Transport>(
-    mentions: &Mentions<'_>,
+    mentions: &Mentions,
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
     let mut answers = Vec::with_capacity(mentions.names.len());

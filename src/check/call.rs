@@ -32,7 +32,6 @@ pub(crate) struct Call<'a, 'c> {
     function: &'static Function,
     literal: Option<&'a Literal>,
     operands: &'a [Operand],
-    span: Span,
 }
 
 impl Checker<'_> {
@@ -42,18 +41,17 @@ impl Checker<'_> {
         callee: Callee,
         literal: Option<&Spanned<Literal>>,
         operands: &[ExprId],
-        span: Span,
     ) -> Checked<TypedId> {
         let operands: Vec<Operand> =
             operands.iter().map(|expr| self.operand(*expr)).collect::<Checked<_>>()?;
         match callee {
             Callee::Aggregate(aggregate) => {
                 let [operand] = operands[..] else { return Err(Reported) };
-                self.reduce(aggregate, (operand.typed, operand.desc), self.span(operand.expr), span)
+                self.reduce(aggregate, (operand.typed, operand.desc), self.span(operand.expr))
             }
             Callee::Function(function) => {
                 let literal = literal.map(|literal| &literal.value);
-                let mut call = Call { checker: self, function, literal, operands: &operands, span };
+                let mut call = Call { checker: self, function, literal, operands: &operands };
                 (function.check)(&mut call)
             }
         }
@@ -197,14 +195,9 @@ impl Call<'_, '_> {
         self.checker.one_indom(operands, &format!("`{}()`", self.function.name))
     }
 
-    /// A node for the whole call.
+    /// A node for the call, a part of it, or what an operand becomes.
     pub fn node(&mut self, kind: TypedKind, desc: Desc) -> TypedId {
-        self.node_at(kind, desc, self.span)
-    }
-
-    /// A node for a part of the call, or for what an operand becomes.
-    pub fn node_at(&mut self, kind: TypedKind, desc: Desc, span: Span) -> TypedId {
-        self.checker.push(kind, desc, span)
+        self.checker.push(kind, desc)
     }
 
     /// A node that computes from the values of one or two operands, instance

@@ -69,8 +69,8 @@ pub struct Examined {
     pub nodes: PerNode<Option<TypedId>>,
     /// Which nodes are left when branches that are never chosen are taken away.
     pub live: PerNode<bool>,
-    /// Value of each node as a guard, where it does not depend on values.
-    pub guards: PerNode<Option<bool>>,
+    /// Each node as a guard: known where it does not depend on values.
+    pub guards: PerNode<ternary::Guard>,
 }
 
 /// Checks an expression as [`check`] does and keeps everything that was found.
@@ -93,7 +93,7 @@ pub fn examine(
         suggest,
         diagnostics,
         guards,
-        typed: TypedExpr::default(),
+        typed: TypedExpr::with_room(expr.len()),
         done: PerNode::all(expr.len(), None),
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
@@ -148,8 +148,8 @@ pub(crate) struct Checker<'c> {
     extensions: bool,
     suggest: &'c dyn Suggest,
     diagnostics: &'c mut Diagnostics,
-    /// Value of each node as a guard, where it is known already.
-    guards: PerNode<Option<bool>>,
+    /// Each node as a guard, as far as it is known already.
+    guards: PerNode<ternary::Guard>,
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
     done: PerNode<Option<TypedId>>,
@@ -165,9 +165,9 @@ impl Checker<'_> {
         Err(Reported)
     }
 
-    fn push(&mut self, kind: TypedKind, desc: Desc, span: Span) -> TypedId {
+    fn push(&mut self, kind: TypedKind, desc: Desc) -> TypedId {
         let id = TypedId(self.typed.nodes.len() as u32);
-        self.typed.nodes.push(TypedNode { kind, desc, span });
+        self.typed.nodes.push(TypedNode { kind, desc });
         id
     }
 
@@ -215,7 +215,7 @@ impl Checker<'_> {
         match &node.kind {
             NodeKind::Error => Err(Reported),
             NodeKind::Call { callee, literal, operands } => {
-                self.call(*callee, literal.as_ref(), operands, span)
+                self.call(*callee, literal.as_deref(), operands)
             }
             NodeKind::Grouped { labels, .. } => {
                 let at = match (labels.first(), labels.last()) {
@@ -226,7 +226,7 @@ impl Checker<'_> {
             }
             NodeKind::Text(text) => {
                 let desc = constant_desc(ValueType::String);
-                Ok(self.push(TypedKind::Text(text.clone()), desc, span))
+                Ok(self.push(TypedKind::Text(text.clone()), desc))
             }
             NodeKind::Metric(name) => self.metric(name, span),
             NodeKind::Number(number) => {
@@ -234,9 +234,9 @@ impl Checker<'_> {
                     NumberValue::Integer(value) => (ValueType::U32, u64::from(value)),
                     NumberValue::Double(value) => (ValueType::F64, value.to_bits()),
                 };
-                Ok(self.push(TypedKind::Constant(bits), constant_desc(value_type), span))
+                Ok(self.push(TypedKind::Constant(bits), constant_desc(value_type)))
             }
-            NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric, span),
+            NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric),
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) => self.metric(&metric.value, metric.span),
                 Name::Derived if self.dialect.is_version_7() => {
@@ -245,37 +245,35 @@ impl Checker<'_> {
                 meaning => {
                     let bits = u64::from(ternary::is_usable(meaning) || meaning == Name::Derived);
                     let desc = constant_desc(ValueType::U32);
-                    Ok(self.push(TypedKind::Constant(bits), desc, span))
+                    Ok(self.push(TypedKind::Constant(bits), desc))
                 }
             },
             NodeKind::Anon(value_type) => {
-                Ok(self.push(TypedKind::Nothing, constant_desc(*value_type), span))
+                Ok(self.push(TypedKind::Nothing, constant_desc(*value_type)))
             }
             NodeKind::MkConst { number, attributes } => {
                 self.constant(number.value.value, attributes, span)
             }
             NodeKind::NoValue(attributes) => {
                 let desc = self.attributes(attributes, ValueType::I32)?;
-                Ok(self.push(TypedKind::NoValue, desc, span))
+                Ok(self.push(TypedKind::NoValue, desc))
             }
-            NodeKind::Unary { op, operand } => self.unary(*op, *operand, span),
+            NodeKind::Unary { op, operand } => self.unary(*op, *operand),
             NodeKind::Binary { op, op_span, left, right } => {
-                self.binary(*op, *op_span, *left, *right, span)
+                self.binary(*op, *op_span, *left, *right)
             }
-            NodeKind::Ternary { guard, yes, no } => self.ternary(*guard, *yes, *no, span),
-            NodeKind::Temporal { function, operand } => self.temporal(*function, *operand, span),
+            NodeKind::Ternary { guard, yes, no } => self.ternary(*guard, *yes, *no),
+            NodeKind::Temporal { function, operand } => self.temporal(*function, *operand),
             NodeKind::Scalar(operand) => {
                 let Operand { typed, desc, .. } = self.operand(*operand)?;
                 let desc = Desc { indom: None, ..desc };
-                Ok(self.push(TypedKind::Scalar(typed), desc, span))
+                Ok(self.push(TypedKind::Scalar(typed), desc))
             }
-            NodeKind::Rescale { operand, units } => {
-                self.rescale(*operand, units.value, units.span, span)
-            }
+            NodeKind::Rescale { operand, units } => self.rescale(*operand, units.value, units.span),
             NodeKind::Select { operand, instance } => {
                 let Operand { typed: operand, desc, .. } = self.operand(*operand)?;
                 let name = instance.value.clone();
-                Ok(self.push(TypedKind::Named { operand, name }, desc, span))
+                Ok(self.push(TypedKind::Named { operand, name }, desc))
             }
             NodeKind::Match { pattern, negated, operand } => {
                 let Operand { typed: operand, desc, .. } = self.operand(*operand)?;
@@ -286,7 +284,7 @@ impl Checker<'_> {
                 }
                 let pattern = pattern.value.clone();
                 let kind = TypedKind::Matching { operand, pattern, negated: *negated };
-                Ok(self.push(kind, desc, span))
+                Ok(self.push(kind, desc))
             }
         }
     }
@@ -313,7 +311,7 @@ impl Checker<'_> {
             );
         }
         let bits = constant_bits(number, desc.value_type);
-        Ok(self.push(TypedKind::Constant(bits), desc, span))
+        Ok(self.push(TypedKind::Constant(bits), desc))
     }
 
     /// Version 6 takes any derived metric as an operand, 7.2 one that is the
@@ -370,7 +368,7 @@ impl Checker<'_> {
         )
     }
 
-    fn unary(&mut self, op: UnaryOp, operand: ExprId, span: Span) -> Checked<TypedId> {
+    fn unary(&mut self, op: UnaryOp, operand: ExprId) -> Checked<TypedId> {
         let operand = self.operand(operand)?;
         let Operand { typed, desc, .. } = operand;
         match op {
@@ -378,7 +376,7 @@ impl Checker<'_> {
                 self.numeric(&operand, "unary minus")?;
                 let value_type = types::negated(desc.value_type);
                 let desc = Desc { value_type, semantics: Semantics::Instant, ..desc };
-                Ok(self.push(TypedKind::Negate(typed), desc, span))
+                Ok(self.push(TypedKind::Negate(typed), desc))
             }
             UnaryOp::Not => {
                 self.numeric(&operand, "`!`")?;
@@ -394,7 +392,7 @@ impl Checker<'_> {
                     _ if desc.value_type == ValueType::I32 => desc,
                     _ => Desc { value_type: ValueType::U32, ..desc },
                 };
-                Ok(self.push(TypedKind::Not(typed), desc, span))
+                Ok(self.push(TypedKind::Not(typed), desc))
             }
         }
     }
@@ -403,11 +401,10 @@ impl Checker<'_> {
         &mut self,
         function: Aggregate,
         metric: &crate::syntax::ast::Spanned<Box<str>>,
-        span: Span,
     ) -> Checked<TypedId> {
         let operand = self.metric(&metric.value, metric.span)?;
         let desc = self.typed.node(operand).desc;
-        self.reduce(function, (operand, desc), metric.span, span)
+        self.reduce(function, (operand, desc), metric.span)
     }
 
     /// An aggregate of an operand that stands at `at`.
@@ -416,7 +413,6 @@ impl Checker<'_> {
         function: Aggregate,
         (operand, desc): (TypedId, Desc),
         at: Span,
-        span: Span,
     ) -> Checked<TypedId> {
         if function != Aggregate::Count {
             self.numeric_at(at, &desc, format_args!("`{}()`", function.name()))?;
@@ -431,15 +427,15 @@ impl Checker<'_> {
             }
         };
         let desc = Desc { value_type, indom: None, semantics, units };
-        Ok(self.push(TypedKind::Aggregate { function, operand }, desc, span))
+        Ok(self.push(TypedKind::Aggregate { function, operand }, desc))
     }
 
-    fn temporal(&mut self, function: Temporal, operand: ExprId, span: Span) -> Checked<TypedId> {
+    fn temporal(&mut self, function: Temporal, operand: ExprId) -> Checked<TypedId> {
         let checked = self.operand(operand)?;
         let Operand { typed, desc, .. } = checked;
         if function == Temporal::Instant {
             let desc = Desc { semantics: not_a_counter(desc.semantics), ..desc };
-            return Ok(self.push(TypedKind::Same(typed), desc, span));
+            return Ok(self.push(TypedKind::Same(typed), desc));
         }
         self.numeric(&checked, format_args!("`{}()`", function.name()))?;
         let (kind, desc) = match function {
@@ -485,16 +481,10 @@ impl Checker<'_> {
             );
         // libpcp 7.2 keeps no previous sample of these operands.
         let kind = if never { TypedKind::Nothing } else { kind };
-        Ok(self.push(kind, desc, span))
+        Ok(self.push(kind, desc))
     }
 
-    fn rescale(
-        &mut self,
-        operand: ExprId,
-        units: Units,
-        units_span: Span,
-        span: Span,
-    ) -> Checked<TypedId> {
+    fn rescale(&mut self, operand: ExprId, units: Units, units_span: Span) -> Checked<TypedId> {
         let checked = self.operand(operand)?;
         let Operand { typed, desc, .. } = checked;
         self.numeric(&checked, "`rescale()`")?;
@@ -504,8 +494,9 @@ impl Checker<'_> {
         };
         match conversion {
             Ok(conversion) => {
+                let conversion = Box::new(conversion);
                 let kind = TypedKind::Rescale { operand: typed, conversion };
-                Ok(self.push(kind, Desc { units, ..desc }, span))
+                Ok(self.push(kind, Desc { units, ..desc }))
             }
             Err(_) => {
                 let (from, to) = (units_name(&desc.units), units_name(&units));

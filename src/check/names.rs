@@ -109,6 +109,9 @@ pub(super) fn hyphenated(
 impl Checker<'_> {
     /// Reports a name with a hyphen, if that is what a node is part of.
     pub(super) fn hyphen(&mut self, id: ExprId) -> Checked<()> {
+        if self.hyphenated.is_empty() {
+            return Ok(());
+        }
         match self.hyphenated.remove(&id) {
             None => Ok(()),
             Some(None) => Err(Reported),
@@ -126,9 +129,9 @@ impl Checker<'_> {
 
     pub(super) fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
         match self.names.get(name) {
-            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc.pmid), desc.into())),
             Name::Unknown(_) if self.names.is_novalue(name) => {
-                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
+                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32)))
             }
             Name::Unknown(status) => self.unknown(name, status, span),
             Name::NoDescriptor(status) => {
@@ -138,7 +141,7 @@ impl Checker<'_> {
             }
             Name::Derived => {
                 if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
-                    return Ok(self.push(TypedKind::Metric(desc), desc.into(), span));
+                    return Ok(self.push(TypedKind::Metric(desc.pmid), desc.into()));
                 }
                 let message = format!("`{name}` is a derived metric");
                 self.report(
@@ -148,7 +151,7 @@ impl Checker<'_> {
                 )
             }
             Name::Nested { desc, definition } => {
-                Ok(self.push(TypedKind::Derived(definition), desc, span))
+                Ok(self.push(TypedKind::Derived(definition), desc))
             }
             Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
             Name::Unusable => {

@@ -26,11 +26,10 @@ impl Checker<'_> {
         op_span: Span,
         left: ExprId,
         right: ExprId,
-        span: Span,
     ) -> Checked<TypedId> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         // Texts come first, as nothing below holds for them.
-        if let Some(outcome) = self.text_equality((op, op_span), [left, right], span) {
+        if let Some(outcome) = self.text_equality((op, op_span), [left, right]) {
             return outcome;
         }
         let (l, r) = (left.desc, right.desc);
@@ -73,11 +72,10 @@ impl Checker<'_> {
                 left: left.typed,
                 right: right.typed,
                 common,
-                left_scale: Scale::ONE,
-                right_scale: Scale::ONE,
+                scales: None,
             };
             let desc = Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE };
-            return Ok(self.push(kind, desc, span));
+            return Ok(self.push(kind, desc));
         }
         let combined = match combine(op, &l.units, &r.units, left_is_constant, self.dialect) {
             Ok(combined) => combined,
@@ -92,17 +90,17 @@ impl Checker<'_> {
             }
         };
         // A quotient may have a fraction, and so may a number in another scale.
-        let scaled = !combined.left.is_one() || !combined.right.is_one();
-        let value_type = if op == BinaryOp::Div || scaled { ValueType::F64 } else { common };
+        let scales = Scale::both(combined.left, combined.right);
+        let is_double = op == BinaryOp::Div || scales.is_some();
+        let value_type = if is_double { ValueType::F64 } else { common };
         let kind = TypedKind::Binary {
             op,
             left: left.typed,
             right: right.typed,
             common: value_type,
-            left_scale: combined.left,
-            right_scale: combined.right,
+            scales,
         };
-        Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }, span))
+        Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }))
     }
 
     fn semantics(&self, op: BinaryOp, l: &Desc, r: &Desc, base: &Desc) -> Semantics {

@@ -13,11 +13,10 @@ use crate::syntax::ast::{
     Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, PerNode, UnaryOp,
 };
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
-use crate::text::Span;
 
 /// What is known of a node as a guard before there is a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Guard {
+pub enum Guard {
     /// Always this.
     Known(bool),
     /// Known once the names are looked up.
@@ -30,8 +29,8 @@ pub(crate) enum Guard {
 /// what `defined` says of a `defined()`.
 pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Guard> {
     use Guard::{Decided, Dynamic, Known};
-    let mut guards = PerNode::default();
-    for (_, node) in expr.nodes() {
+    let mut guards = PerNode::all(expr.len(), Dynamic);
+    for (id, node) in expr.nodes() {
         let of = |id: &ExprId| -> Guard { guards[*id] };
         let number = |value: NumberValue| match value {
             NumberValue::Integer(value) => Known(value != 0),
@@ -57,27 +56,22 @@ pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Gu
             }
             _ => Dynamic,
         };
-        guards.push(guard);
+        guards[id] = guard;
     }
     guards
 }
 
-/// Value of each node as a guard, where it does not depend on the metrics'
-/// values. Version 6 knows none beforehand.
-pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Option<bool>> {
+/// Each node as a guard, once names are looked up. Version 6 knows none
+/// beforehand.
+pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Guard> {
     if !dialect.is_version_7() {
-        return PerNode::all(expr.len(), None);
+        return PerNode::all(expr.len(), Guard::Dynamic);
     }
-    let guards = guards(expr, |name| match names.get(name) {
+    guards(expr, |name| match names.get(name) {
         // Whether a definition can be used is not known before it is checked.
         Name::Derived => Guard::Dynamic,
         meaning => Guard::Known(is_usable(meaning)),
-    });
-    let known = |(id, _)| match guards[id] {
-        Guard::Known(known) => Some(known),
-        Guard::Decided | Guard::Dynamic => None,
-    };
-    expr.nodes().map(known).collect()
+    })
 }
 
 /// True for names that `defined()` answers with yes.
@@ -86,7 +80,7 @@ pub(super) fn is_usable(name: Name) -> bool {
 }
 
 /// Which nodes are left when branches that are never chosen are taken away.
-pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool> {
+pub(super) fn live(expr: &Expr, guards: &PerNode<Guard>) -> PerNode<bool> {
     let mut live = PerNode::all(expr.len(), false);
     if !expr.is_empty() {
         live[expr.root()] = true;
@@ -98,8 +92,8 @@ pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool>
         match node.kind {
             NodeKind::Ternary { guard, yes, no } => {
                 live[guard] = true;
-                live[yes] |= guards[guard] != Some(false);
-                live[no] |= guards[guard] != Some(true);
+                live[yes] |= guards[guard] != Guard::Known(false);
+                live[no] |= guards[guard] != Guard::Known(true);
             }
             _ => expr.operands(id, |operand| live[operand] = true),
         }
@@ -108,15 +102,9 @@ pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool>
 }
 
 impl Checker<'_> {
-    pub(super) fn ternary(
-        &mut self,
-        guard: ExprId,
-        yes: ExprId,
-        no: ExprId,
-        span: Span,
-    ) -> Checked<TypedId> {
+    pub(super) fn ternary(&mut self, guard: ExprId, yes: ExprId, no: ExprId) -> Checked<TypedId> {
         let guard = self.operand(guard)?;
-        if let Some(decision) = self.guards[guard.expr] {
+        if let Guard::Known(decision) = self.guards[guard.expr] {
             let chosen = self.operand(if decision { yes } else { no })?;
             self.numeric(&guard, "a guard")?;
             if self.dialect != Dialect::Fixed {
@@ -124,7 +112,7 @@ impl Checker<'_> {
                 self.guard_shape(&guard, single, [yes, no])?;
             }
             let kind = TypedKind::Chosen { guard: guard.typed, branch: chosen.typed };
-            return Ok(self.push(kind, chosen.desc, span));
+            return Ok(self.push(kind, chosen.desc));
         }
         let (yes, no) = (self.operand(yes)?, self.operand(no)?);
         let is_novalue = |operand: Operand| match &self.expr.node(operand.expr).kind {
@@ -159,7 +147,7 @@ impl Checker<'_> {
         }
         let base = if yes_never { no.desc } else { yes.desc };
         let kind = TypedKind::Choose { guard: guard.typed, yes: yes.typed, no: no.typed };
-        Ok(self.push(kind, Desc { indom, ..base }, span))
+        Ok(self.push(kind, Desc { indom, ..base }))
     }
 
     /// Instance domain of a branch as libpcp sees it before it is checked:

@@ -15,14 +15,13 @@ impl Checker<'_> {
         &mut self,
         (op, op_span): (BinaryOp, Span),
         operands: [Operand; 2],
-        span: Span,
     ) -> Option<Checked<TypedId>> {
         let is_text = |operand: &Operand| operand.desc.value_type == ValueType::String;
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         if !self.extensions || !equality || !operands.iter().any(is_text) {
             return None;
         }
-        Some(self.compare_texts(op, op_span, operands, span))
+        Some(self.compare_texts(op, op_span, operands))
     }
 
     fn compare_texts(
@@ -30,7 +29,6 @@ impl Checker<'_> {
         op: BinaryOp,
         op_span: Span,
         operands: [Operand; 2],
-        span: Span,
     ) -> Checked<TypedId> {
         let symbol = op.symbol();
         let [left, right] = operands;
@@ -54,6 +52,6 @@ impl Checker<'_> {
             negated: op == BinaryOp::Ne,
         };
         let desc = truth_desc(indom, &[left.desc, right.desc]);
-        Ok(self.push(kind, desc, span))
+        Ok(self.push(kind, desc))
     }
 }

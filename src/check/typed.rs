@@ -7,7 +7,6 @@ use pmderive_runtime::program::OutputId;
 
 use crate::functions::LaneRule;
 use crate::syntax::ast::{Aggregate, BinaryOp};
-use crate::text::Span;
 
 positions! {
     /// Position of a node in a [`TypedExpr`].
@@ -44,8 +43,6 @@ pub struct TypedNode {
     pub kind: TypedKind,
     /// What its values mean.
     pub desc: Desc,
-    /// Where it stands in the text.
-    pub span: Span,
 }
 
 /// Type, semantics, units and instance domain of a node's values.
@@ -93,6 +90,11 @@ impl Scale {
     pub fn is_one(self) -> bool {
         self == Scale::ONE
     }
+
+    /// Both, unless neither changes anything.
+    pub fn both(left: Scale, right: Scale) -> Option<Box<[Scale; 2]>> {
+        (!left.is_one() || !right.is_one()).then(|| Box::new([left, right]))
+    }
 }
 
 /// How a rate treats a value below the previous one.
@@ -110,8 +112,8 @@ pub use pmderive_runtime::program::WindowFunction;
 /// What a node does; operands are earlier nodes.
 #[derive(Clone, Debug)]
 pub enum TypedKind {
-    /// Values of a metric.
-    Metric(MetricDesc),
+    /// Values of a metric, which has the node's metadata.
+    Metric(Pmid),
     /// Values of another derived metric.
     Derived(DefinitionId),
     /// The same value always, for every instance if there is a domain (bits of a lane).
@@ -135,10 +137,9 @@ pub enum TypedKind {
         right: TypedId,
         /// Type in which it is computed.
         common: ValueType,
-        /// Applied to the left operand, in double precision.
-        left_scale: Scale,
-        /// Applied to the right operand, in double precision.
-        right_scale: Scale,
+        /// Applied to the left and the right operand, in double precision; nothing
+        /// where neither is to change.
+        scales: Option<Box<[Scale; 2]>>,
     },
     /// A ternary that is decided by values.
     Choose {
@@ -183,7 +184,7 @@ pub enum TypedKind {
         /// The operand.
         operand: TypedId,
         /// How.
-        conversion: Conversion,
+        conversion: Box<Conversion>,
     },
     /// `operand[instance]`
     Named {
@@ -261,9 +262,14 @@ pub enum TypedKind {
 }
 
 impl TypedExpr {
+    /// No nodes yet, with room for so many.
+    pub(super) fn with_room(nodes: usize) -> TypedExpr {
+        TypedExpr { nodes: Vec::with_capacity(nodes), mentioned: Vec::new() }
+    }
+
     /// The values of a metric as they are.
-    pub fn of_metric(desc: MetricDesc, span: Span) -> TypedExpr {
-        let node = TypedNode { kind: TypedKind::Metric(desc), desc: desc.into(), span };
+    pub fn of_metric(desc: MetricDesc) -> TypedExpr {
+        let node = TypedNode { kind: TypedKind::Metric(desc.pmid), desc: desc.into() };
         TypedExpr { nodes: vec![node], mentioned: Vec::new() }
     }
 

@@ -180,7 +180,7 @@ impl Graph {
         (ir, values): (KernelIr, Vec<u8>),
         kernels: KernelSource<'_>,
     ) -> OwnKernel {
-        OwnKernel { kernel: self.kernel(ir, kernels), values, offset: None }
+        OwnKernel { kernel: self.kernel(&ir, kernels), values, offset: None }
     }
 
     /// Where a node's kernel finds its constants.
@@ -210,7 +210,8 @@ impl Graph {
             }
         }
         let (kernel, constants) = (own.kernel.clone(), self.offset(own));
-        self.add(Op::Map { operands: operands.into(), kernel, constants }, value_type, indom)
+        let (operand, right) = (operands[0], operands.get(1).copied());
+        self.add(Op::Map { operand, right, kernel, constants }, value_type, indom)
     }
 
     /// A kernel over an operand and its previous sample.
@@ -333,13 +334,14 @@ impl Graph {
         slots
     }
 
-    /// All nodes that a node needs, itself included, ascending.
-    pub fn reachable(&mut self, root: NodeId) -> Vec<NodeId> {
+    /// Adds all nodes that a node needs, itself included, ascending.
+    pub fn add_reachable(&mut self, root: NodeId, found: &mut Vec<NodeId>) {
         let Graph { nodes, met, .. } = self;
         met.clear(nodes.len());
         met.insert(root);
-        let mut found = vec![root];
-        let mut next = 0;
+        let first = found.len();
+        found.push(root);
+        let mut next = first;
         while let Some(id) = found.get(next).copied() {
             next += 1;
             nodes[id.index()].op.operands(|operand| {
@@ -348,8 +350,7 @@ impl Graph {
                 }
             });
         }
-        found.sort_unstable();
-        found
+        found[first..].sort_unstable();
     }
 
     /// The domain of a filter's operand, whose instance names the filter will
@@ -391,13 +392,13 @@ impl Graph {
     }
 
     /// The kernel with a form.
-    pub fn kernel(&mut self, ir: KernelIr, kernels: KernelSource<'_>) -> KernelRef {
-        if let Some(kernel) = self.kernel_index.get(&ir) {
+    pub fn kernel(&mut self, ir: &KernelIr, kernels: KernelSource<'_>) -> KernelRef {
+        if let Some(kernel) = self.kernel_index.get(ir) {
             return kernel.clone();
         }
         let kernel = kernels(ir.clone());
         self.kernels.push(Arc::clone(&kernel));
-        self.kernel_index.insert(ir, KernelRef(Arc::clone(&kernel)));
+        self.kernel_index.insert(ir.clone(), KernelRef(Arc::clone(&kernel)));
         KernelRef(kernel)
     }
 

@@ -29,7 +29,7 @@ async fn ask_apart<T: Transport>(
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
     let mentions = selection.mentions();
-    let found = Box::pin(ask_host(&mentions, host)).await?;
+    let found = Box::pin(ask_host(mentions, host)).await?;
     host.settle();
     Ok(found)
 }

@@ -70,7 +70,7 @@ impl Checking<'_> {
     /// Checks against a source's answers, parallel to `names`.
     pub fn run(
         &self,
-        names: &[&str],
+        names: &[Arc<str>],
         found: &[Found],
         diagnostics: &mut Diagnostics,
     ) -> Examination {
@@ -90,7 +90,7 @@ impl Checking<'_> {
     }
 
     /// The meaning of the names before anything is checked.
-    fn meanings(&self, names: &[&str], found: &[Found]) -> Names {
+    fn meanings(&self, names: &[Arc<str>], found: &[Found]) -> Names {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
@@ -129,7 +129,7 @@ impl Checking<'_> {
                 Name::Metric(_) if position >= self.chosen => continue,
                 Name::Metric(desc) if one.is_named => {
                     found.push(hidden(one));
-                    let typed = TypedExpr::of_metric(desc, one.name_span);
+                    let typed = TypedExpr::of_metric(desc);
                     Examined { typed, is_whole: true, ..Examined::default() }
                 }
                 _ if order.is_refused[position] => Examined::default(),

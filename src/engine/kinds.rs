@@ -176,21 +176,21 @@ fn difference(
     let answers = mentions.names.iter().zip(usual.found().zip(other.found()));
     let mut all = answers
         .clone()
-        .filter_map(|(name, (usual, other))| Some((*name, told(name, usual, other)?)));
+        .filter_map(|(name, (usual, other))| Some((name, told(name, usual, other)?)));
     if let Some((name, (split, first))) = all.next() {
         let words = match all.count() {
             0 => first,
             1 => format!("{first}, and 1 more metric differs"),
             more => format!("{first}, and {more} more metrics differ"),
         };
-        return Some(Difference { first: Some((name.into(), split)), words });
+        return Some(Difference { first: Some(((**name).into(), split)), words });
     }
     let mut regrouped = answers.filter(|(_, (usual, other))| usual != other);
     match regrouped.next() {
         Some((name, _)) => {
             let words =
                 format!("`{name}` shares its identifier or its instance domain with other metrics");
-            Some(Difference { first: Some(((*name).into(), Split::Domain)), words })
+            Some(Difference { first: Some(((**name).into(), Split::Domain)), words })
         }
         None if usual == other => None,
         None => {

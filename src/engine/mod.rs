@@ -25,6 +25,7 @@ mod system;
 mod threads;
 mod vocabulary;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
@@ -208,7 +209,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
-        let found = ask(&selection.mentions(), source)?;
+        let found = ask(selection.mentions(), source)?;
         let compiled = self.compiled_from(&selection, &found, source)?;
         let names = if compiled.needs_names() { source.traverse("")? } else { Vec::new() };
         self.diagnose(&compiled, &found, &names, diagnostics);
@@ -228,7 +229,7 @@ impl Engine {
         selection: &Arc<Selection>,
         source: &mut dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let found = ask(&selection.mentions(), source)?;
+        let found = ask(selection.mentions(), source)?;
         self.compiled_from(selection, &found, source)
     }
 
@@ -269,7 +270,8 @@ impl Engine {
         let examination = self.examine_found(selection, found, &vocabulary, &mut diagnostics);
         let chosen = selection.definitions().into_iter().take(selection.len());
         let CheckedSelection { metrics, typed } = examination.into_checked(chosen);
-        let (program, operands) = self.plan(&Planned::all(&typed));
+        let typed = typed.into_iter().map(|(key, expr)| (key, Cow::Owned(expr)));
+        let (program, operands) = self.plan(typed.collect());
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }
@@ -314,7 +316,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
         let definitions = needed(registry, selection);
-        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &one.name);
         let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
         let found = ask(&mentions, source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
@@ -344,7 +346,7 @@ impl Engine {
     }
 
     /// Makes the program of checked definitions.
-    pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Operands) {
+    pub(crate) fn plan(&self, planned: Vec<Planned<'_>>) -> (Arc<Program>, Operands) {
         let kernels = &mut |ir| self.kernel(ir);
         let (program, operands) = plan(planned, self.language.dialect, kernels, &self.pool);
         let program = Arc::new(program);

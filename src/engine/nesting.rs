@@ -9,7 +9,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pmderive_runtime::program::DefinitionKey;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::{Registered, Registry};
 use crate::bind::{Reference, references};
@@ -33,7 +33,8 @@ pub(crate) fn needed<'r>(
 ) -> Vec<&'r Registered> {
     let mut needed = selection.to_vec();
     let named = selection.iter().filter(|one| one.is_named);
-    let mut known: FxHashSet<&str> = named.map(|one| &*one.name).collect();
+    let mut known = FxHashSet::with_capacity_and_hasher(needed.len(), FxBuildHasher);
+    known.extend(named.map(|one| &*one.name));
     let mut next = 0;
     while let Some(one) = needed.get(next) {
         next += 1;
@@ -79,10 +80,9 @@ pub(super) fn order(
     let mut levels = vec![0usize; definitions.len()];
     let mut positions = Vec::with_capacity(definitions.len());
     let mut state = vec![State::New; definitions.len()];
+    // The path from a start; for each definition, the number of visited operands.
+    let mut way: Vec<(DefinitionId, usize)> = Vec::new();
     for start in 0..definitions.len() {
-        // The path from the start; for each definition, the number of visited
-        // operands.
-        let mut way: Vec<(DefinitionId, usize)> = Vec::new();
         if state[start] == State::New {
             state[start] = State::OnTheWay;
             way.push((DefinitionId::at(start), 0));
@@ -143,7 +143,8 @@ fn mentions(
     definitions: &[&Registered],
     is_definition: impl Fn(&str) -> bool,
 ) -> Vec<Vec<Mention>> {
-    let mut by_name: FxHashMap<&str, DefinitionId> = FxHashMap::default();
+    let mut by_name: FxHashMap<&str, DefinitionId> =
+        FxHashMap::with_capacity_and_hasher(definitions.len(), FxBuildHasher);
     for (position, one) in definitions.iter().enumerate().filter(|(_, one)| one.is_named) {
         by_name.entry(&one.name).or_insert(DefinitionId::at(position));
     }
@@ -254,7 +255,7 @@ pub(super) fn arrange(
     wanted: &[bool],
     mut examined: Vec<Examined>,
 ) -> Arranged {
-    let mut typed: Vec<(DefinitionKey, TypedExpr)> = Vec::with_capacity(examined.len());
+    let mut typed: Vec<(DefinitionKey, TypedExpr)> = Vec::with_capacity(order.len());
     let mut outputs: Vec<Option<DefinitionId>> = vec![None; examined.len()];
     let mut used: Vec<bool> = (0..examined.len()).map(|position| position < chosen).collect();
     for id in order.iter().rev() {

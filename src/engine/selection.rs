@@ -29,9 +29,9 @@ pub struct Selection {
     /// Number of chosen definitions.
     count: usize,
     /// The names to ask a source for.
-    questions: Box<[Question]>,
-    /// Number of these that are the definitions' own names. They come first.
-    own_names: usize,
+    questions: Mentions,
+    /// The meanings of these, parallel to them.
+    meanings: Box<[Meaning]>,
     /// Identifiers that the definitions contain.
     literals: Literals,
     /// The registry's option that changes the meaning of definitions.
@@ -39,10 +39,9 @@ pub struct Selection {
     hash: u64,
 }
 
-/// A name to look up, and its meaning if the source does not know it.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Question {
-    name: Box<str>,
+/// The meaning of a name that the source does not know.
+#[derive(Debug, PartialEq, Eq)]
+struct Meaning {
     is_derived: bool,
     is_refused: bool,
 }
@@ -51,15 +50,14 @@ impl Selection {
     /// Chooses definitions of a registry, and expressions without a name.
     pub fn new(registry: &Registry, chosen: &[&Registered]) -> Selection {
         let definitions = needed(registry, chosen);
-        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &one.name);
         let expressions = definitions.iter().map(|one| &*one.expr);
-        let question = |name: &str| Question {
-            name: name.into(),
+        let meaning = |name: &Arc<str>| Meaning {
             is_derived: registry.get(name).is_some() || is_anonymous(name),
             is_refused: registry.is_refused(name),
         };
-        let Mentions { names, own } = mentions(expressions, own_names);
-        let questions: Box<[Question]> = names.into_iter().map(question).collect();
+        let questions = mentions(expressions, own_names);
+        let meanings = questions.names.iter().map(meaning).collect();
         let anonymous = registry.anonymous_descs().map(|(_, desc)| desc.pmid);
         let literals = Literals {
             pmids: definitions.iter().filter_map(|one| one.pmid).chain(anonymous).collect(),
@@ -73,7 +71,7 @@ impl Selection {
             definitions: definitions.into_iter().cloned().collect(),
             count: chosen.len(),
             questions,
-            own_names: own,
+            meanings,
             literals,
             missing_is_novalue: registry.control(ControlOption::NoValue) == 1,
             hash: hasher.finish(),
@@ -114,9 +112,8 @@ impl Selection {
     }
 
     /// The names to ask a source for.
-    pub(super) fn mentions(&self) -> Mentions<'_> {
-        let names = self.questions.iter().map(|question| &*question.name).collect();
-        Mentions { names, own: self.own_names }
+    pub(super) fn mentions(&self) -> &Mentions {
+        &self.questions
     }
 
     /// Identifiers that the definitions contain.
@@ -146,6 +143,7 @@ impl PartialEq for Selection {
                 && self.missing_is_novalue == other.missing_is_novalue
                 && self.literals == other.literals
                 && self.questions == other.questions
+                && self.meanings == other.meanings
                 && self.definitions.iter().zip(&other.definitions).all(same)
     }
 }

@@ -12,6 +12,7 @@ pub mod json;
 mod notes;
 pub mod text;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pmderive_runtime::model::Pmid;
@@ -48,10 +49,11 @@ pub fn explain(
 ) -> Result<Explanation, SourceError> {
     let examination = engine.examine(registry, selection, source, diagnostics)?;
     let Arranged { typed, outputs } = examination.arranged();
-    let planned = Planned::all(&typed);
-    let (program, operands) = engine.plan(&planned);
-    let binding = operands.binding();
+    let planned: Vec<Planned<'_>> =
+        typed.iter().map(|(key, expr)| (*key, Cow::Borrowed(expr))).collect();
     let lowered = engine.nodes_of(&planned);
+    let (program, operands) = engine.plan(planned);
+    let binding = operands.binding();
 
     let names = &examination.names;
     let all = needed(registry, selection);
@@ -97,11 +99,11 @@ pub fn explain(
             nodes: explained,
         });
     }
-    let program = match planned.is_empty() {
+    let program = match typed.is_empty() {
         true => None,
         false => {
             let names = input_names(&all, names, &binding.pmids, source)?;
-            let mut titles = vec![String::new(); planned.len()];
+            let mut titles = vec![String::new(); typed.len()];
             for one in &definitions {
                 if let Fate::Output(output) | Fate::Hidden(output) = one.fate {
                     titles[output] = one.short_name();

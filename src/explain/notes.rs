@@ -7,6 +7,7 @@ use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 
 use crate::bind::{Name, Names};
+use crate::check::ternary::Guard;
 use crate::check::typed::{Decrease, Desc, Scale, TypedId, TypedKind, WindowFunction};
 use crate::check::{Examined, describe, units_name};
 use crate::dialect::Dialect;
@@ -60,7 +61,7 @@ impl Noted<'_> {
                 return notes;
             }
             NodeKind::Ternary { guard, yes, .. } => {
-                if let Some(Some(known)) = self.examined.guards.get(*guard) {
+                if let Some(Guard::Known(known)) = self.examined.guards.get(*guard) {
                     let branch = if self.examined.live[*yes] { "first" } else { "second" };
                     let value = if *known { "true" } else { "false" };
                     notes.push(format!(
@@ -102,9 +103,8 @@ impl Noted<'_> {
                 }
             }
             TypedKind::Not(_) => note("1 where the operand is 0, else 0"),
-            TypedKind::Binary { op, left, right, common, left_scale, right_scale } => {
-                let operands = [(*left, *left_scale), (*right, *right_scale)];
-                self.binary(*op, operands, *common, desc, notes);
+            TypedKind::Binary { op, left, right, common, scales } => {
+                self.binary(*op, [*left, *right], scales.as_deref(), (*common, desc), notes);
             }
             TypedKind::Choose { guard, yes, no } => {
                 self.choice(*guard, [*yes, *no], note);
@@ -202,14 +202,13 @@ impl Noted<'_> {
     fn binary(
         &self,
         op: BinaryOp,
-        operands: [(TypedId, Scale); 2],
-        common: ValueType,
-        desc: &Desc,
+        operands: [TypedId; 2],
+        scales: Option<&[Scale; 2]>,
+        (common, desc): (ValueType, &Desc),
         notes: &mut Vec<String>,
     ) {
-        let [l, r] = operands.map(|(id, _)| self.desc(id));
-        let [left_scale, right_scale] = operands.map(|(_, scale)| scale);
-        let is_scaled = !left_scale.is_one() || !right_scale.is_one();
+        let [l, r] = operands.map(|id| self.desc(id));
+        let [left_scale, right_scale] = scales.copied().unwrap_or([Scale::ONE; 2]);
         let sides = [("left", left_scale, l, r), ("right", right_scale, r, l)];
         for (side, scale, own, other) in sides {
             if !scale.is_one() {
@@ -225,7 +224,7 @@ impl Noted<'_> {
         if op.is_arithmetic() {
             if op == BinaryOp::Div {
                 notes.push("a quotient is always DOUBLE; 0 divided by anything is 0".to_owned());
-            } else if is_scaled && l.value_type.max(r.value_type) != ValueType::F64 {
+            } else if scales.is_some() && l.value_type.max(r.value_type) != ValueType::F64 {
                 notes.push("DOUBLE, since an operand is brought to another scale".to_owned());
             } else if l.value_type != r.value_type {
                 notes.push(format!("{} and {} meet in {common}", l.value_type, r.value_type));
@@ -264,7 +263,7 @@ impl Noted<'_> {
             }
             (None, None) => {}
         }
-        if self.dialect != Dialect::Fixed && is_scaled {
+        if self.dialect != Dialect::Fixed && scales.is_some() {
             notes.push("the result's units are labelled as in this version of libpcp".to_owned());
         }
     }

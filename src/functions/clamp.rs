@@ -5,7 +5,7 @@ use pmderive_runtime::model::{Conversion, ValueType};
 
 use super::{Example, Function, LaneRule, ResultRule, Shape};
 use crate::check::call::{Call, Checked, Operand, Spelled, plain_semantics};
-use crate::check::typed::{Desc, Scale, TypedId, TypedKind};
+use crate::check::typed::{Desc, TypedId, TypedKind};
 use crate::check::units::dimensions_agree;
 use crate::check::{constant_desc, describe, types, units_name};
 use crate::diag::{Code, Diagnostic};
@@ -96,13 +96,12 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
     let kind = TypedKind::Binary {
         op: ast::BinaryOp::Mul,
         left: bound.typed,
-        right: call.node_at(factor, constant_desc(value_type), at),
+        right: call.node(factor, constant_desc(value_type)),
         common: value_type,
-        left_scale: Scale::ONE,
-        right_scale: Scale::ONE,
+        scales: None,
     };
     let desc = Desc { value_type, units: to, ..bound.desc };
-    Ok(Operand { typed: call.node_at(kind, desc, at), desc, ..bound })
+    Ok(Operand { typed: call.node(kind, desc), desc, ..bound })
 }
 
 /// True of a number that a type holds exactly.

@@ -138,11 +138,7 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
         flags.push(of_type(choices, &types, Scalar::U32));
     }
     let result = Reg((types.len() - 1) as u16);
-    KernelIr {
-        operands: operands.into(),
-        constants: constants.into(),
-        body: Body::Map { insts: insts.into(), result, flags: flags.into() },
-    }
+    KernelIr { operands, constants, body: Body::Map { insts, result, flags } }
 }
 
 /// What has a [quick form](super::quick): the rate of a counter, and another

@@ -3,6 +3,7 @@
 
 use super::subject::Subject;
 use crate::bind::name_in;
+use crate::check::Examined;
 use crate::check::ternary::{Guard, guards};
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -175,7 +176,7 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         else {
             continue;
         };
-        let is_there = examined.guards.get(*guard) == Some(&Some(true));
+        let is_there = examined.guards.get(*guard) == Some(&Guard::Known(true));
         let is_itself =
             matches!(subject.kind(*yes), NodeKind::Metric(name) if **name == *metric.value);
         if !is_there || !is_itself {
@@ -224,10 +225,8 @@ fn needed(subject: &Subject<'_>, guards: &PerNode<Guard>, name: &str) -> Option<
 fn emptying(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     for (_, node) in subject.nodes() {
         let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
-        let is_decided = subject
-            .examined
-            .is_none_or(|examined| examined.guards.get(*guard).is_none_or(Option::is_some));
-        if is_decided {
+        let guard_of = |examined: &Examined| examined.guards.get(*guard).copied();
+        if subject.examined.and_then(guard_of) != Some(Guard::Dynamic) {
             continue;
         }
         let filter = |id: ExprId| {

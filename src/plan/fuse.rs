@@ -35,7 +35,8 @@ pub struct Fusion<'f> {
     pub steps: Vec<Step>,
     /// What is known of the nodes of the metric at hand.
     metric: Metric,
-    /// The registers of the kernel at hand.
+    /// The kernel at hand, and its registers.
+    region: Region,
     registers: Registers,
 }
 
@@ -63,6 +64,10 @@ struct Registers {
     lanes: Vec<Reg>,
     /// Of other nodes.
     others: FxHashMap<(NodeId, NodeId), Reg>,
+    /// Nodes to add, and whether what they need was added before.
+    waiting: Vec<(NodeId, Mode, bool)>,
+    /// Those of the operands of the node at hand.
+    args: Vec<Reg>,
 }
 
 impl Registers {
@@ -70,6 +75,7 @@ impl Registers {
         self.known.clear(nodes);
         self.lanes.resize(nodes, Reg(0));
         self.others.clear();
+        self.waiting.clear();
     }
 
     fn get(&self, node: NodeId, mode: Mode) -> Option<Reg> {
@@ -100,8 +106,8 @@ impl<'f> Fusion<'f> {
         };
         let placements = graph.nodes.iter().map(|node| placement(&node.op)).collect();
         let metric = Metric { sizes: vec![0; graph.nodes.len()], ..Metric::default() };
-        let registers = Registers::default();
-        Fusion { graph, kernels, placements, steps: Vec::new(), metric, registers }
+        let (region, registers) = (Region::default(), Registers::default());
+        Fusion { graph, kernels, placements, steps: Vec::new(), metric, region, registers }
     }
 
     /// Places the columns of a metric: its root, the operands of its histories
@@ -177,7 +183,7 @@ impl<'f> Fusion<'f> {
                 let scalar = lane_scalar(self.graph.nodes[operand.index()].value_type);
                 let ir = KernelIr {
                     operands: [Operand { scalar, access: Access::Column, previous: false }].into(),
-                    constants: Box::default(),
+                    constants: Vec::new(),
                     body: Body::Reduce(op),
                 };
                 // A view of a view reads the original column.
@@ -185,12 +191,12 @@ impl<'f> Fusion<'f> {
                     Some(Placement::View(of)) => of,
                     _ => StepOperand::Column(operand),
                 };
-                self.step(id, ir, Vec::new(), vec![operand])
+                self.step(id, &ir, &[], &[operand])
             }
             _ => match self.view(id, leaves) {
                 Some(operand) => Placement::View(operand),
                 None => match self.fuse(id, leaves) {
-                    Some((ir, constants, operands)) => self.step(id, ir, constants, operands),
+                    Some(placement) => placement,
                     None => return,
                 },
             },
@@ -201,9 +207,9 @@ impl<'f> Fusion<'f> {
     fn step(
         &mut self,
         output: NodeId,
-        ir: KernelIr,
-        constants: Vec<u8>,
-        operands: Vec<StepOperand>,
+        ir: &KernelIr,
+        constants: &[u8],
+        operands: &[StepOperand],
     ) -> Placement {
         let below = operands.iter().filter_map(|operand| {
             let node = match operand {
@@ -218,7 +224,7 @@ impl<'f> Fusion<'f> {
         });
         let level = below.max().unwrap_or(0);
         let kernel = self.graph.kernel(ir, self.kernels);
-        let constants = self.graph.constants(&constants);
+        let constants = self.graph.constants(constants);
         self.steps.push(Step { kernel, operands: operands.into(), constants, output, level });
         Placement::Step(StepId(self.steps.len() as u32 - 1))
     }
@@ -256,27 +262,29 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// The kernel that computes a node from leaves. `None` if there is no such
-    /// kernel; then the general path computes the node.
-    fn fuse(
-        &mut self,
-        root: NodeId,
-        leaves: &Marks,
-    ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
-        let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
+    /// The step that computes a node from leaves. `None` if no kernel can; then
+    /// the general path computes the node.
+    fn fuse(&mut self, root: NodeId, leaves: &Marks) -> Option<Placement> {
+        let mut region = std::mem::take(&mut self.region);
+        region.lanes.clear();
+        region.operands.clear();
         let mut regs = std::mem::take(&mut self.registers);
         regs.clear(self.graph.nodes.len());
         let result = self.fuse_with(root, leaves, &mut region, &mut regs);
         self.registers = regs;
-        let result = result?;
         let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
-        if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
-            // The only set is a constant spread over instances. The kernel
-            // would not know its lanes.
-            return None;
-        }
-        let (ir, constants) = region.lanes.finish(result);
-        Some((ir, constants, region.operands))
+        // Where the only set is a constant spread over instances, the kernel would
+        // not know its lanes.
+        let knows_lanes =
+            !self.graph.nodes[root.index()].is_set || region.operands.iter().any(column);
+        let placement = result.filter(|_| knows_lanes).map(|result| {
+            let (ir, constants) = region.lanes.finish(result);
+            let placement = self.step(root, &ir, &constants, &region.operands);
+            region.lanes.reuse(ir, constants);
+            placement
+        });
+        self.region = region;
+        placement
     }
 
     /// Adds a node and what it needs to a kernel; gives the node's register.
@@ -289,9 +297,9 @@ impl<'f> Fusion<'f> {
     ) -> Option<Reg> {
         // Depth first with an explicit stack, because trees may be of any
         // depth.
-        let mut stack = vec![(root, Mode::Lanes, false)];
-        let mut args: Vec<Reg> = Vec::new();
-        while let Some((id, mode, ready)) = stack.pop() {
+        regs.waiting.push((root, Mode::Lanes, false));
+        let mut args = std::mem::take(&mut regs.args);
+        while let Some((id, mode, ready)) = regs.waiting.pop() {
             let node = &self.graph.nodes[id.index()];
             let mode = if node.is_set { mode } else { Mode::Lanes };
             if regs.get(id, mode).is_some() {
@@ -304,6 +312,7 @@ impl<'f> Fusion<'f> {
                 continue;
             }
             if !ready {
+                let stack = &mut regs.waiting;
                 stack.push((id, mode, true));
                 let below = match &node.op {
                     Op::First(operand) => self.first(*operand, mode),
@@ -336,10 +345,11 @@ impl<'f> Fusion<'f> {
                 Op::Constant(bits) | Op::ConstantPerInstance { bits, .. } => {
                     region.lanes.constant(scalar, *bits)
                 }
-                Op::Map { operands, kernel, constants } => {
+                Op::Map { operand, right, kernel, constants } => {
                     args.clear();
-                    for operand in operands {
-                        args.push(of(*operand, mode)?);
+                    args.push(of(*operand, mode)?);
+                    if let Some(right) = right {
+                        args.push(of(*right, mode)?);
                     }
                     let constants = &self.graph.constants[*constants as usize..];
                     region.lanes.inline(kernel, &args, constants)
@@ -376,11 +386,13 @@ impl<'f> Fusion<'f> {
             };
             regs.insert(id, mode, reg);
         }
+        regs.args = args;
         regs.get(root, Mode::Lanes)
     }
 }
 
 /// A kernel while it is built, with the sources of its operands.
+#[derive(Default)]
 struct Region {
     lanes: LaneBuilder,
     operands: Vec<StepOperand>,

@@ -3,6 +3,8 @@
 //! Each operation is written once here. It is used as a kernel by itself, for
 //! the general path, and is fused with others into the kernels of steps.
 
+use std::mem::take;
+
 use pmderive_runtime::kernel::interp::read;
 use pmderive_runtime::kernel::{
     Access, BinaryOp, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar, UnaryOp,
@@ -136,11 +138,31 @@ impl LaneBuilder {
     }
 
     /// Ends the kernel and returns it with its constants.
-    pub fn finish(self, result: Reg) -> (KernelIr, Vec<u8>) {
-        let body = Body::Map { insts: self.insts.into(), result, flags: self.flags.into() };
-        let ir =
-            KernelIr { operands: self.operands.into(), constants: self.constants.into(), body };
-        (ir, self.values)
+    pub fn finish(&mut self, result: Reg) -> (KernelIr, Vec<u8>) {
+        let LaneBuilder { operands, constants, values, insts, types, flags, .. } = self;
+        types.clear();
+        let body = Body::Map { insts: take(insts), result, flags: take(flags) };
+        (KernelIr { operands: take(operands), constants: take(constants), body }, take(values))
+    }
+
+    /// Builds the next kernel in the memory of one that was finished.
+    pub fn reuse(&mut self, ir: KernelIr, values: Vec<u8>) {
+        if let Body::Map { insts, flags, .. } = ir.body {
+            let (added, types) = (take(&mut self.added), take(&mut self.types));
+            let KernelIr { operands, constants, .. } = ir;
+            *self = LaneBuilder { operands, constants, values, insts, types, flags, added };
+            self.clear();
+        }
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.operands.clear();
+        self.constants.clear();
+        self.values.clear();
+        self.insts.clear();
+        self.types.clear();
+        self.flags.clear();
     }
 
     /// `-operand`. An unsigned type gives the signed type of the same size.

@@ -4,10 +4,10 @@ use pmderive_runtime::kernel::{Access, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, PatternId, WindowFunction};
 
+use super::Planned;
 use super::forms::{Form, Forms};
 use super::lane::{LaneBuilder, lane_scalar};
-use super::planned::Planned;
-use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::check::typed::{Scale, TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
 use crate::functions::LaneRule;
@@ -19,24 +19,31 @@ pub struct Lowering<'l> {
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
     forms: Forms,
+    /// The graph's nodes of the definition that was added last.
+    done: Vec<NodeId>,
 }
 
 impl<'l> Lowering<'l> {
     /// Nothing is added yet.
     pub fn new(dialect: Dialect, graph: &'l mut Graph, kernels: KernelSource<'l>) -> Lowering<'l> {
-        Lowering { dialect, graph, kernels, forms: Forms::default() }
+        Lowering { dialect, graph, kernels, forms: Forms::default(), done: Vec::new() }
+    }
+
+    /// The graph so far.
+    pub fn graph(&mut self) -> &mut Graph {
+        self.graph
     }
 
     /// Adds a definition, and returns the graph's node for each node of its
     /// expression, of which the last is the root. `earlier` has the roots of the
     /// definitions planned before, which may be operands.
-    pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> Vec<NodeId> {
-        let Planned { definition, expr } = *one;
+    pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> &[NodeId] {
+        let (definition, expr) = (one.0, &*one.1);
         for mentioned in &expr.mentioned {
             self.graph.slot(mentioned);
         }
-        let done = Vec::with_capacity(expr.nodes.len());
-        let Lowering { dialect, graph, kernels, forms } = self;
+        let Lowering { dialect, graph, kernels, forms, done } = self;
+        done.clear();
         let mut one = OneLowering {
             expr,
             definition,
@@ -51,7 +58,7 @@ impl<'l> Lowering<'l> {
             let id = one.node(node);
             one.done.push(id);
         }
-        one.done
+        done
     }
 }
 
@@ -63,7 +70,7 @@ struct OneLowering<'o> {
     /// Roots of the definitions before this one.
     earlier: &'o [NodeId],
     /// Graph nodes of the typed nodes so far.
-    done: Vec<NodeId>,
+    done: &'o mut Vec<NodeId>,
     dialect: Dialect,
     graph: &'o mut Graph,
     kernels: KernelSource<'o>,
@@ -96,12 +103,13 @@ impl OneLowering<'_> {
         self.graph.add(op, node.desc.value_type, node.desc.indom)
     }
 
-    /// Operands that meet in their common instances.
-    fn met(&mut self, operands: &[TypedId]) -> Vec<NodeId> {
-        let operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
+    /// Lets operands meet in their common instances.
+    fn meet(&mut self, operands: &mut [NodeId]) {
         // A constant does not affect other constants, so all operands can be
         // passed.
-        operands.iter().map(|id| self.graph.spread_by(*id, &operands)).collect()
+        for at in 0..operands.len() {
+            operands[at] = self.graph.spread_by(operands[at], operands);
+        }
     }
 
     /// A function that writes its instructions itself.
@@ -121,7 +129,8 @@ impl OneLowering<'_> {
         let regs: Vec<Reg> = regs.iter().map(|reg| lanes.convert(*reg, within)).collect();
         let value = (rule.write)(&mut lanes, &regs);
         let value = lanes.convert(value, lane_scalar(desc.value_type));
-        let operands = self.met(operands);
+        let mut operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
+        self.meet(&mut operands);
         let mut own = self.graph.own_kernel(lanes.finish(value), self.kernels);
         self.graph.map(&operands, &mut own, desc.value_type, desc.indom)
     }
@@ -131,7 +140,7 @@ impl OneLowering<'_> {
         let desc = &node.desc;
         let to = lane_scalar(desc.value_type);
         match &node.kind {
-            TypedKind::Metric(metric) => self.graph.input(metric),
+            TypedKind::Metric(pmid) => self.graph.input(&desc.of_metric(*pmid)),
             TypedKind::Derived(definition) => self.earlier[definition.index()],
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
             // A text is part of the comparison that uses it.
@@ -154,13 +163,14 @@ impl OneLowering<'_> {
                 let form = Form::rescale(self.scalar_of(*operand), conversion);
                 self.map(node, &[self.of(*operand)], form)
             }
-            TypedKind::Binary { op, left, right, common, left_scale, right_scale } => {
+            TypedKind::Binary { op, left, right, common, scales } => {
                 let operands = [*left, *right];
                 let from = operands.map(|id| self.scalar_of(id));
-                let scales = [*left_scale, *right_scale];
+                let scales = scales.as_deref().copied().unwrap_or([Scale::ONE; 2]);
                 let form = Form::operator(*op, lane_scalar(*common), from, scales);
-                let met = self.met(&operands);
-                self.map(node, &met, form)
+                let mut operands = operands.map(|id| self.of(id));
+                self.meet(&mut operands);
+                self.map(node, &operands, form)
             }
             TypedKind::Lanes { rule, operands, within } => {
                 self.function(node, rule, operands, lane_scalar(*within))

@@ -8,22 +8,25 @@ mod forms;
 mod fuse;
 pub(crate) mod lane;
 mod lower;
-mod planned;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op, Output, Pool,
-    Program,
+    BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Lists, Needs, NodeId,
+    Op, Output, Pool, Program,
 };
 
-use crate::check::typed::{TypedExpr, TypedId, TypedKind};
+use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 use lower::Lowering;
-pub use planned::Planned;
+
+/// A definition to plan: the identity under which its previous samples are kept,
+/// and the expression that it computes.
+pub type Planned<'p> = (DefinitionKey, Cow<'p, TypedExpr>);
 
 /// The metrics and domains that a program's positions stand for, in the source
 /// that its definitions were checked against.
@@ -47,38 +50,45 @@ impl Operands {
 
 /// Makes the program of definitions. Each may be an operand of later ones. The
 /// outputs are parallel to the definitions. Equal parts are shared with other
-/// programs of `pool`.
+/// programs of `pool`. An expression is freed as soon as it is in the graph.
 pub fn plan(
-    definitions: &[Planned<'_>],
+    definitions: Vec<Planned<'_>>,
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
     pool: &Pool,
 ) -> (Program, Operands) {
     let mut graph = Graph::default();
-    graph.reserve(definitions.iter().map(|one| one.expr.nodes.len()).sum());
+    // The same metrics are in many definitions.
+    let is_own = |node: &&TypedNode| !matches!(node.kind, TypedKind::Metric(_));
+    graph.reserve(
+        definitions.iter().map(|(_, expr)| expr.nodes.iter().filter(is_own).count()).sum(),
+    );
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    let mut bearers: Vec<Option<InputSlot>> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     for one in definitions {
-        let nodes = lowering.lower(one, &roots);
+        let nodes = lowering.lower(&one, &roots);
         roots.push(*nodes.last().expect("a checked expression has a root"));
+        bearers.push(instance_of(&one.1, lowering.graph()));
     }
-    let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable(*root)).collect();
+    let mut trees = Lists::default();
+    for root in &roots {
+        trees.push_with(|nodes| graph.add_reachable(*root, nodes));
+    }
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
-    for (root, nodes) in roots.iter().zip(&trees) {
+    for (root, nodes) in roots.iter().zip(trees.iter()) {
         fusion.place_metric(*root, nodes);
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
 
-    let bearers: Vec<Option<InputSlot>> =
-        definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
     let outputs = roots.iter().zip(bearers).map(|(root, instance_of)| {
         let value_type = graph.nodes[root.index()].value_type;
         Output { root: *root, value_type, instance_of }
     });
     let outputs: Vec<Output> = outputs.collect();
-    let needs = needs(&graph, &trees);
+    let needs = needs(&graph, trees.shrunk());
     let (named_domains, inputs_over): (_, Vec<_>) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
     let program = Program {
@@ -105,21 +115,18 @@ pub fn plan(
 
 /// The nodes, histories and baselines that each definition needs, given its
 /// nodes.
-fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
-    let changes = |nodes: &Vec<NodeId>| {
+fn needs(graph: &Graph, nodes: Lists<NodeId>) -> Needs {
+    let (mut histories, mut baselines) = (Lists::default(), Lists::default());
+    for nodes in nodes.iter() {
         let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
             Op::Change { history, baseline, .. } => Some((*history, *baseline)),
             _ => None,
         });
-        let (histories, baselines): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
-        (ascending(histories), ascending(baselines))
-    };
-    let (histories, baselines): (Vec<_>, Vec<_>) = trees.iter().map(changes).unzip();
-    Needs {
-        nodes: trees.iter().map(|nodes| nodes.iter().copied()).collect(),
-        histories: histories.into_iter().collect(),
-        baselines: baselines.into_iter().collect(),
+        let (of_one, uses): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
+        histories.push_with(|all| all.extend(ascending(of_one)));
+        baselines.push_with(|all| all.extend(ascending(uses)));
     }
+    Needs { nodes, histories: histories.shrunk(), baselines: baselines.shrunk() }
 }
 
 /// Each once, ascending.
@@ -140,7 +147,7 @@ pub fn nodes_of(
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     let nodes = definitions.iter().map(|one| {
-        let nodes = lowering.lower(one, &roots);
+        let nodes = lowering.lower(one, &roots).to_vec();
         roots.extend(nodes.last().copied());
         nodes
     });
@@ -149,11 +156,10 @@ pub fn nodes_of(
 
 /// The metric that gives a single value its instance number, if any.
 fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
-    let root = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;
-    let mut kind = &root.kind;
+    let mut node = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;
     loop {
-        let of: &TypedId = match kind {
-            TypedKind::Metric(desc) => return Some(graph.slot(desc)),
+        let of: &TypedId = match &node.kind {
+            TypedKind::Metric(pmid) => return Some(graph.slot(&node.desc.of_metric(*pmid))),
             TypedKind::Negate(operand)
             | TypedKind::Not(operand)
             | TypedKind::Same(operand)
@@ -168,13 +174,13 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
             TypedKind::Chosen { branch, .. } => branch,
             _ => return None,
         };
-        kind = &expr.node(*of).kind;
+        node = expr.node(*of);
     }
 }
 
 /// Drops domains that no metric needs, because each costs a request, and
 /// renumbers the others.
-fn keep_fetched_domains(graph: &mut Graph, trees: &[Vec<NodeId>]) -> Vec<InDom> {
+fn keep_fetched_domains(graph: &mut Graph, trees: &Lists<NodeId>) -> Vec<InDom> {
     let mut kept: Vec<Option<u32>> = vec![None; graph.fetched_domains.len()];
     let mut domains = Vec::new();
     let mut used = vec![false; graph.nodes.len()];

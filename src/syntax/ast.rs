@@ -129,9 +129,9 @@ pub enum NodeKind {
     },
     /// `mkconst(number, ...)`
     MkConst {
-        /// The number.
-        number: Spanned<Number>,
-        /// Its keywords; they are large, and other nodes are many.
+        /// The number; it and the keywords are large, and other nodes are many.
+        number: Box<Spanned<Number>>,
+        /// Its keywords.
         attributes: Box<Attributes>,
     },
     /// `novalue(...)`
@@ -141,7 +141,7 @@ pub enum NodeKind {
         /// Which.
         callee: Callee,
         /// The argument that is written as such, for functions that have one.
-        literal: Option<Spanned<Literal>>,
+        literal: Option<Box<Spanned<Literal>>>,
         /// The other arguments, in their order; as many as the function takes.
         operands: Box<[ExprId]>,
     },
@@ -338,6 +338,11 @@ macro_rules! each_operand {
 }
 
 impl Expr {
+    /// No nodes yet, with room for so many.
+    pub(super) fn with_room(nodes: usize) -> Expr {
+        Expr { nodes: Vec::with_capacity(nodes) }
+    }
+
     /// Appends a node whose operands are already in the arena.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         let id = ExprId(u32::try_from(self.nodes.len()).expect("fewer nodes than bytes of text"));

@@ -64,7 +64,8 @@ impl<'b> Builder<'b> {
         diagnostics: &'b mut Diagnostics,
     ) -> Builder<'b> {
         Builder {
-            expr: Expr::default(),
+            // A node has a token of its own.
+            expr: Expr::with_room(explainer.tokens().len()),
             origin,
             language,
             diagnostics,
@@ -210,7 +211,8 @@ impl<'b> Builder<'b> {
         {
             return self.push(NodeKind::Aggregate { function, metric }, span);
         }
-        self.push(NodeKind::Call { callee, literal, operands: operands.into() }, span)
+        let (literal, operands) = (literal.map(Box::new), operands.into());
+        self.push(NodeKind::Call { callee, literal, operands }, span)
     }
 
     /// `sum(operand) by (rack, dc)`
@@ -455,7 +457,7 @@ impl<'b> Builder<'b> {
             );
             return self.error_node(span);
         }
-        let number = Spanned { value: number, span: text.span };
+        let number = Box::new(Spanned { value: number, span: text.span });
         let attributes = Box::new(attributes);
         self.push(NodeKind::MkConst { number, attributes }, span)
     }

@@ -42,6 +42,11 @@ impl<'b> Explainer<'b> {
         Explainer { text, tokens, language, reported: None }
     }
 
+    /// The tokens.
+    pub fn tokens(&self) -> &[TokenAt<'b>] {
+        self.tokens
+    }
+
     /// The character of the text at an offset.
     pub fn character_at(&self, at: u32) -> Option<char> {
         self.text.get(at as usize..)?.chars().next()

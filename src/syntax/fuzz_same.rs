@@ -47,7 +47,7 @@ fn is_same_node(a: &NodeKind, b: &NodeKind) -> bool {
             Call { callee: f, literal: l, operands: a },
             Call { callee: g, literal: m, operands: b },
         ) => {
-            let literal = |literal: &Option<Spanned<Literal>>| {
+            let literal = |literal: &Option<Box<Spanned<Literal>>>| {
                 literal.as_ref().map(|literal| literal.value.clone())
             };
             f == g && literal(l) == literal(m) && a == b

@@ -22,7 +22,8 @@ pub fn lex(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     let mut lexer =
         Lexer { language, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
-    let mut tokens = Vec::with_capacity(text.len() / 4);
+    // Most tokens and the blanks around them have more bytes than this.
+    let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     while let Some(kind) = raw.next() {
         let start = raw.span().start;
         let token = match kind {

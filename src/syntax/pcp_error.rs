@@ -69,7 +69,9 @@ pub enum RefusedAt {
 /// Finds the first error, if there is one.
 pub fn find(text: &str, tokens: &[TokenAt<'_>], language: Language) -> Result<(), Refusal> {
     let end = text.char_indices().next_back().map_or(-1, |(at, _)| i64::try_from(at).unwrap_or(0));
-    let mut finder = Finder { tokens, next: 0, end, language, open: vec![Open::Start] };
+    let mut open = Vec::with_capacity(8);
+    open.push(Open::Start);
+    let mut finder = Finder { tokens, next: 0, end, language, open };
     finder.expression().map_err(|error| {
         let at = match finder.is_too_deep() {
             true => RefusedAt::Nesting { token: finder.next.saturating_sub(1) },

@@ -427,7 +427,7 @@ mod tests {
     /// A call of a function that libpcp does not have, of operands from a stack.
     fn extension(choice: usize, stack: &mut Vec<ExprId>, span: Span) -> Option<NodeKind> {
         let function = FUNCTIONS[choice];
-        let literal = |value| Some(Spanned { value, span });
+        let literal = |value| Some(Box::new(Spanned { value, span }));
         let (count, literal) = match function.shape {
             Shape::OneValue => (1, None),
             Shape::TwoValues => (2, None),

@@ -99,7 +99,7 @@ pub fn kernel(text: &str) -> KernelIr {
                 }
             }
             let result = result.expect("a kernel returns something");
-            Body::Map { insts: insts.into(), result, flags: flags.into() }
+            Body::Map { insts, result, flags }
         }
     };
     KernelIr {

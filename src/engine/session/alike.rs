@@ -65,7 +65,7 @@ impl Engine {
     ) -> Result<(Arc<Together>, Diagnostics), SourceError> {
         let chosen: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let selection = Selection::new(registry, &chosen);
-        let found = ask(&selection.mentions(), source)?;
+        let found = ask(selection.mentions(), source)?;
         let mut hasher = FxHasher::default();
         hasher.write_u64(selection.hash());
         for found in &found {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_runtime::program::{DefinitionKey, OutputId, Program};
+use pmderive_runtime::program::{OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAnswer, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -142,7 +142,7 @@ impl Plan {
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
-    expressions: Vec<(DefinitionKey, Cow<'e, TypedExpr>)>,
+    expressions: Vec<Planned<'e>>,
     /// Position of each expression, by the group it was bound with and its
     /// position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
@@ -177,8 +177,8 @@ impl<'e> Gathered<'e> {
         self.positions[&key(at)]
     }
 
-    pub fn planned(&self) -> Vec<Planned<'_>> {
-        Planned::all(&self.expressions)
+    pub fn planned(self) -> Vec<Planned<'e>> {
+        self.expressions
     }
 
     /// The metrics that are fetched for the expressions.
@@ -186,12 +186,11 @@ impl<'e> Gathered<'e> {
         let mut operands = Vec::new();
         for (_, expr) in &self.expressions {
             let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
-            operands.extend(mentioned.chain(expr.nodes.iter().filter_map(
-                |node| match &node.kind {
-                    TypedKind::Metric(desc) => Some(desc.pmid),
-                    _ => None,
-                },
-            )));
+            let needed = expr.nodes.iter().filter_map(|node| match node.kind {
+                TypedKind::Metric(pmid) => Some(pmid),
+                _ => None,
+            });
+            operands.extend(mentioned.chain(needed));
         }
         operands
     }
@@ -279,7 +278,7 @@ impl<S: FetchSource> Session<S> {
                 }
             }
         }
-        let (program, operands) = self.engine.plan(&program.planned());
+        let (program, operands) = self.engine.plan(program.planned());
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));

@@ -7,7 +7,7 @@
 //! may have a value.
 
 use super::layout::Domain;
-use crate::model::{InstId, PmStatus};
+use crate::model::InstId;
 use crate::program::{
     FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, Op, PatternId, Program, Reason,
     Status,
@@ -86,11 +86,8 @@ impl<'p> Instances<'p> {
             Op::ConstantPerInstance { domain, .. } => Ok(Instances::OfDomain(*domain)),
             Op::Constant(_) | Op::Count(_) => Ok(Instances::Single),
             Op::Nothing | Op::NoValue => Err(Status::Empty(Reason::NoValue)),
-            Op::Map { operands, .. } => match **operands {
-                [operand] => present(operand).map(Instances::Of),
-                [left, right] => meeting(left, right),
-                _ => Err(Status::Failed(PmStatus::BOTCH)),
-            },
+            Op::Map { operand, right: None, .. } => present(*operand).map(Instances::Of),
+            Op::Map { operand: left, right: Some(right), .. } => meeting(*left, *right),
             Op::TextEqual { left, right, .. } => meeting(*left, *right),
             Op::Change { operand, history, .. } => {
                 Ok(Instances::Before(present(*operand)?, *history))

@@ -286,12 +286,12 @@ pub enum Body {
     /// One output lane per lane.
     Map {
         /// Instructions; each register is the result of the one at its position.
-        insts: Box<[Inst]>,
+        insts: Vec<Inst>,
         /// The output.
         result: Reg,
         /// `U32` registers: the kernel's answer is not zero when one of them
         /// is not zero in any lane. Then the output is not to be used.
-        flags: Box<[Reg]>,
+        flags: Vec<Reg>,
     },
     /// One output lane from all lanes of the only operand, a column.
     Reduce(ReduceOp),
@@ -301,9 +301,9 @@ pub enum Body {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KernelIr {
     /// Operands, in the order of a segment row's offsets.
-    pub operands: Box<[Operand]>,
+    pub operands: Vec<Operand>,
     /// Types of the constants, each of which takes 8 bytes.
-    pub constants: Box<[Scalar]>,
+    pub constants: Vec<Scalar>,
     /// What it computes.
     pub body: Body,
 }

@@ -48,8 +48,10 @@ pub enum Op {
     /// common instances, in the order of the first. A single value meets every
     /// instance of a set.
     Map {
-        /// One or two operands.
-        operands: Box<[NodeId]>,
+        /// The operand, or the left one.
+        operand: NodeId,
+        /// The right operand of two.
+        right: Option<NodeId>,
         /// Kernel over lanes of the operands.
         kernel: KernelRef,
         /// Offset of its constants.
@@ -178,7 +180,9 @@ macro_rules! visit_operands {
         match $op {
             Op::Input(_) | Op::Constant(_) | Op::ConstantPerInstance { .. } => {}
             Op::Nothing | Op::NoValue => {}
-            Op::Map { operands, .. } => operands.into_iter().for_each($visit),
+            Op::Map { operand, right, .. } => {
+                std::iter::once(operand).chain(right).for_each($visit);
+            }
             Op::Choose { guard, yes, no } => [guard, yes, no].into_iter().for_each($visit),
             Op::Chosen { guard, branch } => [guard, branch].into_iter().for_each($visit),
             Op::TextEqual { left, right, .. } => [left, right].into_iter().for_each($visit),

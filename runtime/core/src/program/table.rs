@@ -158,13 +158,13 @@ impl<'t, T> IntoIterator for &'t Table<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lists<T> {
     /// The end of each list in `items`.
-    ends: Box<[u32]>,
-    items: Box<[T]>,
+    ends: Vec<u32>,
+    items: Vec<T>,
 }
 
 impl<T> Default for Lists<T> {
     fn default() -> Lists<T> {
-        Lists { ends: Box::default(), items: Box::default() }
+        Lists { ends: Vec::new(), items: Vec::new() }
     }
 }
 
@@ -175,6 +175,20 @@ impl<T> Lists<T> {
         &self.items[start as usize..self.ends[at] as usize]
     }
 
+    /// Adds a list of what `fill` appends.
+    pub fn push_with(&mut self, fill: impl FnOnce(&mut Vec<T>)) {
+        fill(&mut self.items);
+        self.ends.push(self.items.len() as u32);
+    }
+
+    /// The lists without memory for more.
+    #[must_use]
+    pub fn shrunk(mut self) -> Lists<T> {
+        self.ends.shrink_to_fit();
+        self.items.shrink_to_fit();
+        self
+    }
+
     /// All lists.
     pub fn iter(&self) -> impl Iterator<Item = &[T]> {
         (0..self.ends.len()).map(|at| self.get(at))
@@ -183,12 +197,9 @@ impl<T> Lists<T> {
 
 impl<T, L: IntoIterator<Item = T>> FromIterator<L> for Lists<T> {
     fn from_iter<I: IntoIterator<Item = L>>(lists: I) -> Lists<T> {
-        let (mut ends, mut items) = (Vec::new(), Vec::new());
-        for list in lists {
-            items.extend(list);
-            ends.push(items.len() as u32);
-        }
-        Lists { ends: ends.into(), items: items.into() }
+        let mut all = Lists::default();
+        lists.into_iter().for_each(|list| all.push_with(|items| items.extend(list)));
+        all.shrunk()
     }
 }
 

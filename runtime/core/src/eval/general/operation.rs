@@ -142,9 +142,9 @@ impl Buffers<'_> {
             Op::ConstantPerInstance { domain, bits } => per_instance(around, *domain, *bits, out),
             // These nodes have no instances.
             Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
-            Op::Map { operands: ids, kernel, constants } => {
+            Op::Map { operand, right, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
-                self.map(operands, ids, instances, kernel, constants, out)
+                self.map(operands, (*operand, *right), instances, kernel, constants, out)
             }
             Op::Change { operand, history, baseline, kernel, constants } => {
                 let time = around.clock.now(*history);
@@ -215,25 +215,24 @@ impl Buffers<'_> {
     fn map(
         &mut self,
         operands: Operands<'_>,
-        ids: &[NodeId],
+        ids: (NodeId, Option<NodeId>),
         instances: Instances<'_>,
         kernel: &Kernel,
         constants: &[u8],
         out: &mut NodeValue,
     ) -> Status {
-        match *ids {
-            [operand] => {
+        match ids {
+            (operand, None) => {
                 let operand = operands.value(operand);
                 out.ids.extend_from_slice(&operand.ids);
                 let lanes = [Lanes::Column(&operand.lanes)];
                 run(kernel, self.scratch, &lanes, constants, self.flagged, out);
             }
-            [left, right] => {
+            (left, Some(right)) => {
                 let buffers = [&mut *self.left, &mut *self.right];
                 let lanes = operands.meet([left, right], instances, buffers, &mut out.ids);
                 run(kernel, self.scratch, &lanes, constants, self.flagged, out);
             }
-            _ => return Status::Failed(PmStatus::BOTCH),
         }
         values_or(out, MISSING)
     }

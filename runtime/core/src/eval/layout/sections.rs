@@ -225,9 +225,11 @@ impl Sections {
         }
         let mut touching = vec![Vec::new(); self.all.len()];
         for (output, nodes) in (0..).map(OutputId).zip(program.needs.nodes.iter()) {
-            let of = nodes.iter().map(|node| self.section_of(*node).index());
-            for section in of.collect::<BTreeSet<_>>() {
-                touching[section].push(output);
+            for node in nodes {
+                let touching: &mut Vec<OutputId> = &mut touching[self.section_of(*node).index()];
+                if touching.last() != Some(&output) {
+                    touching.push(output);
+                }
             }
         }
         let lists = imports.into_iter().zip(users).zip(counts).zip(touching);
