@@ -96,6 +96,14 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// Where the `+` before an operand ends, or the last of several.
+    fn end_of_signs(&self, index: usize) -> Option<u32> {
+        let rest = &self.tokens[index..];
+        let operand = rest.iter().position(|at| at.token != Token::Plus)?;
+        let last = rest.get(operand.checked_sub(1)?)?;
+        rest[operand].token.begins_operand().then_some(last.end)
+    }
+
     /// True for a text that might be an operand elsewhere.
     fn is_text(&self, at: TokenAt<'_>) -> bool {
         self.language.extensions && matches!(at.token, Token::Str(_))
@@ -145,12 +153,16 @@ impl<'b> Explainer<'b> {
             return misplaced_text(origin.span(text.start, text.end));
         }
         match at.token {
-            Token::Plus if operand_due => behind(
-                error("`+` has nothing to its left".to_owned())
-                    .help("there is no sign `+`; leave it out")
-                    .fix(span, ""),
-                "an operand is expected after this",
-            ),
+            Token::Plus if operand_due => {
+                let error = error("`+` has nothing to its left".to_owned());
+                let error = match self.end_of_signs(index) {
+                    Some(end) => error
+                        .help("there is no sign `+`; leave it out")
+                        .fix(origin.span(at.start, end), ""),
+                    None => error.help("`+` stands between two operands"),
+                };
+                behind(error, "an operand is expected after this")
+            }
             token if operand_due && token.is_binary_operator() => behind(
                 error(format!("{found} has nothing to its left"))
                     .help("one operator stands between two operands; remove it")
