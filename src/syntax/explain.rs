@@ -96,12 +96,10 @@ impl<'b> Explainer<'b> {
         }
     }
 
-    /// Where the `+` before an operand ends, or the last of several.
-    fn end_of_signs(&self, index: usize) -> Option<u32> {
-        let rest = &self.tokens[index..];
-        let operand = rest.iter().position(|at| at.token != Token::Plus)?;
-        let last = rest.get(operand.checked_sub(1)?)?;
-        rest[operand].token.begins_operand().then_some(last.end)
+    /// True for a `+` before an operand, perhaps with more of them in between.
+    fn is_sign(&self, index: usize) -> bool {
+        let mut rest = self.tokens[index..].iter().map(|at| at.token);
+        rest.find(|token| *token != Token::Plus).is_some_and(Token::begins_operand)
     }
 
     /// True for a text that might be an operand elsewhere.
@@ -155,11 +153,9 @@ impl<'b> Explainer<'b> {
         match at.token {
             Token::Plus if operand_due => {
                 let error = error("`+` has nothing to its left".to_owned());
-                let error = match self.end_of_signs(index) {
-                    Some(end) => error
-                        .help("there is no sign `+`; leave it out")
-                        .fix(origin.span(at.start, end), ""),
-                    None => error.help("`+` stands between two operands"),
+                let error = match self.is_sign(index) {
+                    true => error.help("there is no sign `+`; leave it out").fix(span, ""),
+                    false => error.help("`+` stands between two operands"),
                 };
                 behind(error, "an operand is expected after this")
             }
