@@ -14,8 +14,9 @@ use super::stop::Stop;
 
 impl DefinitionArguments {
     /// Reads what the folders of the files say; `named` are files besides those of
-    /// options. Gives the files that are over the fleet. Without files only options
-    /// count: what an expression means does not depend on the current directory.
+    /// options, and `-` is one in the current directory. Gives the files that are over the
+    /// fleet. Without files only options count, so that no directory changes what an
+    /// expression means.
     ///
     /// # Errors
     /// A file of settings has mistakes, which are told, or two folders say what
@@ -23,7 +24,7 @@ impl DefinitionArguments {
     pub fn settle(&mut self, named: &[&str], messages: &mut Messages) -> Result<Vec<String>, Stop> {
         let configs = self.configs.iter().flat_map(|list| list.split(':'));
         let paths = configs.chain(named.iter().copied());
-        let paths = paths.filter(|path| !matches!(*path, "" | "-"));
+        let paths = paths.filter(|path| !path.is_empty());
         let mut over_fleet = Vec::new();
         for file in paths.flat_map(|path| files_of(path, self.language.compat)) {
             let project = self.folders.read(&file);

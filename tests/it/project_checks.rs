@@ -309,6 +309,15 @@ fn expressions_have_no_folder() {
     let (status, _, err) = folder.run(&beside);
     assert_eq!(status, 0, "{err}");
     assert!(err.contains("read settings from ") && err.contains("pmderive.toml\n"), "{err}");
+    // Definitions from standard input are a file in the current directory.
+    folder.write("y.conf", "y = abs(hinv.ncpu)\n");
+    let checked = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+        .args(["check", "-"])
+        .current_dir(folder.path())
+        .stdin(fs::File::open(folder.path().join("y.conf")).expect("a file"))
+        .output();
+    let checked = checked.expect("the command runs");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
 /// What stands beside definitions and has none is no definition file.
