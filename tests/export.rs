@@ -19,6 +19,7 @@ mod rows;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -257,6 +258,25 @@ fn a_closed_output_ends_quietly() {
     drop(child.stdout.take());
     let run = finished(child.wait_with_output().expect("it ends"));
     assert_eq!((run.status, &*run.err), (Some(0), ""));
+}
+
+/// Whoever reads a stream has each sample at once. The next one is an hour away.
+#[test]
+fn samples_of_a_stream_are_not_held_back() {
+    for format in ["csv", "json"] {
+        let mut child =
+            pmderive(&["export", "-L", "--format", format, "-s", "2", "-t", "1hour", "hinv.ncpu"])
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("the command runs");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut text = String::new();
+        for _ in 0..2 {
+            out.read_line(&mut text).expect("text");
+        }
+        assert_eq!(text.lines().count(), 2, "{format}: {text}");
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+    }
 }
 
 #[test]

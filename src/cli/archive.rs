@@ -51,6 +51,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Exit
     let archives = joined(&arguments.archives).unwrap_or_default();
     let mut context = arguments.expansion.open(&archives, Dialect::Fixed)?;
     let told = tell_warnings(&mut context, messages);
+    arguments.zone.warn_of_unknown(messages);
     let zone = match &arguments.zone.timezone {
         Some(zone) => TimeZone::parse(zone),
         None if arguments.zone.hostzone => TimeZone::of_source(&mut context)?,

@@ -114,11 +114,15 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     run.take_all_of_archive();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.sampler.clock = Box::new(signals);
+    if file.is_some() {
+        run.sampler.outlive_output();
+    }
     let mut table = Table {
         registry: &definitions.registry,
         sampling,
         format,
         file,
+        is_awaited: destination.is_stream() && run.sampler.waits(),
         destination: Some(destination),
         exporter: None,
         samples: 0,
@@ -167,6 +171,8 @@ struct Table<'t> {
     sampling: Sampling,
     format: Format,
     file: Option<&'t Path>,
+    /// Somebody may be waiting for each sample.
+    is_awaited: bool,
     /// Until the table begins.
     destination: Option<Destination>,
     exporter: Option<Box<dyn Exporter>>,
@@ -214,10 +220,12 @@ impl Sink for Table<'_> {
 
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
         self.samples += 1;
-        match &mut self.exporter {
-            Some(exporter) => exporter.sample(shown).map_err(|error| self.failed(error)),
-            None => Ok(()),
+        let Some(exporter) = &mut self.exporter else { return Ok(()) };
+        let mut written = exporter.sample(shown);
+        if self.is_awaited {
+            written = written.and_then(|()| exporter.flush());
         }
+        written.map_err(|error| self.failed(error))
     }
 
     fn shows_failures(&self) -> bool {

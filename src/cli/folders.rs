@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dialect::{Dialect, Language};
 use crate::escape;
-use crate::project::Folders;
+use crate::project::{Folders, Project};
 use crate::syntax::{Unreadable, counted, definition_files};
 
 use super::args::{DefinitionArguments, LanguageArguments};
@@ -13,9 +13,10 @@ use super::messages::Messages;
 use super::stop::Stop;
 
 impl DefinitionArguments {
-    /// Reads what the folders of the files say, or this directory if there are no
-    /// files; `named` are files besides those of options. Gives the files that are
-    /// over the fleet.
+    /// Reads what the folders of the files say; `named` are files besides those of
+    /// options, and `-` is one in the current directory. Gives the files that are over the
+    /// fleet. Without files only options count, so that no directory changes what an
+    /// expression means.
     ///
     /// # Errors
     /// A file of settings has mistakes, which are told, or two folders say what
@@ -23,22 +24,22 @@ impl DefinitionArguments {
     pub fn settle(&mut self, named: &[&str], messages: &mut Messages) -> Result<Vec<String>, Stop> {
         let configs = self.configs.iter().flat_map(|list| list.split(':'));
         let paths = configs.chain(named.iter().copied());
-        let paths: Vec<&str> = paths.filter(|path| !matches!(*path, "" | "-")).collect();
-        let files: Vec<PathBuf> = match paths.is_empty() {
-            // Whatever else lies below this directory was not asked for.
-            true => over_fleet_here(&mut self.folders),
-            false => paths.iter().flat_map(|path| files_of(path, self.language.compat)).collect(),
-        };
+        let paths = paths.filter(|path| !path.is_empty());
         let mut over_fleet = Vec::new();
-        for file in files {
+        for file in paths.flat_map(|path| files_of(path, self.language.compat)) {
             let project = self.folders.read(&file);
             if project.is_some_and(|project| project.is_over_fleet(&file)) {
                 over_fleet.extend(file.to_str().map(str::to_owned));
             }
         }
         refuse_mistakes(&mut self.folders, messages)?;
+        if messages.are_verbose() {
+            for (file, _) in self.sorted() {
+                messages.note(&format_args!("read settings from {}", escape::path(&file)));
+            }
+        }
         self.are_extensions_given = Some(self.language.extensions);
-        let is_extended = |project: &crate::project::Project| project.extensions == Some(true);
+        let is_extended = |project: &Project| project.extensions == Some(true);
         self.language.extensions |= self.folders.files().any(|(_, project)| is_extended(project));
         if self.language.compat.is_none() {
             self.language.compat = self.one_dialect()?;
@@ -46,16 +47,19 @@ impl DefinitionArguments {
         Ok(over_fleet)
     }
 
+    /// The files of settings, in the order of their paths.
+    fn sorted(&self) -> Vec<(&Path, &Project)> {
+        let mut files: Vec<_> = self.folders.files().collect();
+        files.sort_by_key(|(path, _)| *path);
+        files
+    }
+
     /// The dialect of all files.
     fn one_dialect(&self) -> Result<Option<Dialect>, Stop> {
-        let mut files: Vec<(&Path, Dialect)> = self
-            .folders
-            .files()
-            .map(|(path, project)| (path, project.dialect.unwrap_or_default()))
-            .collect();
-        files.sort_by_key(|(path, _)| *path);
-        let Some((first, dialect)) = files.first().copied() else { return Ok(None) };
-        match files.iter().find(|(_, other)| *other != dialect) {
+        let dialects = self.sorted().into_iter();
+        let mut files = dialects.map(|(path, project)| (path, project.dialect.unwrap_or_default()));
+        let Some((first, dialect)) = files.next() else { return Ok(None) };
+        match files.find(|(_, other)| *other != dialect) {
             None => Ok(Some(dialect)),
             Some((other, _)) => Err(Stop::Usage(format!(
                 "{} and {} differ in `compat`: check their files one by one",
@@ -94,20 +98,6 @@ impl LanguageArguments {
         let language = project.language(given);
         Ok(Language { dialect: self.compat.unwrap_or(language.dialect), ..language })
     }
-}
-
-/// The files over the fleet that this directory's settings name, as far as they lie in it
-/// or below it.
-fn over_fleet_here(folders: &mut Folders) -> Vec<PathBuf> {
-    let here = Path::new(".");
-    let (Some(project), Ok(directory)) = (folders.read(here), here.canonicalize()) else {
-        return Vec::new();
-    };
-    let from_here = |file: &PathBuf| {
-        let file = file.canonicalize().ok()?;
-        Some(here.join(file.strip_prefix(&directory).ok()?))
-    };
-    project.fleet.iter().filter_map(from_here).collect()
 }
 
 /// The definition files that an argument stands for.

@@ -63,10 +63,13 @@ impl SourceArguments {
             // How long to pause is for whoever has patience with the source.
             options.reconnect_delays.clear();
         }
-        let local = HostSpec::local();
-        let host = HostContext::open_with(self.host.as_ref().unwrap_or(&local), options)?;
+        let spec = self.host.clone().unwrap_or_else(HostSpec::local);
+        // These come first: they may be why the connection fails.
         warnings.iter().for_each(|warning| messages.warning(warning));
-        Ok(Context::Host(Box::new(host)))
+        if dialect == Dialect::Fixed {
+            spec.warnings.iter().for_each(|warning| messages.warning(warning));
+        }
+        Ok(Context::Host(Box::new(HostContext::open_with(&spec, options)?)))
     }
 }
 

@@ -21,6 +21,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::{Deref, DerefMut};
 
 use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::appearance;
 use super::stop::Stop;
@@ -60,6 +61,14 @@ impl Purpose {
 /// True if standard output is a terminal.
 pub fn shows_output() -> bool {
     io::stdout().is_terminal()
+}
+
+/// True if nobody can read the standard output any more, as behind `| head`.
+pub fn is_output_closed() -> bool {
+    let stdout = io::stdout();
+    let mut output = [PollFd::new(&stdout, PollFlags::empty())];
+    poll(&mut output, Some(&Timespec::default())).is_ok()
+        && output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Columns of the terminal that is standard output, 80 if it is none.

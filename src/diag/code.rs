@@ -165,7 +165,7 @@ codes! {
     ShadowingName = 0318;
     /// A pattern that costs more than it has to.
     ExpensivePattern = 0319;
-    /// A comment that allows nothing.
+    /// A comment for pmderive that does nothing.
     UnusedAllow = 0320;
     /// A pattern that looks like the shell's.
     ShellPattern = 0321;

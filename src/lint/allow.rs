@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Language;
-use crate::syntax::{LineForm, outline};
+use crate::syntax::{OwnComment, Request, own_comments};
 use crate::text::{SourceId, SourceMap, Span};
 
 /// A code that a comment names.
@@ -40,9 +40,7 @@ pub fn apply_allowances(
     let mut found = Diagnostics::default();
     let mut allowed: Vec<Allowed> = Vec::new();
     for text in texts {
-        if sources.get(text).text.contains(MARK) {
-            allowed.extend(allowances(text, language, sources, &mut found));
-        }
+        allowed.extend(allowances(text, language, sources, &mut found));
     }
     diagnostics.retain(|one| {
         let is_of = |allowed: &&mut Allowed| {
@@ -65,11 +63,6 @@ pub fn apply_allowances(
     diagnostics.extend(found);
 }
 
-/// What begins such a comment, behind the `#`.
-const MARK: &str = "pmderive:";
-/// What marks a definition for the sinks of `serve`, and allows nothing.
-const EXPORT: &str = "export";
-
 fn unused(one: &Allowed) -> Diagnostic {
     let message = format!("nothing here needs {} to be allowed", one.code);
     let diagnostic = Diagnostic::warning(Code::UnusedAllow, one.span, message)
@@ -80,7 +73,7 @@ fn unused(one: &Allowed) -> Diagnostic {
     }
 }
 
-/// The comments of a text; what is wrong with them is reported.
+/// What the comments of a text allow; what is wrong with them is reported.
 fn allowances(
     source: SourceId,
     language: Language,
@@ -89,32 +82,20 @@ fn allowances(
 ) -> Vec<Allowed> {
     let text = &sources.get(source).text;
     let mut all = Vec::new();
-    let mut waiting: Vec<Allowed> = Vec::new();
-    for line in outline(text, language) {
-        match line.form {
-            LineForm::Comment => {
-                let comment = comment(source, text, &line.range, diagnostics);
-                waiting.extend(comment);
-            }
-            // A blank line parts a comment from what follows.
-            LineForm::Blank => all.append(&mut waiting),
-            _ => {
-                for one in &mut waiting {
-                    one.range = line.range.clone();
-                }
-                all.append(&mut waiting);
-            }
+    for comment in own_comments(text, language) {
+        match comment.request {
+            Request::Allow => all.extend(allowed(source, text, &comment, diagnostics)),
+            _ => diagnostics.extend(comment.warning(source)),
         }
     }
-    all.append(&mut waiting);
     all
 }
 
-/// The codes that a line allows, if it is such a comment.
-fn comment(
+/// The codes that a comment allows.
+fn allowed(
     source: SourceId,
     text: &str,
-    line: &Range<usize>,
+    comment: &OwnComment,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Allowed> {
     let span = |range: Range<usize>| {
@@ -122,28 +103,10 @@ fn comment(
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Span::new(source, offset(range.start), offset(range.end))
     };
-    let whole = text.get(line.clone()).unwrap_or_default().trim_end();
-    let Some(rest) = whole.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
-        return Vec::new();
-    };
-    let end = line.start + whole.len();
-    let words = rest.trim_start();
-    if words.trim_end() == EXPORT {
-        return Vec::new();
-    }
-    let bad = |range: Range<usize>, message: String| {
-        Diagnostic::warning(Code::UnusedAllow, span(range), message)
-            .help("such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...`")
-    };
-    let Some(codes) =
-        words.strip_prefix("allow").filter(|codes| !codes.starts_with(char::is_alphanumeric))
-    else {
-        let message = "this comment says nothing that is understood".to_owned();
-        diagnostics.push(bad(end - words.len()..end, message));
-        return Vec::new();
-    };
+    let words = text.get(comment.words.clone()).unwrap_or_default();
+    let codes = words.strip_prefix("allow").unwrap_or_default();
     let mut allowed = Vec::new();
-    let mut start = end - codes.len();
+    let mut start = comment.words.end - codes.len();
     let codes = without_reason(codes);
     let count = codes.split(',').count();
     for item in codes.split(',') {
@@ -154,12 +117,18 @@ fn comment(
             Ok(code) => allowed.push(Allowed {
                 code,
                 span: span(place),
-                comment: span(line.clone()),
+                comment: span(comment.line.clone()),
                 count,
-                range: 0..0,
+                range: comment.below.clone().unwrap_or_default(),
                 is_used: false,
             }),
-            Err(error) => diagnostics.push(bad(place, error.to_string())),
+            Err(error) => {
+                let warning =
+                    Diagnostic::warning(Code::UnusedAllow, span(place), error.to_string());
+                let help =
+                    "such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...`";
+                diagnostics.push(warning.help(help));
+            }
         }
     }
     allowed
@@ -216,7 +185,14 @@ mod tests {
         assert_eq!(left("# pmderive: deny PMD0301\n", &[]), ["PMD0320 deny PMD0301"]);
         assert_eq!(left("# pmderive: allow\n", &[]), ["PMD0320 "]);
         assert_eq!(left("# pmderive: allow because of x\n", &[]), ["PMD0320 "]);
-        assert!(left("# pmderive: export\na = b\n", &[]).is_empty());
+        for export in ["# pmderive: export\na = b\n", "#pmderive:export\n# note\na = b\n"] {
+            assert!(left(export, &[]).is_empty(), "{export}");
+        }
+        for export in ["# pmderive: export\n\na = b\n", "a = b\n# pmderive: export"] {
+            assert_eq!(left(export, &[]), ["PMD0320 export"], "{export}");
+        }
+        assert_eq!(left("# pmderive: export\na(oneline) = b\n", &[]), ["PMD0320 export"]);
+        assert_eq!(left("# pmderive: exprot\na = b\n", &[]), ["PMD0320 exprot"]);
         assert!(left("# about pmderive: a comment\n", &[]).is_empty());
     }
 }

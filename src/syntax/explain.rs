@@ -101,6 +101,12 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// True for a `+` before an operand, perhaps with more of them in between.
+    fn is_sign(&self, index: usize) -> bool {
+        let mut rest = self.tokens[index..].iter().map(|at| at.token);
+        rest.find(|token| *token != Token::Plus).is_some_and(Token::begins_operand)
+    }
+
     /// True for a text that might be an operand elsewhere.
     fn is_text(&self, at: TokenAt<'_>) -> bool {
         self.language.extensions && matches!(at.token, Token::Str(_))
@@ -150,12 +156,14 @@ impl<'b> Explainer<'b> {
             return misplaced_text(origin.span(text.start, text.end));
         }
         match at.token {
-            Token::Plus if operand_due => behind(
-                error("`+` has nothing to its left".to_owned())
-                    .help("there is no sign `+`; leave it out")
-                    .fix(span, ""),
-                "an operand is expected after this",
-            ),
+            Token::Plus if operand_due => {
+                let error = error("`+` has nothing to its left".to_owned());
+                let error = match self.is_sign(index) {
+                    true => error.help("there is no sign `+`; leave it out").fix(span, ""),
+                    false => error.help("`+` stands between two operands"),
+                };
+                behind(error, "an operand is expected after this")
+            }
             token if operand_due && token.is_binary_operator() => behind(
                 error(format!("{found} has nothing to its left"))
                     .help("one operator stands between two operands; remove it")

@@ -44,6 +44,7 @@ mod load;
 mod names;
 mod origin;
 mod outline;
+mod own_comments;
 mod parsed_before;
 mod pcp_error;
 mod print;
@@ -99,6 +100,7 @@ pub(crate) use load::{own_files_below, read_definition_file, read_text, text_of}
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{outline, outline_again};
+pub(crate) use own_comments::{OwnComment, Request, own_comments};
 pub use parsed_before::ParsedBefore;
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};

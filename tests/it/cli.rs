@@ -509,3 +509,35 @@ fn equivalent_domains_are_known_everywhere() {
         assert_eq!(good.status, Some(0), "{command}: {}{}", good.out, good.err);
     }
 }
+
+/// What PCP ignores in silence is told, before the connection fails for it; with `--compat`
+/// its tools are as silent.
+#[test]
+fn settings_without_a_meaning_are_told() {
+    let host = "unix:/nosuch?contianer=shop&secure=nonsense";
+    let own = [
+        "warning: PMCD_PORT=x is not a list of ports: ignored\n",
+        "warning: PMPROXY_PORT=x is not a port: ignored\n",
+        "warning: `contianer` is no attribute of a host and is ignored; ",
+        "warning: `secure=nonsense` is read as `secure=enforce`; ",
+    ];
+    for command in ["eval", "val"] {
+        let mut told = pmderive(&[command, "-h", host, "hinv.ncpu"]);
+        let told = told.env("PMCD_PORT", "x").env("PMPROXY_PORT", "x").output();
+        let told = finished(told.expect("the command")).err;
+        assert!(own.iter().all(|warning| told.contains(warning)), "{told}");
+    }
+    let zones = [("Europe/Berln", true), ("", true), ("XYZ5", false), ("Etc/UTC", false)];
+    for command in [&["eval", "-s", "1"][..], &["val", "-s", "1"], &["info", "-f"]] {
+        for (zone, is_told) in zones {
+            let zoned = run(&[command, &["-a", FLEET, "-Z", zone, "hinv.ncpu"]].concat());
+            let warning = format!("warning: this machine knows no time zone `{zone}`");
+            assert_eq!(zoned.err.contains(&warning), is_told, "{command:?}: {}", zoned.err);
+        }
+    }
+    for arguments in [["-h", host], ["-Z", "Europe/Berln"]] {
+        let silent =
+            run(&[&["val", "--compat", "6.0", "-s", "1"], &arguments[..], &["nosuch"]].concat());
+        assert!(!silent.err.contains("warning"), "{}", silent.err);
+    }
+}

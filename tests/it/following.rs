@@ -212,6 +212,32 @@ fn differences_and_metrics_that_come_later_outlast_the_wait() {
     assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
 }
 
+/// Nobody tells a command that waits for more that its output is closed, as behind
+/// `| head -1`. What goes to a file does not end.
+#[test]
+fn a_closed_output_ends_the_wait() {
+    let own = "tests/archives/own-fleet";
+    for command in ["eval", "export", "val"] {
+        let mut followed = pmderive(&[command, "-a", own, "--follow", "hinv.ncpu"]);
+        let followed = followed.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = followed.spawn().expect("the command");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        assert!(out.read_line(&mut String::new()).expect("text") > 0, "{command}");
+        drop(out);
+        let ended = finished(child.wait_with_output().expect("it ends"));
+        assert_eq!((ended.status, &*ended.err), (Some(0), ""), "{command}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("table.csv");
+    let path = table.to_str().expect("UTF-8");
+    let mut child = pmderive(&["export", "-a", own, "--follow=500msec", "-o", path, "hinv.ncpu"]);
+    let mut child = child.stdout(Stdio::piped()).spawn().expect("the command");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let whole = run(&["export", "-a", own, "hinv.ncpu"]).out;
+    assert_eq!(std::fs::read_to_string(table).expect("a table"), whole);
+}
+
 #[test]
 fn what_cannot_grow_is_not_followed() {
     let live = run(&["eval", "--local", "--follow", "kernel.all.load"]);

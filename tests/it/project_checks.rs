@@ -288,26 +288,39 @@ fn each_folder_has_its_own_settings() {
     assert_eq!(status, 0, "{out}{err}");
 }
 
-/// What stands beside definitions and has none is no definition file.
-/// Without definition files only this directory's own settings count, whatever lies below
-/// it: another project, or a tree of a million files.
+/// Without definition files only options count, whatever this directory or those above it
+/// and below it say; beside files an expression is in their language.
 #[test]
-fn settings_below_a_directory_are_not_asked_for() {
-    let folder = Folder::with(&[
-        ("other/pmderive.toml", "compat = \"7.3\"\n[lint]\n"),
-        ("other/x.conf", "a = 1\n"),
-        ("newer/pmderive.toml", "extensions = true\n"),
-        ("newer/y.conf", "a = 1\n"),
-    ]);
-    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "hinv.ncpu"]);
-    assert_eq!((status, &*err), (0, ""));
-    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "abs(hinv.ncpu)"]);
-    assert_eq!(status, 2, "{err}");
-    folder.write("pmderive.toml", "extensions = true\n");
-    let (status, _, err) = folder.run(&["eval", "-a", FLEET, "-s", "1", "abs(hinv.ncpu)"]);
-    assert_eq!((status, &*err), (0, ""));
+fn expressions_have_no_folder() {
+    let folder = Folder::with(&[("x.conf", "a = 1\n"), ("b/other/x.conf", "a = 1\n")]);
+    for settings in ["compat = \"7.3\"\n[lint]\n", "compat = \"6.0\"\nextensions = true\n"] {
+        folder.write("pmderive.toml", settings);
+        folder.write("b/other/pmderive.toml", settings);
+        for command in [&["eval", "-s", "1"][..], &["export", "-s", "1"], &["explain"]] {
+            let on = |expression| [command, &["-a", FLEET, expression]].concat();
+            let (status, out, err) = folder.run(&on("disk.all.read > 5"));
+            assert_eq!((status, &*err), (0, ""), "{command:?}");
+            assert!(out.contains("instant"), "{command:?}: {out}");
+            let (status, _, err) = folder.run(&on("abs(hinv.ncpu)"));
+            assert!(status == 2 && err.contains("--extensions"), "{command:?}: {err}");
+        }
+    }
+    let beside = ["eval", "-v", "-s", "1", "-a", FLEET, "-c", "x.conf", "abs(hinv.ncpu)"];
+    let (status, _, err) = folder.run(&beside);
+    assert_eq!(status, 0, "{err}");
+    assert!(err.contains("read settings from ") && err.contains("pmderive.toml\n"), "{err}");
+    // Definitions from standard input are a file in the current directory.
+    folder.write("y.conf", "y = abs(hinv.ncpu)\n");
+    let checked = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+        .args(["check", "-"])
+        .current_dir(folder.path())
+        .stdin(fs::File::open(folder.path().join("y.conf")).expect("a file"))
+        .output();
+    let checked = checked.expect("the command runs");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
+/// What stands beside definitions and has none is no definition file.
 #[test]
 fn settings_and_hidden_files_are_no_definitions() {
     let folder = Folder::with(&[

@@ -342,6 +342,29 @@ fn runs() {
     assert!(!Path::new("OUT.meta").exists(), "nothing was made");
 }
 
+/// A mistake in a file harms nothing beside it, whether its definitions are named or not;
+/// one that is named, or among the arguments, does.
+#[test]
+fn mistakes_in_files_harm_nothing_beside_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let file = path("x.conf");
+    std::fs::write(&file, "x.a = rate(disk.all.total)\nx.b = rate(\n").expect("a file");
+    for (out, arguments, is_recorded) in [
+        ("all", &[][..], true),
+        ("named", &["x.a"], true),
+        ("mistaken", &["x.a", "x.b"], false),
+        ("argument", &["x.a", "y = rate("], false),
+    ] {
+        let out = path(out);
+        let run = run(&[&["record", "-a", FLEET, "-c", &file, "-o", &out], arguments].concat());
+        assert_eq!(run.status, Some(2), "{arguments:?}: {}", run.err);
+        assert!(run.err.contains("x.conf:2:"), "{arguments:?}: {}", run.err);
+        let is_there = Path::new(&out).with_extension("meta").exists();
+        assert_eq!(is_there, is_recorded, "{arguments:?}: {}", run.err);
+    }
+}
+
 /// A disk that is full, or here a limit of the size of files: what was written
 /// stays.
 #[test]

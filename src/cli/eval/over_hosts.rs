@@ -60,6 +60,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;
     let output = messages.output(purpose(arguments.format));
     let zone = what.time.zone.timezone.as_deref().map(zone).transpose()?;
+    what.time.zone.warn_of_unknown(messages);
     let mut printer = Printer::begin(arguments, samples > 1, zone, output)?;
     let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),

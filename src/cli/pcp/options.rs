@@ -125,6 +125,7 @@ impl PcpOptions {
             sampler: Sampler::new(self.patience(dialect)),
             damage: Default::default(),
         };
+        self.zone.warn_of_unknown(messages);
         if let Some(zone) = &self.zone.timezone {
             source.zone = TimeZone::parse(zone);
             source.zone_note = Some(format!("Note: timezone set to \"TZ={zone}\""));

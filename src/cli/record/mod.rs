@@ -74,10 +74,12 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let mut context = Session::new(Arc::clone(&engine), definitions.shared(), source);
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
-    outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
+    let refused = refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?;
+    outcome = outcome.max(refused);
     outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     messages.warnings_of(&engine);
-    if outcome == ExitStatus::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
+    // Mistakes in files harm nothing beside them.
+    if refused == ExitStatus::Mistake || recorder.metrics() == 0 {
         messages
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
         return Ok(outcome.max(ExitStatus::Failed));

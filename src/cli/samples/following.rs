@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::source::SourceError;
 
 use super::pace::{Clock, Pace, SystemClock};
 use crate::cli::args::interval;
+use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::stop::Stop;
+use crate::cli::terminal::is_output_closed;
 
 /// Time between looks at the archive.
 const LOOKS: Duration = Duration::from_millis(100);
@@ -35,6 +36,8 @@ pub struct Follower {
     pace: Pace,
     /// When something was found last.
     found: Instant,
+    /// It waits even if nobody reads the standard output.
+    pub outlives_output: bool,
 }
 
 impl FollowArgument {
@@ -105,7 +108,8 @@ impl FollowArgument {
 
 impl Follower {
     fn new(limit: Option<Duration>) -> Follower {
-        Follower { limit, pace: Pace::new(LOOKS), found: Instant::now() }
+        let (pace, found) = (Pace::new(LOOKS), Instant::now());
+        Follower { limit, pace, found, outlives_output: false }
     }
 
     fn is_over(&self) -> bool {
@@ -118,8 +122,8 @@ impl Follower {
     /// `clock` has time.
     ///
     /// # Errors
-    /// The archive cannot be read.
-    pub fn wait(&mut self, source: &mut Context, clock: &dyn Clock) -> Result<bool, SourceError> {
+    /// The archive cannot be read, or nobody reads what is found in it.
+    pub fn wait(&mut self, source: &mut Context, clock: &dyn Clock) -> Result<bool, Stop> {
         let Context::Archive(archive) = source else { return Ok(false) };
         loop {
             if archive.look()? {
@@ -129,6 +133,10 @@ impl Follower {
             if self.is_over() {
                 archive.stop_following()?;
                 return Ok(false);
+            }
+            // It may be long until a write would find out.
+            if !self.outlives_output && is_output_closed() {
+                return Err(Stop::OutputClosed(ExitStatus::Good));
             }
             self.pace.wait(clock);
             if clock.is_over() {

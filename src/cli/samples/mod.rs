@@ -51,6 +51,19 @@ impl Sampler {
         Sampler { pace: None, follower: None, clock: Box::new(SystemClock), patience }
     }
 
+    /// True if time passes between samples, so that somebody may wait for each.
+    pub fn waits(&self) -> bool {
+        self.pace.is_some() || self.follower.is_some()
+    }
+
+    /// Waits for more of an archive even if nobody reads the standard output: samples go
+    /// elsewhere.
+    pub fn outlive_output(&mut self) {
+        if let Some(follower) = &mut self.follower {
+            follower.outlives_output = true;
+        }
+    }
+
     /// Lets time pass until the next sample is due.
     pub fn wait(&mut self) {
         if let Some(pace) = &mut self.pace {

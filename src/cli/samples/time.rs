@@ -67,6 +67,7 @@ impl TimeArguments {
         is_reverse: bool,
         messages: &Messages,
     ) -> Result<Course, Stop> {
+        self.zone.warn_of_unknown(messages);
         let ZoneOptions { hostzone, timezone } = &self.zone;
         let zone = match (timezone, hostzone) {
             (Some(zone), _) => ZoneOption::Named(zone),

@@ -2,7 +2,9 @@
 //! the zone that times are in.
 
 use clap::Args;
-use pmderive_runtime::time::WindowSpec;
+use pmderive_runtime::time::{TimeZone, WindowSpec};
+
+use crate::cli::messages::Messages;
 
 /// Options of tools that report on a stretch of time. Tools that report on one
 /// time have but an origin; the others come from the environment.
@@ -51,4 +53,17 @@ pub struct ZoneOptions {
     /// UTC.
     #[arg(short = 'Z', long, value_name = "TZ")]
     pub timezone: Option<String>,
+}
+
+impl ZoneOptions {
+    /// Warns of a zone without a meaning, which is UTC. PCP's tools say nothing.
+    pub fn warn_of_unknown(&self, messages: &Messages) {
+        let Some(zone) = &self.timezone else { return };
+        if !messages.are_of_tool() && !TimeZone::parse(zone).is_known() {
+            messages.warning(&format_args!(
+                "this machine knows no time zone `{zone}`, so times are in UTC; a zone is a name \
+                 such as Europe/Paris, or rules such as CET-1CEST"
+            ));
+        }
+    }
 }

@@ -142,7 +142,7 @@ pub const GROUP: Section = Section {
             "export",
             "list of texts",
             "what the files mark",
-            "Metrics that sinks get: names, patterns with `*`, or paths of `definitions`. A file marks a definition by `# pmderive: export` in the line above it.",
+            "Metrics that sinks get: names, patterns with `*`, or paths of `definitions`. A file marks a definition by a comment `# pmderive: export` above it.",
         ),
         key(
             "interval",

@@ -1,5 +1,6 @@
 //! Which definitions are exported, and to which sinks.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,11 +13,8 @@ use crate::fleet::config::{Fleet, Group, Sink, SinkKind};
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
-use crate::syntax::nearest;
+use crate::syntax::{Request, nearest, own_comments};
 use crate::text::{SourceId, SourceMap, Span};
-
-/// What marks a definition, in the line above it.
-const MARK: &str = "pmderive: export";
 
 /// An exported definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +45,15 @@ pub fn exports<'d>(
 ) -> Vec<(&'d Registered, Export)> {
     let all = defined.registry.all();
     let is_chosen: Vec<bool> = match &group.export {
-        None => all.iter().map(|one| is_marked(one, defined.sources)).collect(),
+        None => {
+            let marked = marked(defined, diagnostics);
+            let is_marked = |one: &&Registered| {
+                let (text, at) = (one.name_span.source, one.name_span.start as usize);
+                let before = marked.range(..=(text, at)).next_back();
+                before.is_some_and(|((of, _), end)| *of == text && at < *end)
+            };
+            all.iter().map(is_marked).collect()
+        }
         Some(entries) => {
             let named: Vec<_> = all.iter().map(|one| (&*one.name, Some(*one))).collect();
             chosen(entries, &group.definitions, defined.files, &named, diagnostics)
@@ -205,10 +211,20 @@ fn unused<'n>(entry: &Spanned<Box<str>>, names: impl Iterator<Item = &'n str>) -
     }
 }
 
-/// True if the line above a definition says that it is exported.
-fn is_marked(one: &Registered, sources: &SourceMap) -> bool {
-    let before = &sources.get(one.name_span.source).text[..one.name_span.start as usize];
-    let mut lines = before.rsplit('\n').skip(1);
-    let line = lines.next().and_then(|line| line.trim().strip_prefix('#'));
-    line.is_some_and(|line| line.trim() == MARK)
+/// The definitions that comments mark for export: where each begins, and its end. Comments
+/// that mark nothing are reported.
+fn marked(
+    defined: &Defined<'_>,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<(SourceId, usize), usize> {
+    let mut marked = BTreeMap::new();
+    for text in defined.files.iter().flatten().copied() {
+        for comment in own_comments(&defined.sources.get(text).text, defined.registry.language()) {
+            diagnostics.extend(comment.warning(text));
+            if let (Request::Export, Some(below)) = (comment.request, comment.below) {
+                marked.insert((text, below.start), below.end);
+            }
+        }
+    }
+    marked
 }

@@ -1,6 +1,8 @@
 //! The table as Arrow IPC. A file gets the file form, which can be mapped and
 //! read from anywhere. A stream gets the stream form.
 
+use std::io::Write;
+
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
 
@@ -55,6 +57,17 @@ impl Exporter for Arrow {
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
         let Arrow { columns, writer } = self;
         columns.sample(shown, |batch| writer.write(&batch))
+    }
+
+    fn flush(&mut self) -> Result<(), ExportError> {
+        if let Some(batch) = self.columns.rest()? {
+            self.writer.write(&batch)?;
+        }
+        match &mut self.writer {
+            Writer::File(writer) => writer.get_mut().flush()?,
+            Writer::Stream(writer) => writer.get_mut().flush()?,
+        }
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<Destination, ExportError> {

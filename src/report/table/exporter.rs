@@ -13,6 +13,14 @@ pub trait Exporter {
     /// The rows cannot be written. The table is unusable then.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
 
+    /// Lets whoever reads a stream have the rows so far, if the form can be cut there.
+    ///
+    /// # Errors
+    /// As [`Exporter::sample`].
+    fn flush(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+
     /// Writes the rest and the end of the table.
     ///
     /// # Errors

@@ -146,6 +146,10 @@ impl<R: Renderer> Exporter for Lines<R> {
         Ok(self.destination.write_all(self.text.as_bytes())?)
     }
 
+    fn flush(&mut self) -> Result<(), ExportError> {
+        Ok(self.destination.flush()?)
+    }
+
     fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
         Ok(self.destination)
     }

@@ -556,6 +556,32 @@ fn a_mistake_in_a_file_of_two_groups_is_told_once() {
     assert_eq!((status, said.matches("Error: ").count()), (Some(2), 1), "{said}");
 }
 
+/// Other comments may stand between a mark and its definition. One that marks nothing is
+/// told, once for both groups.
+#[test]
+fn marks_that_mark_nothing_are_told() {
+    let group = "targets = ['hosts.json']\ndefinitions = ['s.conf']\n";
+    let site = Site::new(
+        1,
+        &format!(
+            "[[group]]\nname = 'a'\n{group}[[group]]\nname = 'b'\n{group}[[sink]]\nkind = 'json-lines'\n"
+        ),
+    );
+    site.write(
+        "s.conf",
+        "# pmderive: export\n# pmderive: allow PMD0300\ns.a = fleet.g0\n\
+         #pmderive:export\n# a note\ns.b = fleet.g0\n\
+         # pmderive: export\n\ns.lost = fleet.g0\n\
+         # pmderive: exprot\ns.other = fleet.g0\n",
+    );
+    let (status, said) = check_targets(&site, &site.fleet.targets());
+    assert_eq!(status, Some(0), "{said}");
+    for told in ["this comment exports nothing", "this comment says nothing that is understood"] {
+        assert_eq!(said.matches(told).count(), 1, "{said}");
+    }
+    assert!(said.contains("8 definitions, 4 exported"), "{said}");
+}
+
 #[test]
 fn a_check_warns_of_what_gets_nothing() {
     let group = "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n";

@@ -49,6 +49,8 @@ pub struct HostSpec {
     pub user: Option<UserAttributes>,
     /// True if compression is asked for (`compress`). No pmcd supports it.
     pub compress: bool,
+    /// What is probably wrong with the attributes, for people. libpcp says nothing.
+    pub warnings: Vec<String>,
 }
 
 /// Whether connections over the network are encrypted with TLS.
@@ -189,6 +191,7 @@ impl HostSpec {
             container: None,
             user: None,
             compress: false,
+            warnings: Vec::new(),
         }
     }
 }
@@ -272,6 +275,23 @@ mod tests {
         assert!(spec("h?compress").compress);
         assert_eq!(spec("h?gid=3&x").user, None);
         assert_eq!(spec("h?userauth").user, Some(UserAttributes::default()));
+    }
+
+    #[test]
+    fn attributes_that_mean_nothing() {
+        for (text, warnings) in [
+            ("h?container=a&secure&user=me&compress&", &[][..]),
+            ("h?secure=enforce", &[]),
+            ("h?secure=relaxed&contianer/=x", &["`contianer` is no attribute of a host"]),
+            ("h?passwrd=secret&nix=1", &["`passwrd` is no", "`nix` is no"]),
+            ("h?secure=nonsense", &["`secure=nonsense` is read as `secure=enforce`"]),
+        ] {
+            let spec: HostSpec = text.parse().expect(text);
+            assert_eq!(spec.warnings.len(), warnings.len(), "{:?}", spec.warnings);
+            for (warning, beginning) in spec.warnings.iter().zip(warnings) {
+                assert!(warning.starts_with(beginning) && !warning.contains("secret"), "{warning}");
+            }
+        }
     }
 
     #[test]

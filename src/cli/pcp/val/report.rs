@@ -18,7 +18,7 @@ use super::table::Table;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::source::{AnyNamed, Attempt, ToolSource};
-use crate::cli::samples::{SampledSource, Sampler};
+use crate::cli::samples::SampledSource;
 use crate::cli::source::check_rest;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
@@ -356,8 +356,7 @@ impl Report<'_> {
 
     /// True when somebody may be waiting for each row.
     fn is_awaited(&self) -> bool {
-        let Sampler { pace, follower, .. } = &self.source.sampler;
-        pace.is_some() || follower.is_some() || self.is_terminal
+        self.source.sampler.waits() || self.is_terminal
     }
 
     /// What was printed until then stands in front of the warnings.

@@ -52,8 +52,13 @@ impl HostSpec {
             let known = ATTRIBUTES.iter().find(|(known, _)| *known == name);
             let decoded = percent_decoded(value);
             let value = decoded.map_err(|within| offset + pair.len() - value.len() + within)?;
-            if let Some((_, attribute)) = known {
-                self.attribute(*attribute, value);
+            match known {
+                Some((_, attribute)) => self.attribute(*attribute, value),
+                None if name.is_empty() => {}
+                None => self.warnings.push(format!(
+                    "`{name}` is no attribute of a host and is ignored; attributes are such as \
+                     container, secure, user and passfile"
+                )),
             }
             offset += pair.len();
             if !text[offset..].starts_with('&') {
@@ -67,7 +72,14 @@ impl HostSpec {
         match attribute {
             Attribute::Container => self.container = Some(value),
             Attribute::Secure if value == "relaxed" => self.encryption = Encryption::Relaxed,
-            Attribute::Secure => self.encryption = Encryption::Required,
+            Attribute::Secure => {
+                if !["", "1", "enforce"].contains(&&*value) {
+                    self.warnings.push(format!(
+                        "`secure={value}` is read as `secure=enforce`; the other value is `relaxed`"
+                    ));
+                }
+                self.encryption = Encryption::Required;
+            }
             Attribute::Compress => self.compress = true,
             Attribute::Authenticate => drop(self.user.get_or_insert_default()),
             Attribute::User => self.user.get_or_insert_default().name = Some(value),

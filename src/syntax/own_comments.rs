@@ -1,0 +1,98 @@
+//! Comments that tell pmderive something about the definition below them:
+//! `# pmderive: allow PMD0301` and `# pmderive: export`. Other comments may stand in
+//! between; a blank line parts a comment from what follows.
+
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic};
+use crate::dialect::Language;
+use crate::text::{SourceId, Span};
+
+use super::line_form::LineForm;
+use super::origin::offset;
+use super::outline::outline;
+
+/// What begins such a comment, behind the `#`.
+const MARK: &str = "pmderive:";
+
+/// What a comment asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Not to warn of the codes that stand behind the word.
+    Allow,
+    /// To give the definition to the sinks of `serve`.
+    Export,
+    /// Nothing that is understood.
+    Unknown,
+}
+
+/// A comment for pmderive. Ranges are bytes of the text.
+#[derive(Debug)]
+pub(crate) struct OwnComment {
+    /// What it asks for.
+    pub request: Request,
+    /// All of it, line end included.
+    pub line: Range<usize>,
+    /// What stands behind the colon.
+    pub words: Range<usize>,
+    /// What stands below; for an export it is a definition.
+    pub below: Option<Range<usize>>,
+}
+
+/// The comments of a text that are for pmderive.
+pub(crate) fn own_comments(text: &str, language: Language) -> Vec<OwnComment> {
+    let mut all = Vec::new();
+    // Outlining reads the whole text, and most have no such comments.
+    if !text.contains(MARK) {
+        return all;
+    }
+    let mut waiting = 0;
+    for line in outline(text, language) {
+        match line.form {
+            LineForm::Comment => all.extend(own_comment(text, line.range)),
+            LineForm::Blank => waiting = all.len(),
+            form => {
+                let is_text = matches!(form, LineForm::Text { .. });
+                for one in all.get_mut(waiting..).unwrap_or_default() {
+                    one.below =
+                        (!is_text || one.request != Request::Export).then(|| line.range.clone());
+                }
+                waiting = all.len();
+            }
+        }
+    }
+    all
+}
+
+fn own_comment(text: &str, line: Range<usize>) -> Option<OwnComment> {
+    let whole = text.get(line.clone())?.trim_end();
+    let words = whole.trim_start_matches('#').trim_start().strip_prefix(MARK)?.trim_start();
+    let is_allow = |codes: &str| !codes.starts_with(char::is_alphanumeric);
+    let request = match words.strip_prefix("allow") {
+        Some(codes) if is_allow(codes) => Request::Allow,
+        None if words == "export" => Request::Export,
+        _ => Request::Unknown,
+    };
+    let end = line.start + whole.len();
+    Some(OwnComment { request, line, words: end - words.len()..end, below: None })
+}
+
+impl OwnComment {
+    /// A warning, if it does nothing: it is not understood, or marks no definition.
+    pub fn warning(&self, source: SourceId) -> Option<Diagnostic> {
+        let (message, help) = match self.request {
+            Request::Unknown => (
+                "this comment says nothing that is understood",
+                "such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...` or \
+                 `# pmderive: export`",
+            ),
+            Request::Export if self.below.is_none() => (
+                "this comment exports nothing",
+                "write it above a definition, without a blank line in between",
+            ),
+            _ => return None,
+        };
+        let words = Span::new(source, offset(self.words.start), offset(self.words.end));
+        Some(Diagnostic::warning(Code::UnusedAllow, words, message).help(help))
+    }
+}
