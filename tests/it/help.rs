@@ -75,7 +75,7 @@ fn shells_get_completions_and_man_gets_pages() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let Run { status, out, err } = run(&["completions", shell]);
         assert_eq!((status, &*err), (Some(0), ""), "{shell}");
-        for word in ["export", "archive", "max-diagnostics"] {
+        for word in ["export", "archive", "max-diagnostics", "troubleshooting", "topk"] {
             assert!(out.contains(word), "{shell}: {word}");
         }
     }
@@ -236,6 +236,8 @@ fn every_command_can_say_more() {
         assert_eq!(run(&[&["--verbose"], &given[..]].concat()).err, err, "{command}");
         assert_eq!(run(&[&["-q", "-v"], &given[..]].concat()).err, "", "{command}");
     }
+    let tested = run(&["test", "-v", "tests/unit_tests/shop.toml"]);
+    assert!(tested.err.contains("definitions are in "), "{}", tested.err);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.conf");
     std::fs::write(&file, "a=b\n").expect("a file");
