@@ -314,7 +314,7 @@ fn usage_of_targets() {
         (&["--targets", hosts, "-L", "x"], "-h, -a and -L cannot be given beside it"),
         (
             &["--targets", hosts, "-T", "10 sec", "x"],
-            "cannot be used with --targets, which reads live hosts",
+            "cannot be used with --targets; -s and -t say how many samples",
         ),
         (&["--targets", hosts, "-z", "x"], "hosts have several zones: give one with -Z"),
         (&["--targets", hosts], "nothing to evaluate"),
@@ -342,6 +342,8 @@ fn rows_that_were_refused_say_why() {
         let Run { out, err, .. } = site.eval(&[expression]);
         assert!(out.contains(&format!("Error: {expected}")), "{out}{err}");
     }
+    let Run { out, err, .. } = site.eval(&["sample"]);
+    assert!(err.contains("Help: name a metric below `sample`"), "{out}{err}");
 }
 
 /// Its hosts are those of one file, however it is named.
