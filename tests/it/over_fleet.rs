@@ -342,8 +342,6 @@ fn rows_that_were_refused_say_why() {
         let Run { out, err, .. } = site.eval(&[expression]);
         assert!(out.contains(&format!("Error: {expected}")), "{out}{err}");
     }
-    let Run { out, err, .. } = site.eval(&["sample"]);
-    assert!(err.contains("Help: name a metric below `sample`"), "{out}{err}");
 }
 
 /// Its hosts are those of one file, however it is named.
@@ -398,6 +396,9 @@ fn a_real_pmcd_under_two_names() {
     assert_eq!((of("127.0.0.1"), of("localhost")), (bins.clone(), bins));
     let racks = ["a", "b"].map(|rack| (format!("{{rack=\"{rack}\"}}"), 90.0));
     assert_eq!(values(&sample, 1), racks);
+    let hosts = hosts.to_str().expect("UTF-8");
+    let Run { out, err, .. } = crate::command::run(&["eval", "--targets", hosts, "sample.long"]);
+    assert!(err.contains("Help: name a metric below `sample.long`"), "{out}{err}");
     // Its own label is one, whatever it was asked by.
     let all = values(&sample, 2);
     assert_eq!((all.len(), all[0].1), (1, 9000.0), "{out}");
