@@ -213,7 +213,8 @@ mod tests {
         for (command, name) in [("fmt", "PMCD_PORT"), ("eval", "PCP_ARCHIVE"), ("eval", "PAGER")] {
             assert!(!has(command, name), "{command} {name}");
         }
-        assert!(has("val", "PCP_ARCHIVE") && has("help", "PAGER") && has("serve", "PMCD_PORT"));
+        assert!(has("val", "PCP_ARCHIVE") && has("help", "PAGER"));
+        assert!(!cfg!(feature = "fleet") || has("serve", "PMCD_PORT"));
         assert_eq!(files().count(), 7);
     }
 
