@@ -280,7 +280,9 @@ fn of_group(name: &str, span: Span, group: &Group) -> Diagnostic {
     let named: Vec<String> = group.nearest.iter().map(|name| format!("`{name}`")).collect();
     let (count, names) = (group.count, named.join(", "));
     match count.checked_sub(named.len()) {
-        _ if count == 0 => diagnostic,
+        _ if count == 0 => {
+            diagnostic.help(format!("name a metric below `{name}`; `pmderive info` lists them"))
+        }
         _ if count == 1 => diagnostic.meant(span, group.nearest.first().map(String::as_str), ""),
         Some(0) => diagnostic.help(format!("{count} metrics are below `{name}`: {names}")),
         _ => diagnostic.help(format!("{count} metrics are below `{name}`, such as {names}")),

@@ -20,6 +20,7 @@ use super::environment::{Setting, settings};
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::pcp::arguments::{Impersonated, OwnOption, Tool};
+use super::stop::Stop;
 use super::{options, terminal};
 use crate::escape;
 use crate::syntax::nearest;
@@ -33,7 +34,7 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
     let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
     let Some(tool) = Impersonated::by(&given) else {
         // What is wrong with the arguments themselves comes first.
-        let arguments = parse_or_tell(&mut command, &given)?;
+        let arguments = parse_or_tell(&mut command, &given, messages)?;
         let Some(of_tool) = of_tool.filter(|_| !settings.is_empty()) else { return Ok(arguments) };
         let is_local = arguments.command.is_local();
         let own = command.find_subcommand(of_tool.command).unwrap_or(&command);
@@ -42,7 +43,8 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
             ExitStatus::Failed
         })?;
         let given = [&given[..2], &words, &given[2..]].concat();
-        return parse_or_tell(&mut command, &given).inspect_err(|_| messages.error(&note));
+        let read = parse_or_tell(&mut command, &given, messages);
+        return read.inspect_err(|_| messages.error(&note));
     };
     messages.speak_as(tool);
     let own = own_options(&command, tool.tool);
@@ -50,7 +52,7 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
         messages.text(&ending.text);
         if ending.is_good { ExitStatus::Good } else { ExitStatus::Failed }
     })?;
-    parse_or_tell(&mut command, &given)
+    parse_or_tell(&mut command, &given, messages)
 }
 
 /// The options that variables give a command, and a note about where they come
@@ -72,15 +74,24 @@ fn words_of(
     Ok((words, format!("options were also taken from the environment: {variables}")))
 }
 
-fn parse_or_tell(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, ExitStatus> {
+fn parse_or_tell(
+    command: &mut clap::Command,
+    given: &[OsString],
+    messages: &Messages,
+) -> Result<Arguments, ExitStatus> {
     parse(command, given).map_err(|error| {
-        print(&error, command, given);
+        let printed = print(&error, command, given).map_err(Stop::from);
         let name = given.get(1).and_then(|name| name.to_str());
-        match (error.use_stderr(), name.and_then(Tool::of_command)) {
-            (false, _) => ExitStatus::Good,
-            (true, Some(_)) => ExitStatus::Failed,
-            (true, None) => ExitStatus::Mistake,
-        }
+        let is_tool = name.and_then(Tool::of_command).is_some();
+        let outcome = match (error.use_stderr(), printed) {
+            (true, _) => ExitStatus::Mistake,
+            (false, Err(stop @ Stop::Output(_))) => {
+                messages.error(&stop);
+                ExitStatus::SourceFailed
+            }
+            (false, _) => return ExitStatus::Good,
+        };
+        if is_tool { ExitStatus::Failed } else { outcome }
     })
 }
 
@@ -120,19 +131,22 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
 }
 
 /// Prints help, or what is wrong with the arguments, escaped if they are shown.
-fn print(error: &clap::Error, command: &mut clap::Command, given: &[OsString]) {
+fn print(
+    error: &clap::Error,
+    command: &mut clap::Command,
+    given: &[OsString],
+) -> std::io::Result<()> {
     let escaped: Vec<OsString> =
         given.iter().map(|one| escape::line(one.as_bytes()).into_owned().into()).collect();
     let are_shown = error.use_stderr() && given != escaped;
-    // When nobody reads what it says, there is nothing left to do.
-    let _ = match are_shown.then(|| parse(command, &escaped)) {
+    match are_shown.then(|| parse(command, &escaped)) {
         None => error.print(),
         Some(Err(error)) => error.print(),
         // What was wrong is not wrong any more.
         Some(Ok(_)) => {
             terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
         }
-    };
+    }
 }
 
 /// What help says of commands, of options and of their values.

@@ -165,6 +165,11 @@ fn test(
     let (mut reports, mut coverage) = (Vec::new(), None);
     // With a mistake in the file, what its tests say would mean nothing.
     if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
+        if messages.are_verbose() {
+            for one in &file.files {
+                messages.note(&format_args!("definitions are in {}", escape::path(&one.value)));
+            }
+        }
         let backends = arguments.backend.backends();
         let covers = arguments.coverage;
         let outcome = run_tests(&file, backends, covers, &mut sources, &mut diagnostics);

@@ -163,7 +163,7 @@ fn mentions(
 
 fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
     let message =
-        format!("`{}` needs more than {MAX_LEVELS} levels of other definitions", one.name);
+        format!("with `{}` more than {MAX_LEVELS} definitions stand on each other", one.name);
     let mut diagnostic =
         Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
     diagnostic.metric = one.is_named.then(|| Box::from(&*one.name));

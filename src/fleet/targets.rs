@@ -27,7 +27,7 @@ pub const MAX_TEXT_BYTES: usize = 1024;
 const MAX_LABELS: usize = 64;
 
 /// What the name of a label may be made of.
-pub const LABEL_NAME_RULE: &str = "letters, digits and `_`, and no digit in front";
+pub const LABEL_NAME_RULE: &str = "at most 1024 letters, digits and `_`, and no digit in front";
 
 /// Mistakes that are told of one file at most, and hosts that are listed twice.
 const MAX_MISTAKES: usize = 20;
@@ -244,7 +244,7 @@ impl File<'_> {
             .label(place, "is left out here")
             .label(first, "here it is first")
             .help(
-                "a host is in one group, and in one entry; give this one a port, or take it away",
+                "a host is in one group, and in one entry; take this one away, or give it another port",
             );
         self.diagnostics.push(warning);
     }

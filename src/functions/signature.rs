@@ -25,7 +25,7 @@ const fn of_libpcp(name: &'static str, usage: &'static str, words: &'static str)
 /// The functions of libpcp (pmRegisterDerived(3)).
 const LIBPCP: [Signature; 15] = [
     of_libpcp("anon", "anon(type)", "An operand of a type that never has a value."),
-    of_libpcp("avg", "avg(metric)", "The mean over all instances, a DOUBLE."),
+    of_libpcp("avg", "avg(metric)", "The mean over all instances, a FLOAT."),
     of_libpcp("count", "count(metric)", "The number of instances, or of values."),
     of_libpcp("defined", "defined(metric)", "1 if the source has the metric, else 0."),
     of_libpcp("delta", "delta(x)", "The difference from the previous sample."),

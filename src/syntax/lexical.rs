@@ -302,8 +302,13 @@ fn report(
                 format!("`{character}` cannot stand in an expression")
             };
             let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
+            if character == '\\' && !language.dialect.is_version_7() {
+                return match at.end == offset(text.len()) {
+                    true => diagnostic.help(JOINS_LATER),
+                    false => diagnostic,
+                };
+            }
             if character == '\\'
-                && language.dialect.is_version_7()
                 && let Some(told) = joins_nothing(text, at, &diagnostic, origin)
             {
                 return told;
@@ -349,6 +354,10 @@ fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
         .label(span, "begins here")
         .help(format!("end it with `{end}`"))
 }
+
+/// What to do about a line that only later versions join with the next.
+const JOINS_LATER: &str =
+    "before PCP 7 a backslash joins no lines; `pmderive fmt --compat 6.0` writes one line";
 
 /// What to do about `^` and `**`.
 pub(super) const NO_POWER: &str =

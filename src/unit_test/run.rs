@@ -18,7 +18,7 @@ use crate::engine::{
     Backend, Engine, Finding, Registered, Registry, Sample, Session, SharedRegistry, Shown, Space,
     needed,
 };
-use crate::syntax::nearest;
+use crate::syntax::{name_mistake, nearest};
 use crate::text::SourceMap;
 
 use super::compare::{Got, Mismatch};
@@ -257,6 +257,11 @@ impl<'t> Tester<'t> {
                     let mut diagnostic = Diagnostic::error(Code::BadTestFile, name.span, message);
                     if let Some(meant) = nearest(&name.text, self.registry.names()) {
                         diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
+                    } else if name_mistake(&name.text).is_some() {
+                        diagnostic = diagnostic.help(
+                            "`definition` is the name of one; \
+                             a text that must be refused is an `expression`",
+                        );
                     }
                     diagnostics.push(diagnostic);
                 }
@@ -265,6 +270,10 @@ impl<'t> Tester<'t> {
             Subject::Expression(expression) => {
                 (&expression.text, self.registered(expression, &mut found))
             }
+        };
+        let none = match registered.is_none() && found.is_empty() {
+            true => "no such definition",
+            false => "no error",
         };
         if let (Some(registered), Some((_, engine))) = (registered, self.engines.first()) {
             let metadata = self.file.metadata.clone();
@@ -285,7 +294,7 @@ impl<'t> Tester<'t> {
                 Mismatch {
                     instance: None,
                     expected: format!("{}", rejected.code),
-                    got: if got.is_empty() { "no error".to_owned() } else { got.join("; ") },
+                    got: if got.is_empty() { none.to_owned() } else { got.join("; ") },
                     why: None,
                 },
             );

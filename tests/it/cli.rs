@@ -152,6 +152,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ),
     ("check_of_what_is_wanted", &["check", "--lint", "-c", SHOP, "shop.busy"]),
     ("the_wrong_version", &["check", "--compat", "6.0", "delta(a + b)"]),
+    ("a_version_that_joins_no_lines", &["check", "--compat", "6.0", "hinv.ncpu \\"]),
     ("help", &["-?"]),
     ("help_of_eval", &["eval", "-?"]),
 ];
@@ -326,11 +327,18 @@ fn a_closed_output_ends_quietly() {
 
 #[test]
 fn an_output_that_is_full() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
-    let output = pmderive(&["eval", "-L", "hinv.ncpu"]).stdout(full).output().expect("it runs");
-    let run = finished(output);
-    assert_eq!(run.status, Some(3));
-    assert!(run.err.starts_with("pmderive: cannot write the output: "), "{}", run.err);
+    for (given, status) in [
+        (&["eval", "-L", "hinv.ncpu"][..], 3),
+        (&["--version"], 3),
+        (&["eval", "--help"], 3),
+        (&["info", "--version"], 1),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let output = pmderive(given).stdout(full).output().expect("it runs");
+        let run = finished(output);
+        assert_eq!(run.status, Some(status), "{given:?}");
+        assert!(run.err.starts_with("pmderive: cannot write the output: "), "{}", run.err);
+    }
 }
 
 /// `eval` prints the fewest digits that give a number back; with `--compat`,

@@ -78,6 +78,10 @@ fn shells_get_completions_and_man_gets_pages() {
         for word in ["export", "archive", "max-diagnostics"] {
             assert!(out.contains(word), "{shell}: {word}");
         }
+        // Other shells get options alone.
+        for word in ["troubleshooting", "topk", "PMD0202"] {
+            assert!(out.contains(word) || !["bash", "zsh"].contains(&shell), "{shell}: {word}");
+        }
     }
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("man1");
@@ -236,6 +240,8 @@ fn every_command_can_say_more() {
         assert_eq!(run(&[&["--verbose"], &given[..]].concat()).err, err, "{command}");
         assert_eq!(run(&[&["-q", "-v"], &given[..]].concat()).err, "", "{command}");
     }
+    let tested = run(&["test", "-v", "tests/unit_tests/shop.toml"]);
+    assert!(tested.err.contains("definitions are in "), "{}", tested.err);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.conf");
     std::fs::write(&file, "a=b\n").expect("a file");

@@ -314,7 +314,7 @@ fn usage_of_targets() {
         (&["--targets", hosts, "-L", "x"], "-h, -a and -L cannot be given beside it"),
         (
             &["--targets", hosts, "-T", "10 sec", "x"],
-            "cannot be used with --targets, which reads live hosts",
+            "cannot be used with --targets; -s and -t say how many samples",
         ),
         (&["--targets", hosts, "-z", "x"], "hosts have several zones: give one with -Z"),
         (&["--targets", hosts], "nothing to evaluate"),
@@ -396,6 +396,9 @@ fn a_real_pmcd_under_two_names() {
     assert_eq!((of("127.0.0.1"), of("localhost")), (bins.clone(), bins));
     let racks = ["a", "b"].map(|rack| (format!("{{rack=\"{rack}\"}}"), 90.0));
     assert_eq!(values(&sample, 1), racks);
+    let hosts = hosts.to_str().expect("UTF-8");
+    let Run { out, err, .. } = crate::command::run(&["eval", "--targets", hosts, "sample.long"]);
+    assert!(err.contains("Help: name a metric below `sample.long`"), "{out}{err}");
     // Its own label is one, whatever it was asked by.
     let all = values(&sample, 2);
     assert_eq!((all.len(), all[0].1), (1, 9000.0), "{out}");

@@ -57,6 +57,7 @@ fn what_is_said_of_wrong_ones() {
             "large",
             "mistakes",
             "misspelt",
+            "no_name",
             "no_toml",
             "refused",
             "values",

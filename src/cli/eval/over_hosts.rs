@@ -120,7 +120,7 @@ fn refuse_others(arguments: &EvalArguments) -> Result<(), Stop> {
     }
     if arguments.reverse || what.follow.is_given() || !what.time.window.is_empty() {
         return wrong(
-            "-S, -T, -A, -O, --follow and --reverse cannot be used with --targets, which reads live hosts",
+            "-S, -T, -A, -O, --follow and --reverse cannot be used with --targets; -s and -t say how many samples there are, and when",
         );
     }
     if what.time.zone.hostzone {

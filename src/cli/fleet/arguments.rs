@@ -31,7 +31,8 @@ pub struct FleetArguments {
     pub fleet: Vec<String>,
     /// Take the hosts of the fleet from this file, a list of targets in JSON as for `serve`.
     /// Expressions with `by` are over all hosts, `by (job)` takes them together; others are of
-    /// each host.
+    /// each host. `eval` asks the hosts, and takes no groups of metrics then; other commands
+    /// only read their labels.
     #[arg(long, value_name = "FILE")]
     pub targets: Vec<PathBuf>,
 }

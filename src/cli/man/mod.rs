@@ -15,7 +15,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 pub use self::arguments::ManArguments;
-use self::sections::{ENVIRONMENT, Entry, FILES, SEE_ALSO, exit_statuses};
+use self::sections::{SEE_ALSO, exit_statuses, files, variables};
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::stop::Stop;
@@ -103,11 +103,11 @@ fn page<'n>(
         as_it_is(&mut rest, &notes);
     }
     rest.control("SH", ["EXIT STATUS"]);
-    entries(&mut rest, exit_statuses(command.get_name()));
+    entries(&mut rest, exit_statuses(command.get_name()).iter().copied());
     rest.control("SH", ["ENVIRONMENT"]);
-    entries(&mut rest, ENVIRONMENT);
+    entries(&mut rest, variables(command));
     rest.control("SH", ["FILES"]);
-    entries(&mut rest, FILES);
+    entries(&mut rest, files());
     let examples = examples::of(command.get_name());
     if !examples.is_empty() {
         rest.control("SH", ["EXAMPLES"]);
@@ -164,11 +164,11 @@ fn as_it_is(out: &mut Roff, text: &str) {
     out.control("fi", []);
 }
 
-fn entries(out: &mut Roff, entries: &[Entry]) {
+fn entries<T: Into<String>>(out: &mut Roff, entries: impl Iterator<Item = (T, T)>) {
     for (name, text) in entries {
         out.control("TP", []);
-        out.text([bold(*name)]);
-        out.text([roman(*text)]);
+        out.text([bold(name)]);
+        out.text([roman(text)]);
     }
 }
 
@@ -197,5 +197,28 @@ mod tests {
             }
             assert!(name == "pmderive-help" || page.contains(".SH EXAMPLES\n"), "{name}");
         }
+    }
+
+    #[test]
+    fn variables_are_those_that_the_command_reads() {
+        let root = command_line::command();
+        let names = |name: &str| -> Vec<String> {
+            let command = root.find_subcommand(name).expect("a command");
+            variables(command).flat_map(|(names, _)| words(&names)).collect()
+        };
+        let has = |command: &str, name: &str| names(command).iter().any(|one| one == name);
+        for name in ["PMCD_PORT", "PCP_DERIVED_CONTROL", "PCP_COUNTER_WRAP", "TZ", "TERM"] {
+            assert!(has("eval", name), "{name}");
+        }
+        for (command, name) in [("fmt", "PMCD_PORT"), ("eval", "PCP_ARCHIVE"), ("eval", "PAGER")] {
+            assert!(!has(command, name), "{command} {name}");
+        }
+        assert!(has("val", "PCP_ARCHIVE") && has("help", "PAGER"));
+        assert!(!cfg!(feature = "fleet") || has("serve", "PMCD_PORT"));
+        assert_eq!(files().count(), 7);
+    }
+
+    fn words(names: &str) -> Vec<String> {
+        names.split([',', ' ']).map(str::to_owned).collect()
     }
 }

@@ -1,5 +1,9 @@
 //! What manual pages say that no option knows: exit statuses, the environment,
-//! files, other pages.
+//! files, other pages. Variables and files are those of the manual.
+
+use clap::Command;
+
+use crate::manual::topic;
 
 /// A term, and what it means.
 pub type Entry = (&'static str, &'static str);
@@ -7,7 +11,7 @@ pub type Entry = (&'static str, &'static str);
 /// Exit statuses of all commands but those called after PCP's tools.
 const OWN: &[Entry] = &[
     ("0", "Nothing is wrong. A metric without a value yet is not wrong."),
-    ("1", "A metric or a unit test failed, or a file is not formatted."),
+    ("1", "A metric or a unit test failed, something was left out, or a file is not formatted."),
     ("2", "The usage, a definition or a file of tests is wrong."),
     ("3", "The source failed, or the output cannot be written."),
 ];
@@ -24,40 +28,41 @@ pub fn exit_statuses(command: &str) -> &'static [Entry] {
     }
 }
 
-/// Variables that the commands read.
-pub const ENVIRONMENT: &[Entry] = &[
-    (
-        "PCP_DERIVED_CONFIG",
-        "Definitions that every PCP client on this machine has, in place of the default folder.",
-    ),
-    ("PCP_SECURE_SOCKETS", "TLS with pmcd: enforce checks its certificate, relaxed takes any."),
-    ("PCP_TLSCONF_PATH", "The file about certificates and keys."),
-    ("PMDERIVE_PASSWORD", "The password, where a host specification has user= only."),
-    ("PCP_CONTAINER", "The container whose metrics are wanted."),
-    ("PMPROXY_HOST, PMPROXY_PORT", "The pmproxy(1) that connections go through."),
-    (
-        "PCP_ARCHIVE, PCP_HOST, PCP_INTERVAL, ...",
-        "Options of info, val and probe; see pmGetOptions(3).",
-    ),
-    (
-        "NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM",
-        "Whether messages have colours; --color overrides them.",
-    ),
-    ("LC_ALL, LC_CTYPE, LANG", "Whether a terminal shows more than ASCII."),
-    ("TZ", "The zone of times, unless -z or -Z chooses one."),
-];
+/// The rows of a table of the manual's page about files and variables.
+fn rows(heading: &str) -> impl Iterator<Item = (String, String)> {
+    let page = topic("files").map_or("", |topic| topic.text);
+    let part = page.split("\n## ").find_map(|part| part.strip_prefix(heading));
+    let cells = |line: &str| {
+        let (name, text) = line.strip_prefix("| `")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some((name.replace('`', ""), text.replace('`', "")))
+    };
+    part.unwrap_or_default().lines().filter_map(cells)
+}
 
 /// Files that the commands read.
-pub const FILES: &[Entry] = &[
-    ("/var/lib/pcp/config/derived", "Definitions that every PCP client on this machine has."),
-    ("/etc/pcp.conf", "Where PCP keeps its files."),
-    ("/etc/pcp/tls.conf", "Certificates and keys for TLS with pmcd."),
-    ("/etc/pmderive/serve.toml", "The configuration of the service pmderive-serve."),
-    (
-        "/etc/pmderive/record/NAME.conf",
-        "The definitions that the service pmderive-record@NAME records; its options are in NAME.env.",
-    ),
-];
+pub fn files() -> impl Iterator<Item = (String, String)> {
+    rows("Files that")
+}
+
+/// Variables that a command reads, those that mean the same together.
+pub fn variables(command: &Command) -> impl Iterator<Item = (String, String)> {
+    rows("Variables").filter(|(names, _)| reads(command, names))
+}
+
+fn reads(command: &Command, names: &str) -> bool {
+    let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+    let name = command.get_name();
+    match names.split(", ").next().unwrap_or_default() {
+        _ if command.has_subcommands() => true,
+        "PAGER" => name == "help",
+        "PCP_ARCHIVE" => matches!(name, "info" | "val" | "probe"),
+        "PCP_DERIVED_CONFIG" | "PCP_DERIVED_CONTROL" => has("configs"),
+        "PCP_COUNTER_WRAP" | "PCP_IGNORE_MARK_RECORDS" => has("archive") && has("interval"),
+        "TZ" => has("timezone"),
+        one if one.starts_with("PCP_") || one.starts_with("PM") => has("host") || name == "serve",
+        _ => true,
+    }
+}
 
 /// Pages about PCP.
 pub const SEE_ALSO: &[&str] = &[

@@ -29,9 +29,8 @@ pub struct TimeArguments {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
-    /// Take a sample every INTERVAL, such as 2, 500msec or 1min (`ms` means minutes)
-    /// [default: 1sec]. Values of an archive are interpolated; without -t it is read
-    /// record by record.
+    /// Take a sample every INTERVAL, such as 2, 500msec or 1min [default: 1sec]. Values of
+    /// an archive are interpolated; without -t it is read record by record.
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
     pub interval: Option<Duration>,
 }

@@ -165,7 +165,7 @@ pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics
         for first in metrics[..metrics.len() - 1].iter().filter_map(place) {
             diagnostic = diagnostic.label(first, "and this is the same series");
         }
-        diagnostics.push(diagnostic.help("rename one of them, or export it to other sinks only"));
+        diagnostics.push(diagnostic.help("give it another name, or export it to other sinks only"));
     }
 }
 
