@@ -30,7 +30,7 @@ pub struct ExportArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Choose the form of the table [default: by the name of the file, else csv].
+    /// Choose the form of the table [default: by the name of FILE; csv on standard output].
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Write to this file, which appears once it is complete; `-` is standard output

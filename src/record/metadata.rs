@@ -143,7 +143,7 @@ impl Described {
         for kind in [TextKind::OneLine, TextKind::Help] {
             let answers = context.text_of_each(&questions, kind)?;
             for ((_, subject), text) in subjects.iter().zip(answers) {
-                if let Some(text) = text.ok().filter(|text| !text.is_empty()) {
+                if let Ok(text) = text {
                     let written = writer.text(*subject, kind, &text);
                     self.allow(written)?;
                 }

@@ -70,6 +70,8 @@ pub struct Recorder<S> {
     context: Session<S>,
     recording: Recording<S>,
     selection: Selection,
+    /// The metrics to fetch. While none can be recorded it has those of before: only
+    /// a fetch tells that metrics are back.
     list: FetchList,
     batch: ResultBatch,
     /// Epoch of the source's metadata when the selection was looked up.
@@ -190,7 +192,7 @@ impl<S: FetchSource> Recorder<S> {
             self.select()?;
             self.is_lost = false;
         }
-        if self.selection.metrics.is_empty() {
+        if self.list.pmids().is_empty() {
             return Ok(Sampled::NoMetrics);
         }
         let events = match self.context.fetch(&self.list, &mut self.batch) {
@@ -204,12 +206,16 @@ impl<S: FetchSource> Recorder<S> {
         if self.recording.end.is_some_and(|end| time > end) {
             return Ok(Sampled::End);
         }
-        self.gap |= events.gap;
+        // An agent that is there again counts anew, as one that pmcd has restarted.
+        self.gap |= events.gap || events.changes.agent_added();
         let fetched = Arc::clone(&self.selection.metrics);
         if self.context.metadata_epoch() != self.epoch {
             // These values may already be of other metrics than the requested
             // ones.
             self.select()?;
+        }
+        if fetched.is_empty() || self.selection.metrics.is_empty() {
+            return Ok(Sampled::NoMetrics);
         }
         let result = FetchResult::of_batch(&self.batch, events.changes);
         if self.is_too_early(time) {
@@ -241,10 +247,11 @@ impl<S: FetchSource> Recorder<S> {
     /// Looks up the selection again.
     fn select(&mut self) -> Result<(), SourceError> {
         let before = Arc::clone(&self.selection.metrics);
-        self.selection.look_up(&mut self.context, &self.recording, &mut self.notices)?;
+        self.gap |=
+            self.selection.look_up(&mut self.context, &self.recording, &mut self.notices)?;
         // The first question may have connected to another peer.
         self.epoch = self.context.metadata_epoch();
-        if before != self.selection.metrics {
+        if before != self.selection.metrics && !self.selection.metrics.is_empty() {
             let pmids = self.selection.metrics.iter().map(|metric| metric.desc.pmid);
             self.list = FetchList::new(pmids.collect(), Vec::new());
         }

@@ -145,6 +145,8 @@ pub struct Selection {
     left_out: BTreeMap<Box<str>, LeftOut>,
     /// Descriptors of metrics in the archive.
     known: FxHashMap<Box<str>, MetricDesc>,
+    /// Nodes of the name space above these metrics.
+    nodes: FxHashSet<Box<str>>,
     identifiers: Identifiers,
 }
 
@@ -154,7 +156,8 @@ impl Selection {
         self.left_out.iter().map(|(name, reason)| (&**name, reason))
     }
 
-    /// Looks up all names, and notes the changes.
+    /// Looks up all names, and notes the changes. True if a metric of the archive
+    /// is back that was left out.
     ///
     /// # Errors
     /// The source failed. Nothing has changed.
@@ -163,7 +166,7 @@ impl Selection {
         context: &mut Session<S>,
         recording: &Recording<S>,
         notices: &mut Vec<Notice>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<bool, SourceError> {
         let mut left_out = BTreeMap::new();
         let names = names_of(context, &recording.names, &mut left_out)?;
         let mut found = describe(context, names, recording, &mut left_out)?;
@@ -173,6 +176,7 @@ impl Selection {
         }
         let mut seen = FxHashSet::default();
         let mut metrics = Vec::with_capacity(found.len());
+        let mut is_back = false;
         for (name, desc, operands) in found {
             if let Some(problem) = name_problem(&name) {
                 left_out.insert(name, LeftOut::NoName(problem));
@@ -181,8 +185,12 @@ impl Selection {
             if !seen.insert(desc.pmid) {
                 continue;
             }
+            let was_away = self.left_out.contains_key(&name) && self.known.contains_key(&name);
             match self.in_archive(&name, desc) {
-                Ok(recorded) => metrics.push(Metric { name, desc, recorded, operands }),
+                Ok(recorded) => {
+                    is_back |= was_away;
+                    metrics.push(Metric { name, desc, recorded, operands });
+                }
                 Err(reason) => {
                     left_out.insert(name, reason);
                 }
@@ -190,14 +198,13 @@ impl Selection {
         }
         let news = left_out.iter().filter(|(name, why)| self.left_out.get(*name) != Some(why));
         notices.extend(news.map(|(name, why)| Notice::LeftOut(name.clone(), why.clone())));
-        let is_back = |metric: &&Metric| self.left_out.contains_key(&metric.name);
-        let back = metrics.iter().filter(is_back);
+        let back = metrics.iter().filter(|metric| self.left_out.contains_key(&metric.name));
         notices.extend(back.map(|metric| Notice::Recorded(metric.name.clone())));
         self.left_out = left_out;
         if *self.metrics != metrics {
             self.metrics = metrics.into();
         }
-        Ok(())
+        Ok(is_back)
     }
 
     /// The descriptor of a metric in the archive.
@@ -209,9 +216,17 @@ impl Selection {
                 false => Err(LeftOut::Changed { was: *known, is: desc }),
             };
         }
+        let above = || name.match_indices('.').map(|(end, _)| &name[..end]);
+        if self.nodes.contains(name) {
+            return Err(LeftOut::NoName("is also that of a group of metrics"));
+        }
+        if above().any(|node| self.known.contains_key(node)) {
+            return Err(LeftOut::NoName("is below that of another metric"));
+        }
         let pmid = self.identifiers.assign(desc.pmid).ok_or(LeftOut::NoIdentifier)?;
         let recorded = MetricDesc { pmid, ..desc };
         self.known.insert(name.into(), recorded);
+        self.nodes.extend(above().map(Box::from));
         Ok(recorded)
     }
 }

@@ -196,8 +196,8 @@ pub fn write_values_with(
         out.push('[');
         plain::write_integer(out, instance);
         out.push(',');
-        match names.as_mut().and_then(|names| names.of(instance)) {
-            Some(name) => write_string(out, name),
+        match names.as_mut().and_then(|names| names.as_text(instance)) {
+            Some(name) => write_string(out, &name),
             None => out.push_str("null"),
         }
         out.push(',');
@@ -315,8 +315,8 @@ mod tests {
         row(Value::F64(f64::NEG_INFINITY), "\"-inf\"");
         row(Value::F32(f32::NAN), "\"nan\"");
         row(Value::Text(b"a\"b\n\x01"), "\"a\\\"b\\n\\u0001\"");
-        row(Value::Text(b"\xff"), "\"\u{ff}\"");
-        row(Value::Text(b"\x9b\x7f"), "\"\\u009b\\u007f\"");
+        row(Value::Text(b"\xff"), r#""\\xff""#);
+        row(Value::Text(b"\x9b\x7f"), r#""\\x9b\u007f""#);
         row(Value::Text("\u{202e}\u{e0041}".as_bytes()), "\"\\u202e\\udb40\\udc41\"");
         row(Value::Bytes(&[0, 255]), "\"hex:00ff\"");
     }

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{write_exact_double, write_exact_float};
 
+use crate::escape::escaped;
+
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {
     match value {
@@ -32,11 +34,7 @@ pub fn write_integer(out: &mut String, value: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(value));
 }
 
-/// Bytes as text. If they are not UTF-8, each byte becomes the character with
-/// its number.
+/// Bytes as text. Those that are not UTF-8 are `\xNN`, so that two texts stay two.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
-    }
+    escaped(bytes, |_| false)
 }

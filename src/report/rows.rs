@@ -73,12 +73,12 @@ pub fn for_each_row<E>(
                 for (instance, value) in values.iter() {
                     // A single value may still have an instance number.
                     let instance = Some(instance).filter(|instance| *instance != -1);
-                    let name = |instance| names.as_mut()?.of(instance);
+                    let name = instance.and_then(|instance| names.as_mut()?.as_text(instance));
                     take(Row {
                         metric,
                         desc,
                         instance,
-                        instance_name: instance.and_then(name),
+                        instance_name: name.as_deref(),
                         content: Content::Value(value),
                     })?;
                 }

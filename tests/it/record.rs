@@ -172,6 +172,9 @@ fn marks_are_those_of_the_archive() {
         units: Units::NONE,
     };
     writer.describe(&desc, &["a"]).expect("it is new");
+    // An empty text is not the same as none.
+    let empty = writer.text(TextSubject::Metric(desc.pmid), TextKind::OneLine, "");
+    empty.expect("it is described");
     // A mark has no value.
     for (second, value) in [(0, Some(7)), (4, None), (10, Some(8)), (11, Some(9)), (19, None)] {
         let Some(word) = value else {
@@ -331,6 +334,10 @@ const RUNS: &[(&str, &[&str])] = &[
         "a_definition_with_a_mistake",
         &["record", "-a", FLEET, "-o", "OUT", "-c", "tests/cli/mistakes.conf", "shop.function"],
     ),
+    (
+        "a_definition_with_the_name_of_a_metric",
+        &["record", "-a", FLEET, "-o", "OUT", "hinv.ncpu=hinv.ncpu*2"],
+    ),
     ("help_of_record", &["record", "--help"]),
 ];
 
@@ -417,6 +424,51 @@ fn a_name_with_an_empty_component() {
     assert_eq!(names(&mut after), others);
 }
 
+/// A leaf of the name space is no node: of two such names the archive has the first.
+#[test]
+fn a_name_below_another() {
+    let (above, below) = ("x=hinv.ncpu", "x.y=hinv.ncpu*3");
+    for (definitions, said, kept) in [
+        ([above, below], "x.y: the name is below that of another metric", "x"),
+        ([below, above], "x: the name is also that of a group of metrics", "x.y"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (run, out) =
+            record(folder.path(), &[&["-a", FLEET, "-s", "1"][..], &definitions].concat());
+        assert_eq!(run.status, Some(1), "{}", run.err);
+        assert!(run.err.contains(said), "{}", run.err);
+        assert_eq!(open(&out).traverse("").expect("names"), [kept]);
+    }
+}
+
+/// The source's metric is recorded in the place of a definition, and that is told.
+#[test]
+fn a_metric_that_hides_a_definition() {
+    for arguments in [&[][..], &["hinv.ncpu"], &["hinv"], &["--compat", "6.0"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = folder.path().join("d.conf");
+        std::fs::write(&config, "hinv.ncpu = hinv.ncpu * 2\n").expect("a file");
+        let config = config.to_str().expect("UTF-8");
+        let (run, _) =
+            record(folder.path(), &[&["-a", FLEET, "-s", "1", "-c", config], arguments].concat());
+        assert_eq!(run.status, Some(1), "{}", run.err);
+        assert!(run.err.starts_with("[PMD0103] Warning: `hinv.ncpu` "), "{}", run.err);
+        assert!(run.err.contains(": 1 record of "), "{}", run.err);
+    }
+}
+
+/// Not even the shortest file stays where another one would have too long a name.
+#[test]
+fn a_base_name_that_is_too_long() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("n".repeat(250));
+    let out = out.to_str().expect("UTF-8");
+    let run = run(&["record", "-a", FLEET, "-s", "1", "-o", out, "hinv.ncpu"]);
+    assert_eq!(run.status, Some(3), "{}", run.err);
+    assert!(run.err.contains("no file name has more than 255 bytes"), "{}", run.err);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
 /// Metadata alone, with the mark of an archive that never came into being, is
 /// in nobody's way; any other file is left alone.
 #[test]
@@ -465,8 +517,12 @@ fn world() -> World {
     world.add(Metric::new("n.size", Script::constant(4u32)));
     let indom = world.add_domain(&["a", "b"]);
     world.add(Metric::new("n.each", Script::constant(1u32)).per(indom));
+    world.add(Metric::new("m.count", Script::counter(100.0)).of_agent(AGENT));
     world
 }
+
+/// The agent of a single metric.
+const AGENT: u32 = 77;
 
 /// A recording of a pmcd that tests can change.
 struct Rig {
@@ -578,10 +634,52 @@ fn metrics_change_under_way() {
             "d.rate:1 d.twice:1 n.count:1 n.each:2 n.size:1",
             "d.rate:1 n.count:1 n.each:2",
             "d.rate:1 n.count:1 n.each:2 n.new:1",
+            "",
             "d.rate:1 n.count:1 n.each:2 n.new:1",
             "d.rate:1 d.twice:1 n.count:1 n.each:2 n.new:1 n.size:1",
         ]
     );
+}
+
+/// Its counters begin anew, whether a sample has seen it away or not.
+#[test]
+fn an_agent_that_is_added_again() {
+    for is_seen in [true, false] {
+        let mut session = Rig::new(&["n.size", "m.count"]);
+        session.sample();
+        session.pmcd.host().drop_agent(AGENT);
+        if is_seen {
+            session.sample();
+        }
+        session.pmcd.host().add_agent(AGENT, |_| {});
+        session.sample();
+        session.sample();
+        let (records, _) = session.records();
+        let expected: &[&str] = match is_seen {
+            true => &["m.count:1 n.size:1", "n.size:1", "", "n.size:1", "m.count:1 n.size:1"],
+            false => &["m.count:1 n.size:1", "", "m.count:1 n.size:1", "m.count:1 n.size:1"],
+        };
+        assert_eq!(records, expected);
+    }
+}
+
+/// Once it is back it is recorded again.
+#[test]
+fn the_only_metric_is_away_for_a_while() {
+    let mut session = Rig::new(&["m.count"]);
+    session.sample();
+    session.pmcd.host().drop_agent(AGENT);
+    for _ in 0..3 {
+        assert_eq!(session.recorder.sample().expect("an answer"), Sampled::NoMetrics);
+    }
+    session.pmcd.host().add_agent(AGENT, |_| {});
+    // This answer brings the notice.
+    assert_eq!(session.recorder.sample().expect("an answer"), Sampled::NoMetrics);
+    session.sample();
+    let notices = session.notices();
+    assert_eq!(notices.last().map(String::as_str), Some("m.count is recorded from now on"));
+    let (records, _) = session.records();
+    assert_eq!(records, ["m.count:1", "", "m.count:1"]);
 }
 
 /// The numbers that a pmcd gives to metrics do not matter.

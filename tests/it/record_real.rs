@@ -357,7 +357,7 @@ fn this_machine() {
     let metrics = ["kernel.all.load", "disk.dev", "network.interface.in", "mem.util"];
     let arguments =
         [&["record", "-L", "-t", "50msec", "-s", "5", "-o", out], &metrics[..]].concat();
-    let run = finished(pmderive(&arguments).output().expect("the command runs"));
+    let run = finished(pmderive(&arguments).env_remove("TZ").output().expect("the command runs"));
     assert_eq!(run.status, Some(0), "{}", run.err);
     assert_eq!(tool("pmlogcheck", &[out], ""), (String::new(), String::new()));
     let (printed, _) = tool("pminfo", &[&["-a", out, "-f"], &metrics[..]].concat(), "");
@@ -370,4 +370,6 @@ fn this_machine() {
     let host = Command::new("hostname").output().expect("hostname").stdout;
     let host = String::from_utf8_lossy(&host).trim().to_owned();
     assert!(label.contains(&format!("from host {host}")), "{label}");
+    // Elsewhere that file has the zone of its own machine.
+    assert!(label.contains("timezone: ") && !label.contains("/etc/localtime"), "{label}");
 }

@@ -352,6 +352,10 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(text.contains("# HELP s_each The first line.\n"), "{text}");
     assert!(text.contains("instname=\"i0\"") && text.contains("rack=\"r000\""), "{text}");
     assert!(!text.contains("s_hidden"), "{text}");
+    let up = text.lines().find(|line| line.starts_with("pmderive_target_up{"));
+    let up = up.expect("a series of the host");
+    let instance = format!("instance=\"{target}\"");
+    assert!(up.contains(&instance) && up.contains("rack=\"r000\"") && up.ends_with("} 1"), "{up}");
     let (status, why) = get("/metrics?target=nowhere:44321");
     assert!(status == 404 && why.contains("no target is called that"), "{why}");
     let (status, hosts) = get("/-/targets");

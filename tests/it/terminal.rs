@@ -366,6 +366,24 @@ fn a_pipe_gets_every_byte() {
     assert!(contains(&printed, whole), "{:?}", String::from_utf8_lossy(&printed));
 }
 
+/// Formats in UTF-8 have two names where there are two, and two values.
+#[test]
+fn bytes_that_are_not_utf_8_are_no_other_text() {
+    let files = Files::write();
+    let (plain, in_json) = (r"\x9b45m gr\xfcn", r"\\x9b45m gr\\xfcn");
+    for (line, expected) in [
+        ("eval -a @archive --format csv evil.set evil.texts", plain),
+        ("eval -a @archive --format json evil.set evil.texts", in_json),
+        ("export -a @archive --format csv evil.set evil.texts", plain),
+        ("export -a @archive --format json evil.set evil.texts", in_json),
+    ] {
+        let ran = files.command(line).output().expect("it runs");
+        let text = String::from_utf8(ran.stdout).expect("UTF-8");
+        // In three samples two names and a value.
+        assert_eq!(text.matches(expected).count(), 9, "{line}: {text}");
+    }
+}
+
 #[test]
 fn names_of_files_that_are_not_utf_8_are_told_byte_for_byte() {
     let files = Files::write();

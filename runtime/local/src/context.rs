@@ -356,7 +356,9 @@ impl MetadataSource for LocalContext {
                     let system = rustix::system::uname();
                     Ok(Fact::Text(system.nodename().to_string_lossy().into()))
                 }
-                Question::TimeZone => Ok(Fact::Text(TimeZone::system().as_str().into())),
+                Question::TimeZone => TimeZone::portable()
+                    .map(|zone| Fact::Text(zone.into()))
+                    .ok_or(question.status()),
                 other => by_simpler_questions(self, other)?,
             });
         }

@@ -11,7 +11,8 @@ use crate::cli::definitions::Definitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::missing::{LeftOutDefinitions, Missing};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::cli::positional::named_expression;
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::record::{LeftOut, Recorder};
 use crate::syntax::{counted, name_mistake, nearest_metric};
 use crate::text::Span;
@@ -37,7 +38,8 @@ pub fn refuse(
     let mut outcome = ExitStatus::Good;
     let mut of_groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, why) in left_out {
-        if definitions.registry.definition(&name).is_some() {
+        let is_of_source = matches!(why, LeftOut::Unknown(_) | LeftOut::NoDescriptor(_));
+        if is_of_source && definitions.registry.definition(&name).is_some() {
             let (diagnostics, sources) = recorder.context().mistakes(&name)?;
             messages.diagnostics(diagnostics, &sources);
             outcome = outcome.max(ExitStatus::Failed);
@@ -76,7 +78,9 @@ pub fn refuse(
 }
 
 /// Tells which definitions below names of groups will not be recorded: those of
-/// the system whose operands are missing are counted, any other has failed.
+/// the system whose operands are missing are counted, any other has failed. So has
+/// one in whose place a metric of the source would be recorded; among the arguments
+/// it is a mistake.
 ///
 /// # Errors
 /// The source failed.
@@ -88,14 +92,24 @@ pub fn refuse_below(
 ) -> Result<ExitStatus, SourceError> {
     let registry = &definitions.registry;
     let mut diagnostics = Diagnostics::default();
-    for name in arguments.names().filter(|name| registry.definition(name).is_none()) {
+    let own = || definitions.own().map(|one| &*one.name);
+    let names: Vec<&str> = match arguments.metrics.is_empty() {
+        true => own().collect(),
+        false => arguments.names().collect(),
+    };
+    for name in names {
+        if registry.definition(name).is_some() {
+            let (found, _) = recorder.context().mistakes(name)?;
+            diagnostics.extend(found.into_iter().filter(|one| one.code == Code::HiddenByMetric));
+            continue;
+        }
         let group = if name.is_empty() { String::new() } else { format!("{name}.") };
         for one in registry.beginning_with(&group).iter() {
-            diagnostics.extend(recorder.context().mistakes(&one.name)?.0.iter().cloned());
+            diagnostics.extend(recorder.context().mistakes(&one.name)?.0);
         }
     }
-    let own = definitions.own().map(|one| &*one.name);
-    let asked: HashSet<&str> = own.chain(arguments.names()).collect();
+    let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+    let asked: HashSet<&str> = own().chain(arguments.names()).collect();
     let missing =
         LeftOutDefinitions::take(&mut diagnostics, &definitions.sources, |one| {
             match one.metric.as_deref().is_some_and(|name| asked.contains(name)) {
@@ -104,7 +118,15 @@ pub fn refuse_below(
             }
         });
     missing.tell_number("", messages);
-    let outcome = if diagnostics.errors() > 0 { ExitStatus::Failed } else { ExitStatus::Good };
+    let mut outcome = if diagnostics.errors() > 0 { ExitStatus::Failed } else { ExitStatus::Good };
+    for one in diagnostics.since_mut(0).iter_mut().filter(|one| one.code == Code::HiddenByMetric) {
+        let mut defined = arguments.definitions_in_arguments().filter_map(named_expression);
+        if defined.any(|(name, _)| one.metric.as_deref() == Some(name)) {
+            one.severity = Severity::Error;
+            outcome = ExitStatus::Mistake;
+        }
+        outcome = outcome.max(ExitStatus::Failed);
+    }
     messages.diagnostics(diagnostics, &definitions.sources);
     Ok(outcome)
 }

@@ -67,7 +67,7 @@ impl RecordingRun<'_> {
                     taken += 1;
                     self.patience.succeeded();
                 }
-                Ok(Sampled::NoMetrics) if self.pace.is_some() => {}
+                Ok(Sampled::NoMetrics) if self.pace.is_some() => self.patience.succeeded(),
                 Ok(Sampled::End) if self.end.is_none() => {
                     let rest = check_rest(self.recorder.context().source());
                     tell_warnings(self.recorder.context().source(), self.messages);

@@ -46,7 +46,7 @@ pub(super) type Typed = Vec<(DefinitionKey, TypedExpr)>;
 
 impl<S: FetchSource> Session<S> {
     /// The mistakes in a derived metric in this session, if any, with the texts
-    /// that the diagnostics point into.
+    /// that the diagnostics point into. A metric of the source that hides it is one.
     ///
     /// # Errors
     /// The source failed.
@@ -55,7 +55,9 @@ impl<S: FetchSource> Session<S> {
         let pmid = self.scope.registry.get(name).and_then(|one| one.pmid);
         self.bind(pmid)?;
         let mut diagnostics = Diagnostics::default();
-        if let Some(Outcome::Unusable(found)) = pmid.and_then(|pmid| self.outcome(pmid)) {
+        if let Some(Outcome::Unusable(found) | Outcome::Hidden(found)) =
+            pmid.and_then(|pmid| self.outcome(pmid))
+        {
             diagnostics.extend(found.iter().cloned());
         }
         Ok((diagnostics, self.scope.sources.clone()))

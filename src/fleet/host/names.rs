@@ -94,7 +94,7 @@ async fn ask<T: Transport>(
 }
 
 fn instances(ids: Box<[InstId]>, known: Option<&Known>) -> Instances {
-    let name = |id: &InstId| match known.and_then(|known| known.domain.name(*id)) {
+    let name = |id: &InstId| match known.and_then(|known| known.domain.name_as_text(*id)) {
         Some(name) => Arc::from(name),
         None => Arc::from(id.to_string()),
     };

@@ -12,7 +12,10 @@ use super::{InForce, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram};
+use crate::fleet::instances::Instances;
+use crate::fleet::labels::Labels;
 use crate::fleet::numbers::{HostNumbers, Reason};
+use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Family, Kind, Writer};
 use crate::fleet::world::Machine;
@@ -259,10 +262,17 @@ fn targets(conditions: &[Arc<Condition>]) -> u64 {
     conditions.iter().map(of_target).sum::<usize>() as u64
 }
 
-/// Writes what is known of one host beside its values.
+/// Writes what is known of one host beside its values, with the labels of its target.
 pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
     let latest = condition.latest();
-    let labels = [("instance", &*condition.target().name)];
+    let host = HostLabels::new(condition.target(), &Labels::default());
+    let none = Instances::default();
+    let series = SeriesLabels::new(&host.names, &none, 0);
+    let labels = series.labels.iter().map(|(name, value)| match value {
+        Value::Host(at) => (&**name, &*host.values[*at]),
+        Value::Own(value) => (&**name, &**value),
+    });
+    let labels: Vec<(&str, &str)> = labels.collect();
     let is_up = f64::from(u8::from(latest.state == HostState::Up));
     for (name, help, value) in [
         ("pmderive_target_up", "1 if the host answered in its newest slot.", is_up),

@@ -27,19 +27,26 @@ impl Pages for Shared {
         }
     }
 
+    fn is_failing(&self, target: &str) -> bool {
+        let condition = self.of(|all| all.fleet.condition(target));
+        condition.is_some_and(|condition| matches!(condition.latest().state, State::Failing(_)))
+    }
+
     fn why_nothing(&self, target: &str) -> String {
         let condition = self.of(|all| all.fleet.condition(target));
         let Some(latest) = condition.map(|condition| condition.latest()) else {
             return "no target is called that; `/-/targets` shows all of them".to_owned();
         };
-        match (latest.state, latest.error) {
-            (State::New, _) => "its first slot has not come to an end".to_owned(),
-            (State::Failing(_), Some(error)) => format!("it failed: {}", error.words),
-            (State::Failing(_), None) => "it failed".to_owned(),
-            (State::Up, _) => "it answers, but no metric of it is for that sink, or its frame has \
-                               no room (`buffer` of the sink)"
-                .to_owned(),
-        }
+        let words = match latest.state {
+            State::New => "its first slot has not come to an end",
+            // It failed meanwhile.
+            State::Failing(_) => "it failed",
+            State::Up => {
+                "it answers, but no metric of it is for that sink, or its frame has no room \
+                 (`buffer` of the sink)"
+            }
+        };
+        words.to_owned()
     }
 
     fn trouble(&self) -> Option<String> {

@@ -116,7 +116,7 @@ fn name<'d>(
     escaping: Escaping,
 ) -> Option<Cow<'d, str>> {
     match escaping {
-        Escaping::Off => names.of(instance).map(Cow::from),
+        Escaping::Off => names.as_text(instance),
         Escaping::On => Some(match names.in_bytes(instance)? {
             Cow::Borrowed(name) => line(name),
             Cow::Owned(name) => line(&name).into_owned().into(),

@@ -134,12 +134,31 @@ fn a_full_disk_harms_nothing_else() {
         let (status, text) = request(address, &format!("GET /metrics?target={target} HTTP/1.1"));
         if status == 200 {
             assert!(text.contains("\ns_gauge{"), "{text}");
-            assert!(text.contains("pmderive_target_clock_skew_seconds{instance="), "{text}");
+            assert!(text.contains("pmderive_target_clock_skew_seconds{dc="), "{text}");
             break;
         }
     }
     let (_, log) = serving.end();
     assert!(log.contains(" had not been delivered when it ended"), "{log}");
+}
+
+#[test]
+fn a_host_that_fails_is_shown_as_down() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "[[sink]]\nkind = 'prometheus'\n";
+    let site = Site::new(1, &config);
+    site.write("hosts.json", "[{\"targets\": [\"127.1.0.1:1\"], \"labels\": {\"rack\": \"r9\"}}]");
+    let mut serving = site.start();
+    let address = serving.address();
+    let down = "\npmderive_target_up{instance=\"127.1.0.1:1\",job=\"web\",rack=\"r9\"} 0\n";
+    loop {
+        let (status, text) = request(address, "GET /metrics?target=127.1.0.1:1 HTTP/1.1");
+        if status == 200 {
+            assert!(text.contains(down), "{text}");
+            break;
+        }
+        assert!(text.contains("its first slot has not come to an end"), "{text}");
+    }
+    serving.end();
 }
 
 #[test]

@@ -29,6 +29,9 @@ use crate::archive_writer::WriteError;
 /// which means nothing for a file.
 const BEGUN: u32 = 0o1000;
 
+/// Longest base name in bytes with which the index still has a name.
+const MAX_NAME: usize = 255 - ".index".len();
+
 /// A place for the files of an archive.
 pub(super) trait Storage: Send {
     /// Creates a file that has these bytes, or none if that fails. The file must not
@@ -98,8 +101,14 @@ impl Disk {
         let disk = Disk { base: base.to_path_buf(), metadata: None, index: None, volume: None };
         let name = base.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
         // Tools take a list of archives with commas between them.
-        if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
-            let problem = "cannot be that of an archive: it has a comma, or no last component";
+        let problem = if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
+            Some("cannot be that of an archive: it has a comma, or no last component")
+        } else if name.len() > MAX_NAME {
+            Some("is too long: no file name has more than 255 bytes")
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
             let text = escape::path(&base).into_owned();
             return Err(WriteError::Text { what: "the base name".to_owned(), text, problem });
         }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::escape::escaped;
+
 use super::TextFault;
 use super::dotted::dotted;
 
@@ -102,6 +104,11 @@ impl<'d> InstanceNames<'d> {
         let (_, name) = instances.get(self.next)?;
         self.next += 1;
         Some(name)
+    }
+
+    /// External name of an instance, the same as [`InstanceDomain::name_as_text`] gives.
+    pub fn as_text(&mut self, id: InstId) -> Option<Cow<'d, str>> {
+        self.of(id).map(|name| self.domain.text(id, name))
     }
 
     /// External name of an instance, the same as [`InstanceDomain::name_in_bytes`] gives.
@@ -205,6 +212,19 @@ impl InstanceDomain {
         bytes.map_or(Cow::Borrowed(name.as_bytes()), Cow::Owned)
     }
 
+    /// External name of an instance where only UTF-8 can be written: other bytes are
+    /// `\xNN`, so that two names stay two.
+    pub fn name_as_text(&self, id: InstId) -> Option<Cow<'_, str>> {
+        self.name(id).map(|name| self.text(id, name))
+    }
+
+    fn text<'d>(&self, id: InstId, name: &'d str) -> Cow<'d, str> {
+        match self.bytes(id, name) {
+            Cow::Borrowed(_) => name.into(),
+            Cow::Owned(bytes) => escaped(&bytes, |_| false).into_owned().into(),
+        }
+    }
+
     /// Starts a lookup of names of several instances, one after the other.
     pub fn names(&self) -> InstanceNames<'_> {
         InstanceNames { domain: self, next: 0 }
@@ -248,6 +268,8 @@ mod tests {
         // The euro sign is above 255, so it cannot stand for a byte.
         assert_eq!(bytes(2).as_deref(), Some("\u{20ac}".as_bytes()));
         assert_eq!(bytes(4), None);
+        assert_eq!(domain.name_as_text(3).as_deref(), Some("gr\\xfcn"));
+        assert_eq!(domain.names().as_text(1).as_deref(), Some("gr\u{fc}n"));
         let named = domain.with_name_of(3, "green");
         assert_eq!(named.name_in_bytes(3).as_deref(), Some(&b"gr\xfcn"[..]));
     }

@@ -51,6 +51,11 @@ impl StateChange {
         self.0 & StateChange::HOST_NAME_CHANGED != 0
     }
 
+    /// True if there is an agent that was not there before.
+    pub const fn agent_added(self) -> bool {
+        self.0 & StateChange::AGENT_ADDED != 0
+    }
+
     /// True if the counters of some agent started again.
     pub const fn agent_restarted(self) -> bool {
         self.0 & StateChange::AGENT_RESTARTED != 0

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_core::model::{PmStatus, Timestamp};
@@ -94,6 +95,16 @@ impl TimeZone {
             Ok(text) if !text.is_empty() => TimeZone::parse(&text),
             Ok(_) => TimeZone::utc(),
             Err(_) => TimeZone::parse(&format!(":{}", zoneinfo::LOCAL)),
+        }
+    }
+
+    /// The text of [`TimeZone::system`] as other machines understand it: the file of
+    /// this machine's zone has another zone there. `None` if the file does not tell.
+    pub fn portable() -> Option<String> {
+        let zone = TimeZone::system();
+        match zone.text.trim_start_matches(':') {
+            zoneinfo::LOCAL => zoneinfo::portable(Path::new(zoneinfo::LOCAL)),
+            _ => Some(zone.text.to_string()),
         }
     }
 

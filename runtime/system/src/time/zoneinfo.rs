@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use super::posix::Period;
+use super::posix::{Period, PosixZone};
 
 /// The folder of the files, unless `TZDIR` names another.
 const FOLDER: &str = "/usr/share/zoneinfo";
@@ -64,5 +64,43 @@ impl ZoneFile {
             is_dst: found.dst().is_dst(),
             abbreviation: found.abbreviation().to_owned().into(),
         }
+    }
+}
+
+/// The zone of a file as text that needs no such file: the name that a link to the
+/// folder has, as in `:Europe/Vienna`, or else the rules at the file's end.
+pub(super) fn portable(path: &Path) -> Option<String> {
+    let target = std::fs::read_link(path).unwrap_or_default();
+    if let Some((_, name)) = target.to_str().and_then(|target| target.split_once("/zoneinfo/")) {
+        return Some(format!(":{name}"));
+    }
+    let bytes = std::fs::read(path).ok()?;
+    let rules = bytes.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
+    let rules = std::str::from_utf8(rules).ok()?;
+    PosixZone::parse(rules).is_zone().then(|| rules.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_told_without_its_file() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let local = folder.path().join("localtime");
+        for target in ["/usr/share/zoneinfo/Europe/Vienna", "../usr/share/zoneinfo/Europe/Vienna"] {
+            std::os::unix::fs::symlink(target, &local)?;
+            assert_eq!(portable(&local).as_deref(), Some(":Europe/Vienna"));
+            std::fs::remove_file(&local)?;
+        }
+        for (bytes, expected) in [
+            (&b"TZif2\0\n\0\nCET-1CEST,M3.5.0,M10.5.0/3\n"[..], Some("CET-1CEST,M3.5.0,M10.5.0/3")),
+            (b"TZif2\0\n\n", None),
+            (b"TZif\0\0", None),
+        ] {
+            std::fs::write(&local, bytes)?;
+            assert_eq!(portable(&local).as_deref(), expected);
+        }
+        Ok(())
     }
 }

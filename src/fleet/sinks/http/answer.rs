@@ -85,6 +85,12 @@ pub trait Pages: Send + Sync {
         let _ = (target, writer);
     }
 
+    /// True for a known host that failed: it is shown without values.
+    fn is_failing(&self, target: &str) -> bool {
+        let _ = target;
+        false
+    }
+
     /// Why there are no values of a host.
     fn why_nothing(&self, target: &str) -> String {
         let _ = target;
@@ -160,9 +166,13 @@ impl Answers {
         }
         let name = target.map_or(Cow::Borrowed(Target::FLEET), canonical);
         let shown = self.newest.of(&name);
-        if let (Some(target), None) = (target, &shown) {
+        let sink = self.changing.shown();
+        let is_nothing = || sink.is_none() || !self.pages.is_failing(&name);
+        if let (Some(target), None) = (target, &shown)
+            && is_nothing()
+        {
             let target = escape::line(target.as_bytes());
-            let why = match self.changing.shown() {
+            let why = match sink {
                 None => "there is no sink of the kind `prometheus`".to_owned(),
                 Some(_) => self.pages.why_nothing(&name),
             };
@@ -171,7 +181,7 @@ impl Answers {
         let format = query::format(accept(&request.headers));
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
-        if let (Some(sink), Some(shown)) = (self.changing.shown(), &shown) {
+        if let (Some(sink), Some(shown)) = (sink, &shown) {
             let times = query.get("times") == Some("true");
             let choice = scrape::Choice { sink, times };
             let written = scrape::write(&mut writer, shown, &choice);
