@@ -239,7 +239,11 @@ impl Checker<'_> {
             NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric),
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) => self.metric(&metric.value, metric.span),
-                Name::Derived if self.dialect.is_version_7() => {
+                // Version 6 takes one that can be used.
+                Name::Derived
+                    if self.dialect.is_version_7()
+                        || self.names.derived(&metric.value).is_none() =>
+                {
                     self.metric(&metric.value, metric.span)
                 }
                 meaning => {

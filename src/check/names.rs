@@ -143,6 +143,9 @@ impl Checker<'_> {
                 if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
                     return Ok(self.push(TypedKind::Metric(desc.pmid), desc.into()));
                 }
+                if self.takes_derived() && !self.dialect.is_version_7() {
+                    return self.unusable(name, span);
+                }
                 let message = format!("`{name}` is a derived metric");
                 self.report(
                     Diagnostic::error(Code::NestedDerived, span, message)
@@ -153,15 +156,20 @@ impl Checker<'_> {
             Name::Nested { desc, definition } => {
                 Ok(self.push(TypedKind::Derived(definition), desc))
             }
-            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
-            Name::Unusable => {
-                let message = format!("`{name}` cannot be used here");
-                self.report(
-                    Diagnostic::error(Code::UnusableOperand, span, message)
-                        .label(span, "there are mistakes in its definition"),
-                )
-            }
+            Name::Unusable => self.unusable(name, span),
         }
+    }
+
+    /// Reports a derived metric that cannot be used, once.
+    fn unusable<T>(&mut self, name: &str, span: Span) -> Checked<T> {
+        if !self.blamed.insert(name.into()) {
+            return Err(Reported);
+        }
+        let message = format!("`{name}` cannot be used here");
+        self.report(
+            Diagnostic::error(Code::UnusableOperand, span, message)
+                .label(span, "there are mistakes in its definition"),
+        )
     }
 
     /// The name that an expression consists of.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
-use crate::diag::{Code, Diagnostics, Severity, pcp};
+use crate::diag::{Diagnostics, Severity, pcp};
 use crate::engine::Engine;
 use crate::escape;
 use crate::syntax::counted;
@@ -33,6 +33,8 @@ pub struct Messages {
     /// When there are colours.
     colour: Colour,
     words: DiagWords,
+    /// Nothing is told of what libpcp has no words for.
+    is_libpcp: bool,
     /// Text of others stays as it is, here and on standard output.
     is_raw: bool,
     /// How many more diagnostics may be drawn.
@@ -55,6 +57,7 @@ impl Messages {
             is_verbose: false,
             colour: Colour::Auto,
             words: DiagWords::default(),
+            is_libpcp: false,
             is_raw: false,
             left: MAX_DIAGNOSTICS,
             told: HashSet::new(),
@@ -163,24 +166,28 @@ impl Messages {
         self.words = words;
     }
 
+    /// From now on only libpcp's words are told.
+    pub fn speak_as_libpcp(&mut self) {
+        self.words = DiagWords::Pcp;
+        self.is_libpcp = true;
+    }
+
     /// Tells diagnostics that were not told before: ours in the order of the
     /// text, the worst of them drawn and the rest counted; libpcp's in the
-    /// order in which it finds them.
+    /// order in which it finds them, and then in our words those for which it
+    /// has none.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
         if self.words == DiagWords::Pcp {
-            for diagnostic in &diagnostics {
-                match pcp::render(diagnostic) {
-                    Some(text) => self.write_bytes(Purpose::Exact, &stray::encoded(&text)),
-                    // libpcp leaves it to the tools, of which each has its words.
-                    None if diagnostic.code == Code::UnreadableFile && !self.are_of_tool() => {
-                        self.error(&diagnostic.message);
-                    }
-                    None => {}
-                }
+            diagnostics.retain(|diagnostic| {
+                let Some(text) = pcp::render(diagnostic) else { return true };
+                self.write_bytes(Purpose::Exact, &stray::encoded(&text));
+                false
+            });
+            if self.is_libpcp {
+                return;
             }
-            return;
         }
         let mut diagnostics = diagnostics.without_consequences();
         if self.is_quiet {

@@ -17,6 +17,7 @@ use super::config::{DefinitionItem, DefinitionReader, FileBeingRead, HelpText, T
 use super::config_names::check_name;
 use super::line_form::LineForm;
 use super::lines::Line;
+use super::names::is_space;
 use super::origin::{Origin, offset, span};
 use super::suggest::{choices, nearest};
 
@@ -188,15 +189,17 @@ impl DefinitionReader {
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
                     let extra = trimmed(rest, 0..rest.len());
                     let has_rest = !extra.is_empty();
+                    let goes_on = lines.text()[start..after].contains('\n');
                     if has_rest {
                         let origin = Origin::new(source.source, offset(after));
                         let place = span(&origin, &extra);
                         let message = "text after the closing quote is ignored";
-                        diagnostics.push(
-                            Diagnostic::warning(Code::BadAttribute, place, message)
-                                .fix(place, "")
-                                .pcp(pcp.extra_text(&rest[extra])),
-                        );
+                        let ignored =
+                            Diagnostic::warning(Code::BadAttribute, place, message).fix(place, "");
+                        diagnostics.push(match extra_text(rest, goes_on) {
+                            "" => ignored,
+                            extra => ignored.pcp(pcp.extra_text(extra)),
+                        });
                     }
                     lines.skip_line_of(start + position);
                     return Ok(AttributeText { text: plain.into(), is_quoted: true, has_rest });
@@ -218,6 +221,16 @@ impl DefinitionReader {
         );
         Err(LineForm::Unterminated)
     }
+}
+
+/// What libpcp calls the extra text behind a text in quotes. It passes over the
+/// first byte where the text goes on over lines.
+fn extra_text(rest: &str, goes_on: bool) -> &str {
+    let mut characters = rest.chars();
+    if goes_on {
+        characters.next();
+    }
+    characters.as_str().trim_start_matches(is_space)
 }
 
 /// That the first parentheses in a line are no pair.

@@ -55,10 +55,11 @@ pub(super) fn check_name(
     let NameMistake { at, rule } = name_mistake(name)?;
     let place = span(origin, &(range.start + at.start..range.start + at.end));
     let diagnostic = advised(bad_name(name, place, rule), name, range, origin);
+    let said = pcp.error(format_args!("illegal derived metric name ({name})"));
+    let diagnostic = diagnostic.pcp(said);
     Some(match name_mistake(name.strip_suffix('.').unwrap_or(name)) {
-        // libpcp takes one point at the end.
         None => diagnostic.fix(place, ""),
-        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+        Some(_) => diagnostic,
     })
 }
 

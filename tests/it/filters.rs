@@ -154,3 +154,25 @@ fn verdicts_stay_in_the_dialects_of_libpcp() {
         }
     }
 }
+
+/// Nor does it say anything of an instance that has no value yet: where a
+/// change begins, 7 has no name, and when it has its first value, it is `again`.
+#[test]
+fn no_verdict_before_the_first_value() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = write(folder.path());
+    let expressions = [
+        "churn.x",
+        "matchinst(/^again$/, delta(churn.x))",
+        "matchinst(/^again$/, churn.x * rate(churn.x))",
+        "matchinst(/^again$/, churn.x)",
+    ];
+    for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2] {
+        let samples = walk(&base, dialect, 19.5, &expressions);
+        assert!(samples[0][1..].iter().all(Vec::is_empty));
+        for ids in &samples[1..] {
+            assert!(ids[0].contains(&7), "{ids:?}");
+            assert_eq!(ids[1..], [vec![7], vec![7], vec![]]);
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //! mistake in a file that the user has named sets the exit status. This module does
 //! not decide what is a mistake.
 
-use crate::cli::args::{DefinitionArguments, DiagWords};
+use crate::cli::args::DefinitionArguments;
 use crate::cli::definitions::Definitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
@@ -47,7 +47,7 @@ impl Mistakes {
     ) -> Result<Mistakes, Stop> {
         let dialect = arguments.language().dialect;
         if dialect != Dialect::Fixed {
-            messages.set_words(DiagWords::Pcp);
+            messages.speak_as_libpcp();
         }
         let definitions = Definitions::read(arguments);
         let mut mistakes = Mistakes { dialect, definitions, has_own: false };

@@ -381,7 +381,8 @@ impl Earlier for Registry {
 
     fn has_text(&self, name: &str, kind: TextKind) -> bool {
         let pmid = self.definition(name).and_then(|definition| definition.pmid);
-        pmid.is_some_and(|pmid| self.text(pmid, kind).is_some())
+        self.anonymous().any(|(_, one)| one.name == name)
+            || pmid.is_some_and(|pmid| self.text(pmid, kind).is_some())
     }
 }
 

@@ -12,6 +12,12 @@ use super::DIALECTS;
 
 /// A file read in a dialect: the registry and the codes of the mistakes.
 fn load(dialect: Dialect, bytes: &[u8]) -> (Registry, Vec<String>) {
+    let (registry, diagnostics) = read(dialect, bytes);
+    (registry, diagnostics.iter().map(|one| one.code.to_string()).collect())
+}
+
+/// A file read in a dialect.
+fn read(dialect: Dialect, bytes: &[u8]) -> (Registry, Diagnostics) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("test.conf");
     std::fs::write(&file, bytes).expect("a file");
@@ -20,7 +26,7 @@ fn load(dialect: Dialect, bytes: &[u8]) -> (Registry, Vec<String>) {
     let path = file.to_str().expect("UTF-8");
     let count = registry.load(path, &mut sources, &mut diagnostics);
     assert_eq!(count, registry.names().count());
-    (registry, diagnostics.iter().map(|one| one.code.to_string()).collect())
+    (registry, diagnostics)
 }
 
 /// Names that a file defines, and the codes of its mistakes.
@@ -63,6 +69,34 @@ fn names_have_one_rule() {
         }
         assert_eq!(register(&mut registry, "a.b_1.C", "1"), None);
         assert_eq!(registry.names().collect::<Vec<_>>(), ["a.b_1.C"]);
+    }
+}
+
+/// libpcp's words for the only mistake of a file, behind its name.
+#[test]
+fn libpcp_has_words() {
+    let name = "1] Error: pmLoadDerivedConfig: illegal derived metric name (x.y.)";
+    let missed = "1] Error: pmLoadDerivedConfig: duplicate value for attribute (oneline) of metric \
+                  (event.missed)\nevent.missed(oneline) = x";
+    let extra = |line: u32, extra: &str| {
+        format!(
+            "{line}] Warning: pmLoadDerivedConfig: extra text ({extra}) after attribute value will \
+             be ignored"
+        )
+    };
+    for (text, words) in [
+        ("x.y. = hinv.ncpu\n", Some(name)),
+        ("event.missed(oneline) = x\n", Some(missed)),
+        ("x = 1\nx(helptext) = \"one two\"j unk \n", Some(&*extra(2, "j unk "))),
+        ("x = 1\nx(helptext) = \"one\ntwo\"j unk \n", Some(&*extra(2, "unk "))),
+        ("x = 1\nx(helptext) = \"one\ntwo\" junk\n", Some(&*extra(2, "junk"))),
+        ("x = 1\nx(helptext) = \"one\ntwo\"j\n", None),
+    ] {
+        let (_, diagnostics) = read(Dialect::Pcp6_0, text.as_bytes());
+        let said: Vec<Option<&str>> = diagnostics.iter().map(|one| one.pcp.as_deref()).collect();
+        let after = |said: &str| said.split_once("test.conf:").map(|(_, said)| said.to_owned());
+        let said: Vec<Option<String>> = said.into_iter().map(|said| said.and_then(after)).collect();
+        assert_eq!(said, [words.map(str::to_owned)], "{text}");
     }
 }
 

@@ -235,6 +235,19 @@ fn after_an_error() {
     }
 }
 
+/// Q33: libpcp repeats the error also in a fetch without values.
+#[test]
+fn nothing_after_an_error() {
+    let steps = [one(0.0), one(1.0), Fails, Nothing, one(7.0), one(15.0)];
+    let script = Script::default().with("ms", COUNTER, steps);
+    let e = PmStatus::VALUE.0;
+    let repeated = &*format!("none; 1.0; {e}; {e}; none; 8.0");
+    let forgotten = &*format!("none; 1.0; {e}; none; none; 8.0");
+    for expr in ["delta(ms)", "rate(ms)"] {
+        row(&script, expr, [repeated, repeated, forgotten]);
+    }
+}
+
 /// The failure of a branch counts for more than a guard without values,
 /// whether or not the choice is made already.
 #[test]
@@ -371,7 +384,8 @@ fn values_of_other_forms() {
 
 /// Q15: derived metrics as operands. 6.0 binds them and has no values, 7.2 takes
 /// one that is the whole expression, and both take their metadata. To 7.2
-/// such a metric is unknown, to 6.0 one that no agent serves.
+/// such a metric is unknown, to 6.0 one that no agent serves. `defined()` of one
+/// that cannot be used fails.
 #[test]
 fn derived_metrics_as_operands() {
     let script = Script::default().with("ten", GAUGE, [one(10.0), one(10.0)]);
@@ -382,15 +396,17 @@ fn derived_metrics_as_operands() {
         ("t.is", "defined(t.a)"),
         ("t.itself", "t.itself + 1"),
         ("t.dead", "1 ? ten : t.a"),
+        ("t.is_not", "defined(t.later)"),
+        ("t.later", "defined(t.itself) ? 1 : 2"),
     ];
     let all: Vec<&str> = definitions.iter().map(|(name, _)| *name).collect();
     let unusable = format!("unusable {}", PmStatus::BADDERIVE.0);
     let [agent, unknown] =
         [PmStatus::NOAGENT, PmStatus::PMID].map(|status| format!("{0}; {0}", status.0));
-    let expected: [[&str; 6]; 3] = [
-        ["11; 11", &agent, &agent, "1; 1", &unusable, &unusable],
-        ["11; 11", &unknown, &unusable, &unusable, &unusable, &unusable],
-        ["11; 11", &unusable, &unusable, &unusable, &unusable, &unusable],
+    let expected: [[&str; 8]; 3] = [
+        ["11; 11", &agent, &agent, "1; 1", &unusable, &unusable, &unusable, &unusable],
+        ["11; 11", &unknown, &unusable, &unusable, &unusable, &unusable, &unusable, &unusable],
+        ["11; 11", &unusable, &unusable, &unusable, &unusable, &unusable, &unusable, &unusable],
     ];
     for ((dialect, name), expected) in DIALECTS.into_iter().zip(expected) {
         let none = EquivalentDomains::default();

@@ -107,14 +107,14 @@ impl Table {
             match width.checked_sub(SHIFT) {
                 None if is_shifted => {
                     out.extend_from_slice(name);
-                    let missing = (SHIFT - width).saturating_sub(characters(name));
+                    let missing = (SHIFT - width).saturating_sub(self.characters(name));
                     out.resize(out.len() + missing, b' ');
                 }
                 less => {
                     let width = less.filter(|_| is_shifted).unwrap_or(width);
-                    let missing = width.saturating_sub(characters(name));
+                    let missing = width.saturating_sub(self.characters(name));
                     out.resize(out.len() + missing, b' ');
-                    out.extend_from_slice(first_characters(name, width));
+                    out.extend_from_slice(self.first_characters(name, width));
                 }
             }
             out.extend_from_slice(behind);
@@ -122,8 +122,27 @@ impl Table {
         out.push(b'\n');
     }
 
+    /// A name, if its characters count and not its bytes, as to pmval.
+    fn text_of<'n>(&self, name: &'n [u8]) -> Option<&'n str> {
+        std::str::from_utf8(name).ok().filter(|_| self.dialect == Dialect::Fixed)
+    }
+
+    /// How many characters a name has.
+    fn characters(&self, name: &[u8]) -> usize {
+        self.text_of(name).map_or(name.len(), |name| name.chars().count())
+    }
+
+    /// The first characters of a name.
+    fn first_characters<'n>(&self, name: &'n [u8], count: usize) -> &'n [u8] {
+        let end = match self.text_of(name) {
+            Some(name) => name.char_indices().nth(count).map(|(end, _)| end),
+            None => Some(count),
+        };
+        end.and_then(|end| name.get(..end)).unwrap_or(name)
+    }
+
     fn label_layout(&self, instances: &Instances) -> LabelLayout {
-        let longest = instances.columns().map(|(_, name)| characters(name)).max();
+        let longest = instances.columns().map(|(_, name)| self.characters(name)).max();
         let longest = longest.unwrap_or_default();
         match self.format.width {
             width if longest > width => LabelLayout::Cut,
@@ -388,18 +407,4 @@ fn end_in_last_blank(out: &mut [u8]) {
     if let Some(last) = out.last_mut() {
         *last = b'\n';
     }
-}
-
-/// How many characters a name has; where it is not UTF-8, how many bytes.
-fn characters(name: &[u8]) -> usize {
-    std::str::from_utf8(name).map_or(name.len(), |name| name.chars().count())
-}
-
-/// The first characters of a name, as [`characters`] counts them.
-fn first_characters(name: &[u8], count: usize) -> &[u8] {
-    let end = match std::str::from_utf8(name) {
-        Ok(name) => name.char_indices().nth(count).map(|(end, _)| end),
-        Err(_) => Some(count),
-    };
-    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }

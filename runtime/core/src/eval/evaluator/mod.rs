@@ -24,7 +24,9 @@ use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
-use crate::program::{Binding, DefinitionKey, HistoryId, NodeId, OutputId, Program, Reason};
+use crate::program::{
+    BaselineId, Binding, DefinitionKey, HistoryId, NodeId, OutputId, Program, Reason,
+};
 use crate::result::{ResultBatch, SetPlace};
 use crate::source::FetchList;
 use pending::Answers;
@@ -373,12 +375,12 @@ impl Evaluator {
         let has_place = |history: &HistoryId| {
             self.history.is_resident(*history) || kept_in(layout, *history).is_none()
         };
+        let is_own = |baseline: &BaselineId| {
+            let history = self.program.baselines[baseline.index()].history;
+            self.history.is_apart(*baseline) || self.history.failure(*baseline, history).is_some()
+        };
         let is_usable = needs.histories.get(output.index()).iter().all(has_place)
-            && !needs
-                .baselines
-                .get(output.index())
-                .iter()
-                .any(|baseline| self.history.is_apart(*baseline));
+            && !needs.baselines.get(output.index()).iter().any(is_own);
         let plan = layout.output(output);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
         if !is_general && !self.always_general && is_usable {

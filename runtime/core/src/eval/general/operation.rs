@@ -130,8 +130,13 @@ impl Buffers<'_> {
         let instances = match Instances::of(program, &node.op, known) {
             Ok(instances) => instances,
             Err(status) => {
-                if let Op::Window { window, .. } = &node.op {
-                    self.windows.clear(*window);
+                match (&node.op, status) {
+                    (Op::Window { window, .. }, _) => self.windows.clear(*window),
+                    (Op::Change { history, baseline, .. }, Status::Empty(_)) => {
+                        let repeated = around.history.failure(*baseline, *history);
+                        return repeated.map_or(status, Status::Failed);
+                    }
+                    _ => {}
                 }
                 return status;
             }

@@ -159,6 +159,31 @@ impl HistoryStore {
         }
     }
 
+    fn entry(&self, baseline: BaselineId, history: HistoryId) -> &Entry {
+        match self.find_apart(baseline) {
+            Ok(at) => &self.apart[at].1,
+            Err(_) => &self.entries[history.index()],
+        }
+    }
+
+    /// The instances of a definition's sample, if kernels cannot use the sample
+    /// or there is none.
+    pub fn unplaced(&self, baseline: BaselineId, history: HistoryId) -> Option<&[InstId]> {
+        match self.entry(baseline, history) {
+            Entry::Resident(_) => None,
+            Entry::Aside(sample) => Some(&sample.ids),
+            Entry::None(_) | Entry::Failed(_) => Some(&[]),
+        }
+    }
+
+    /// The failure that the next evaluation repeats, whatever is fetched.
+    pub fn failure(&self, baseline: BaselineId, history: HistoryId) -> Option<PmStatus> {
+        match self.entry(baseline, history) {
+            Entry::Failed(status) => Some(*status),
+            _ => None,
+        }
+    }
+
     /// The sample of a definition in the form for the general path. `now` is
     /// the operand's time stamp.
     pub fn previous<'a>(
@@ -168,11 +193,7 @@ impl HistoryStore {
         (layout, frame): (&'a Layout, &Frame),
         now: Timestamp,
     ) -> Previous<'a> {
-        let entry = match self.find_apart(baseline) {
-            Ok(at) => &self.apart[at].1,
-            Err(_) => &self.entries[history.index()],
-        };
-        match entry {
+        match self.entry(baseline, history) {
             Entry::None(reason) => Previous::None(*reason),
             Entry::Failed(status) => Previous::Failed(*status),
             Entry::Resident(stamp) => match kept_in(layout, history) {

@@ -10,7 +10,7 @@ use super::analysis::Analysis;
 use super::draft::DraftId;
 use super::shape::{NodeShape, SetId};
 use crate::eval::instances::{Instances, MISSING, Operand, named, of_domain};
-use crate::eval::lanes::{align, intersection};
+use crate::eval::lanes::{Finder, align, intersection};
 use crate::eval::verdicts::Filter;
 use crate::model::{InstId, PmStatus};
 use crate::pattern::TooMuchWork;
@@ -92,8 +92,10 @@ impl Analysis<'_> {
                     verdicts_stay: self.program.verdicts_stay,
                 };
                 let domain = self.names[domain.index()].as_ref().ok();
-                let ids =
-                    Arc::clone(&self.drafts[draft.index()].sets[self.node(operand).set.index()]);
+                let set = self.node(operand).set;
+                let mut ids = self.drafts[draft.index()].sets[set.index()].to_vec();
+                let is_settled = !filter.verdicts_stay || self.leave_begun(operand, &mut ids);
+                self.draft(draft).lasting &= is_settled;
                 let verdicts = &mut *self.verdicts;
                 let taken = |id: &InstId| -> Option<Result<InstId, TooMuchWork>> {
                     let name = domain.and_then(|domain| domain.name(*id));
@@ -103,9 +105,38 @@ impl Analysis<'_> {
                 let taken: Result<Arc<[InstId]>, _> = ids.iter().filter_map(taken).collect();
                 let taken = taken.map_err(|TooMuchWork| PmStatus::BADDERIVE);
                 self.drafts[draft.index()].taken.insert(id, taken.clone());
+                if !is_settled && ids.is_empty() {
+                    return Ok(set);
+                }
                 self.intern(draft, taken.map_err(Status::Failed)?).ok_or(MISSING)
             }
         }
+    }
+
+    /// Takes away the instances of a node that cannot have a value yet, because
+    /// a difference below it lacks their previous values. A pattern must not
+    /// decide about them. Returns false if the next fetch may bring them.
+    fn leave_begun(&self, node: NodeId, ids: &mut Vec<InstId>) -> bool {
+        let mut is_settled = true;
+        let mut below = vec![node];
+        while let Some(id) = below.pop() {
+            let node = &self.program.nodes[id.index()];
+            match node.op {
+                // They may have values where their operands have none.
+                Op::Reduce { .. } | Op::Count(_) => continue,
+                Op::Change { history, baseline, .. } => {
+                    if let Some(before) = self.history.unplaced(baseline, history) {
+                        let mut finder = Finder::new(before);
+                        let is_spread = !node.is_set && !before.is_empty();
+                        ids.retain(|id| is_spread || finder.find(*id).is_some());
+                        is_settled = false;
+                    }
+                }
+                _ => {}
+            }
+            node.op.operands(|operand| below.push(operand));
+        }
+        is_settled
     }
 
     /// False for an operation that must read an operand's own column when that
