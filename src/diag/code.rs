@@ -19,6 +19,7 @@ macro_rules! codes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         #[allow(clippy::zero_prefixed_literal, reason = "the names of the pages have four digits")]
+        #[non_exhaustive]
         pub enum Code {
             $($(#[doc = $doc])* $name = $number,)*
         }

@@ -124,6 +124,7 @@ pub struct Derivation {
 
 /// Properties that can be derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Property {
     /// Type of the values.
     Type,

@@ -23,17 +23,18 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
 
-/// Definitions checked against one source.
+/// Definitions checked against one source: what [`lint`](crate::lint) takes.
 #[derive(Debug)]
 pub struct Examination {
     /// Number of chosen expressions; they come first.
     chosen: usize,
     /// The meaning of the names in them.
-    pub names: Names,
+    pub(crate) names: Names,
     /// The result for each expression: first the chosen ones in their order,
     /// then the definitions that they mention. A definition that a metric of
     /// the source hides has the values of that metric, and the nodes of its
     /// expression have no results.
+    #[doc(hidden)]
     pub expressions: Vec<Examined>,
     /// Identities under which previous samples are kept, parallel to the
     /// expressions.

@@ -46,6 +46,7 @@ pub struct Difference {
 
 /// What tells a metric of one kind of sources from that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Split {
     /// One has no such metric, or no descriptor of it.
     Presence,
@@ -84,8 +85,9 @@ pub struct ProgramBytes {
 
 impl Engine {
     /// Limits the number of kinds of sources with programs at a time; the
-    /// default is [`DEFAULT_KIND_LIMIT`]. A source of a further kind is refused
-    /// with [`SourceError::TooManyKinds`]. Other sources are not affected.
+    /// default is [`DEFAULT_KIND_LIMIT`]. For a source of a further kind,
+    /// [`Engine::compile`] and [`Session::choose`](super::Session::choose) fail with
+    /// [`SourceError::TooManyKinds`]. Lists that are read or fetched have no limit.
     #[must_use]
     pub fn with_kind_limit(self, limit: usize) -> Engine {
         Engine { kind_limit: limit, ..self }

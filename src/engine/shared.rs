@@ -56,7 +56,8 @@ pub struct SharedRegistry {
 pub struct Snapshot {
     /// The definitions.
     pub registry: Registry,
-    /// The texts that spans of definitions and diagnostics point into.
+    /// The texts that spans of definitions and diagnostics point into. A later
+    /// snapshot may lack some of them: keep the one that was compiled.
     pub sources: SourceMap,
 }
 
@@ -153,11 +154,12 @@ impl SharedRegistry {
         SharedRegistry::with(Registry::new(language), SourceMap::default())
     }
 
-    /// A registry's definitions, with their texts in `sources`.
+    /// A registry's definitions, with their texts in `sources`. Texts that it lacks
+    /// are kept elsewhere.
     pub fn with(registry: Registry, sources: SourceMap) -> SharedRegistry {
         SharedRegistry {
             language: registry.language(),
-            published: RwLock::new(Snapshot { registry, sources }),
+            published: RwLock::new(Snapshot::of(registry, sources)),
             version: AtomicU64::new(0),
             writer: Mutex::default(),
             members: Mutex::default(),
@@ -191,7 +193,8 @@ impl SharedRegistry {
 
     /// Registers a metric in place of an earlier one with the same name, if
     /// there is one; see [`Registry::replace`]. Every session always sees one
-    /// of the two.
+    /// of the two. The new metric has a new identifier: there are about two million,
+    /// and each takes a little memory for ever.
     ///
     /// # Errors
     /// As [`SharedRegistry::register`]. The earlier definition then stays.
@@ -254,12 +257,21 @@ impl SharedRegistry {
         loaded
     }
 
-    /// Replaces all definitions and their texts.
-    pub fn replace_all(&self, registry: Registry, sources: SourceMap) {
-        let Ok(()) = self.change(|next| {
-            *next = Snapshot { registry, sources };
-            Ok::<_, Infallible>(())
-        });
+    /// Replaces all definitions and their texts. A definition with the same name and
+    /// text as before keeps its identifier. The others get new ones.
+    ///
+    /// # Errors
+    /// `PM_ERR_ARG` for a registry of another language, `PM_ERR_BADDERIVE` if there
+    /// are not enough identifiers. Nothing has changed.
+    pub fn replace_all(&self, registry: Registry, sources: SourceMap) -> Result<(), PmStatus> {
+        if registry.language() != self.language {
+            return Err(PmStatus::ARG);
+        }
+        self.change(|next| {
+            let registry = registry.in_place_of(&next.registry).ok_or(PmStatus::BADDERIVE)?;
+            *next = Snapshot::of(registry, sources);
+            Ok(())
+        })
     }
 
     /// Removes a metric (`pmUnregisterDerived(3)`), and the metrics that
@@ -346,6 +358,14 @@ impl SharedRegistry {
 }
 
 impl Snapshot {
+    fn of(registry: Registry, mut sources: SourceMap) -> Snapshot {
+        let ids = registry.definitions().iter().map(|one| one.name_span.source);
+        if let Some(last) = ids.max() {
+            sources.reserve(last);
+        }
+        Snapshot { registry, sources }
+    }
+
     /// Drops the text of a definition that has the text to itself.
     fn forget_text(&mut self, registered: &Registered) {
         let span = registered.name_span;

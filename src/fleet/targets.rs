@@ -410,7 +410,7 @@ pub fn fuzz_targets(data: &[u8]) {
         assert!(target.spec.user.is_none());
     }
     for diagnostic in &diagnostics {
-        _ = sources.slice(diagnostic.span);
+        assert!(sources.holds(diagnostic.span), "{diagnostic:?}");
     }
 }
 

@@ -42,6 +42,7 @@ use self::tidy::tidy;
 
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Sampled {
     /// The values of this time are recorded, if there are any.
     Recorded(Timestamp),
@@ -176,8 +177,8 @@ impl<S: FetchSource> Recorder<S> {
     /// Fetches and writes a record.
     ///
     /// # Errors
-    /// The source failed: the next call reconnects if that may help, and marks
-    /// a gap. Or the archive cannot be written: everything before is complete,
+    /// The source failed: the next call reconnects if that may help. A gap is
+    /// marked when the source reports one. Or the archive cannot be written: everything before is complete,
     /// and the recording should end.
     pub fn sample(&mut self) -> Result<Sampled, RecorderError> {
         let outcome = self.fetch_and_write();

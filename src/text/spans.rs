@@ -1,7 +1,7 @@
 //! Texts of definitions, and places in them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::layers::Layers;
 use crate::text::stray;
@@ -46,6 +46,9 @@ pub struct SourceMap {
     /// Texts that stand in for files, by the names of these.
     unsaved: Arc<HashMap<Arc<str>, Arc<str>>>,
 }
+
+/// The text of identifiers without one. All of these share it.
+static NOTHING: LazyLock<SourceText> = LazyLock::new(SourceText::default);
 
 /// One text with its name.
 #[derive(Clone, Debug, Default)]
@@ -125,22 +128,31 @@ impl SourceMap {
 
     /// Empties a text that nobody will ask for again.
     pub fn forget(&mut self, id: SourceId) {
-        self.insert(id, SourceText::default());
+        self.insert(id, NOTHING.clone());
     }
 
-    /// The text with an identifier from [`SourceMap::add`].
-    ///
-    /// # Panics
-    /// If no text has that identifier.
+    /// Leaves the identifiers up to this one to texts that are kept elsewhere.
+    pub(crate) fn reserve(&mut self, last: SourceId) {
+        self.next = self.next.max(last.0.saturating_add(1));
+    }
+
+    /// The text with an identifier from [`SourceMap::add`]; an empty one if this map
+    /// has none.
     pub fn get(&self, id: SourceId) -> &SourceText {
-        self.texts.get(&id).expect("a text of this map")
+        self.texts.get(&id).unwrap_or(&NOTHING)
     }
 
-    /// The text of a span; none of one that is not of this text.
+    /// The text of a span; an empty one if the span is not of this map.
     pub fn slice(&self, span: Span) -> &str {
-        let text = self.get(span.source).text.get(span.start as usize..span.end as usize);
-        debug_assert!(text.is_some(), "{span:?}");
-        text.unwrap_or_default()
+        let text = &self.get(span.source).text;
+        text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
+    /// True for a span of a text of this map.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) fn holds(&self, span: Span) -> bool {
+        let text = self.texts.get(&span.source);
+        text.is_some_and(|one| one.text.get(span.start as usize..span.end as usize).is_some())
     }
 
     /// The offset in the original bytes for an offset in the text.

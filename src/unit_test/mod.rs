@@ -127,6 +127,25 @@ mod tests {
     use super::*;
     use crate::syntax::tests::{Generator, mutations};
 
+    /// A build without fleets says so, and compares nothing.
+    #[cfg(not(feature = "fleet"))]
+    #[test]
+    fn cases_with_hosts_need_the_feature() {
+        let (mut sources, mut diagnostics) = Default::default();
+        let text = include_str!("../../tests/unit_tests/fleet.toml");
+        let source = SourceMap::add(&mut sources, "fleet.toml", text);
+        let (directory, language) = ("tests/unit_tests".as_ref(), Default::default());
+        let file = read(source, directory, language, &sources, &mut diagnostics);
+        let file = file.expect("a good file");
+        let backends = [("interp", Backend::Interp)];
+        let outcome = run(&file, &backends, false, &mut sources, &mut diagnostics);
+        for (case, report) in file.cases.iter().zip(&outcome.reports) {
+            let got: Vec<&str> = report.failures.iter().map(|one| &*one.got).collect();
+            let expected = "a build without fleets; build it with `--features fleet`";
+            assert!(case.hosts.is_empty() || got == [expected], "{got:?}");
+        }
+    }
+
     #[test]
     fn damaged_files_have_mistakes_in_them() {
         let mut generator = Generator::new(9);

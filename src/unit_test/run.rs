@@ -83,6 +83,14 @@ pub fn run(
             reports.push(fleet.run(case, &tester.registry, &tester.engines));
             continue;
         }
+        #[cfg(not(feature = "fleet"))]
+        if !case.hosts.is_empty() {
+            let why = "a build without fleets; build it with `--features fleet`";
+            let mut report = Report::new(&case.name);
+            report.add("", None, unusable(why));
+            reports.push(report);
+            continue;
+        }
         let report = tester.case(case, diagnostics);
         reports.push(report);
     }

@@ -4,8 +4,12 @@
 use std::sync::Arc;
 
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::SharedRegistry;
+use pmderive::engine::{
+    Backend, Engine, Reading, Registry, Session, SharedRegistry, Snapshot, Space,
+};
 use pmderive::syntax::ControlOption;
+use pmderive::{Diagnostics, SourceId, SourceMap, Span};
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{PmStatus, Semantics, TextKind, ValueType};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
@@ -106,6 +110,103 @@ fn replaced_definitions_are_forgotten() {
     shared.replace("d.a", "delta(t.set)").expect("a good definition");
     assert_eq!(step(8), ["none", "0=4"]);
     assert_eq!(step(16), ["0=8", "0=8"]);
+}
+
+/// With extensions too, where what is not asked for is an operand.
+#[test]
+fn forgotten_definitions_have_no_samples() {
+    let language = Language { dialect: Dialect::Fixed, extensions: true };
+    let shared = Arc::new(SharedRegistry::new(language));
+    for (name, text) in [("d.a", "delta(t.set)"), ("d.top", "d.a + 0"), ("d.b", "delta(t.set)")] {
+        shared.register(name, text).expect("a good definition");
+    }
+    let mut context = context(&shared);
+    let step = |context: &mut Context, value: u32, names: &[&str]| {
+        set(context.source(), "t.set", Values::U32(vec![(0, value)]));
+        fetch_names(context, names)
+    };
+    for name in ["d.a", "d.top"] {
+        step(&mut context, 1, &[name]);
+        assert_eq!(step(&mut context, 2, &[name]), ["0=1"], "{name}");
+        shared.unregister("d.a").expect("it is there");
+        step(&mut context, 4, &["d.b"]);
+        shared.register("d.a", "delta(t.set)").expect("a good definition");
+        assert_eq!(step(&mut context, 8, &[name]), ["none"], "{name}");
+    }
+}
+
+/// Old identifiers never lead to other metrics; what stays keeps its own.
+#[test]
+fn all_definitions_are_replaced() {
+    let texts = |text: &str, language: Language| {
+        let (mut registry, mut sources) = (Registry::new(language), SourceMap::default());
+        let source = sources.add("shop.conf", text);
+        registry.add_text(source, &sources, &mut Diagnostics::default());
+        (registry, sources)
+    };
+    for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
+        let before = "shop.a = t.one * 1\nshop.b = t.one * 1000\nshop.c = t.one\n";
+        let (registry, sources) = texts(before, dialect.into());
+        let shared = Arc::new(SharedRegistry::with(registry, sources));
+        let mut context = context(&shared);
+        let list_before = list(&mut context, &["shop.a", "shop.b", "shop.c"]);
+        assert_eq!(fetch(&mut context, &list_before), ["-1=1", "-1=1000", "-1=1"]);
+        let after = "shop.new = t.one * 7\nshop.a = t.one * 2\nshop.b = t.one * 1000\nshop.b(oneline) = is kept\n";
+        let (registry, sources) = texts(after, dialect.into());
+        shared.replace_all(registry.clone(), sources.clone()).expect("the same language");
+        let mut batch = ResultBatch::default();
+        context.fetch(&list_before, &mut batch).expect("memory does not fail");
+        let counts: Vec<_> = batch.parts()[0].sets().map(|set| set.count).collect();
+        assert_eq!(counts, [Err(PmStatus::PMID), Ok(1), Err(PmStatus::PMID)], "{dialect:?}");
+        let names = ["shop.new", "shop.a", "shop.b"];
+        assert_eq!(fetch_names(&mut context, &names), ["-1=7", "-1=2", "-1=1000"]);
+        let kept = pmid(&mut context, "shop.b");
+        assert_eq!(kept, list_before.pmids()[1]);
+        assert_eq!(text(&mut context, kept, TextKind::OneLine).as_deref(), Ok("is kept"));
+        let other = Language { dialect, extensions: true };
+        let (registry, sources) = texts(after, other);
+        assert_eq!(shared.replace_all(registry, sources), Err(PmStatus::ARG));
+    }
+}
+
+/// Texts of definitions may be in another map, and spans may be of one.
+#[test]
+fn texts_that_are_kept_elsewhere() {
+    let (mut registry, mut sources) = (Registry::new(Dialect::Fixed), SourceMap::default());
+    for (name, text) in [("b.x", "t.one"), ("b.y", "t.one * 2")] {
+        let source = sources.add(name, text);
+        registry.register(name, source, &sources, &mut Diagnostics::default()).expect("no mistake");
+    }
+    let shared = SharedRegistry::from(registry);
+    shared.register("c.x", "t.one * 3").expect("a good definition");
+    shared.register("c.y", "t.one * 4").expect("a good definition");
+    shared.unregister("b.x").expect("it is there");
+    shared.replace("b.y", "1").expect("a good definition");
+    let Snapshot { registry, sources: own } = shared.snapshot();
+    let text = |name| own.slice(registry.get(name).expect("it is there").name_span);
+    assert_eq!(["c.x", "c.y", "b.y"].map(text), ["t.one * 3", "t.one * 4", "1"]);
+    let other = Span::new(SourceId(99), 3, 7);
+    assert_eq!(
+        (own.slice(other), own.slice(Span { source: SourceId(2), end: 99, ..other })),
+        ("", "")
+    );
+}
+
+/// The derived metrics of a source are operands, and are taken for no others.
+#[test]
+fn a_context_over_a_context() {
+    let mut inner = context(&shared(Dialect::Fixed, &[("in.a", "t.one * 5")]));
+    let inner_pmid = pmid(&mut inner, "in.a");
+    let shared = shared(Dialect::Fixed, &[("out.a", "in.a * 1000")]);
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let mut outer = Session::new(engine, shared, inner);
+    let found = outer.lookup_names(&["in.a", "out.a"]).expect("memory does not fail");
+    assert_eq!(found, [Err(PmStatus::NAME), Ok(inner_pmid)]);
+    let list = FetchList::new(vec![inner_pmid], vec![]);
+    let mut space = Space::default();
+    let readings = outer.read(&list, &mut space).expect("memory does not fail");
+    let Reading::Computed(values) = readings.get(0) else { panic!("{readings:?}") };
+    assert_eq!(values.iter().next(), Some((-1, Value::U32(5000))));
 }
 
 #[test]

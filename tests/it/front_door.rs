@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use pmderive::report::samples::Renderer;
+use pmderive::report::table::{Destination, Exporter};
+
 /// The largest number of shown modules.
 const MOST: usize = 15;
 
@@ -50,4 +53,13 @@ fn modules_are_counted() {
                 pub use pmderive_x::{e, f};\n#[doc(hidden)]\npub use pmderive_x::{\n    g,\n};\n\
                 pub use pmderive_y as h;\n";
     assert_eq!(shown_modules(text), ["a", "d", "e", "f", "h"]);
+}
+
+/// Tables and samples can be written by any thread.
+#[test]
+fn writers_move_between_threads() {
+    fn moves<T: Send + std::fmt::Debug>() {}
+    moves::<Destination>();
+    moves::<Box<dyn Exporter>>();
+    moves::<Box<dyn Renderer>>();
 }

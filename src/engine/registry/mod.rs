@@ -184,6 +184,38 @@ impl Registry {
         }
     }
 
+    /// The registry in place of an earlier one: a definition with the same name and
+    /// text as there has the same identifier, and the others have new ones. Nothing
+    /// if there are not enough of them.
+    pub(super) fn in_place_of(mut self, former: &Registry) -> Option<Registry> {
+        let definitions = self.definitions().to_vec();
+        let texts = std::mem::take(&mut self.texts);
+        let has_anonymous = self.anonymous.is_some();
+        self.by_pmid = Layers::default();
+        (self.given, self.anonymous) = (former.given, former.anonymous);
+        if has_anonymous {
+            self.define_anonymous();
+        }
+        for one in definitions {
+            let same = former.definition(&one.name).filter(|former| former.key == one.key);
+            let pmid = match same.and_then(|same| same.pmid) {
+                Some(pmid) => pmid,
+                None => {
+                    let new = identifiers::global(self.given)?;
+                    self.given += 1;
+                    new
+                }
+            };
+            for kind in [TextKind::OneLine, TextKind::Help] {
+                if let Some(text) = one.pmid.and_then(|before| texts.get(&(before, kind))) {
+                    self.texts.insert((pmid, kind), Arc::clone(text));
+                }
+            }
+            self.enter(Arc::new(Registered { pmid: Some(pmid), ..Registered::clone(&one) }));
+        }
+        Some(self)
+    }
+
     /// Adds a definition that has an identifier. An older one of the same name
     /// can then be found only by its identifier.
     pub(super) fn enter(&mut self, registered: Arc<Registered>) {

@@ -51,7 +51,8 @@ impl<S: FetchSource> Session<S> {
     /// a name, for sampling from now on. A definition that cannot be used gets
     /// a diagnostic and does not affect the others. The new choice replaces the
     /// old one. Previous samples stay for definitions whose operands are the
-    /// same metrics as before.
+    /// same metrics as before. Diagnostics point into the texts of the selection and
+    /// of the registry, which must therefore be in one map; see [`Session`].
     ///
     /// # Errors
     /// The source failed. Nothing has changed.
@@ -100,7 +101,9 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// Fetches and evaluates the chosen metrics. Without a choice there are
-    /// none.
+    /// none. The choice stays bound to the metadata that it was made with. Call
+    /// [`Session::is_stale`] before each sample, and choose again if it is true:
+    /// otherwise a metric whose type has changed gives wrong numbers.
     ///
     /// # Errors
     /// The fetch failed.

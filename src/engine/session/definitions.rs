@@ -207,11 +207,17 @@ impl<S: FetchSource> Session<S> {
         let registry = &self.scope.registry;
         let option = |registry: &Registry| registry.control(ControlOption::NoValue);
         // With extensions, a definition can change its meaning through its
-        // operands.
-        if registry.language().extensions || option(registry) != option(&before.registry) {
-            return self.forget_bindings();
-        }
+        // operands. These may have samples without being bound themselves.
+        let extensions = registry.language().extensions;
+        let is_anew = extensions || option(registry) != option(&before.registry);
         let gone = &mut self.gone;
+        if extensions {
+            let is_gone = |one: &&Arc<Registered>| {
+                registry.definition(&one.name).is_none_or(|now| now.key != one.key)
+            };
+            let former = before.registry.definitions().iter();
+            gone.extend(former.filter(is_gone).map(|one| one.key));
+        }
         // A missing metric may be among the new definitions.
         let tries_again = registry.language().dialect == Dialect::Fixed;
         Arc::make_mut(&mut self.bound).retain(|pmid, bound| {
@@ -219,7 +225,7 @@ impl<S: FetchSource> Session<S> {
             if !stays {
                 gone.insert(bound.definition.key);
             }
-            stays && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
+            stays && !is_anew && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
         });
         let bound = &self.bound;
         self.untold.retain(|pmid| bound.contains_key(pmid));

@@ -90,14 +90,14 @@ use crate::syntax::ControlOption;
 /// # use pmderive::dialect::Dialect;
 /// # use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
 /// # use pmderive::diag::Diagnostics;
-/// # use pmderive::SourceMap;
 /// # use pmderive_runtime::local::LocalContext;
 /// # let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
 /// # let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
 /// # let mut session = Session::new(engine, Arc::clone(&shared), LocalContext::new());
-/// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-/// let text = sources.add("<expression>", "hinv.ncpu * 100");
-/// let percent = shared.snapshot().registry.parse(text, &sources, &mut diagnostics)?;
+/// // A text beside those of the definitions, so that diagnostics can point into all.
+/// let (mut snapshot, mut diagnostics) = (shared.snapshot(), Diagnostics::default());
+/// let text = snapshot.sources.add("<expression>", "hinv.ncpu * 100");
+/// let percent = snapshot.registry.parse(text, &snapshot.sources, &mut diagnostics)?;
 /// session.choose(&[&percent], &mut diagnostics)?;
 /// let mut space = Space::default();
 /// let sample = session.sample(&mut space)?;
@@ -105,6 +105,10 @@ use crate::syntax::ControlOption;
 /// assert_eq!(sample.values.get(output).len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// If the source is a session too, its derived metrics can be operands, but this
+/// session does not find them by name: both count their identifiers from the same
+/// beginning.
 ///
 /// [`MetadataSource`]: pmderive_runtime::source::MetadataSource
 pub struct Session<S> {

@@ -210,6 +210,12 @@ impl<S: FetchSource> Session<S> {
     /// Combines both answers. `found` is the source's, unless `own` is
     /// complete.
     fn answer(&self, question: Question<'_>, own: Own, found: Answer) -> Answer {
+        // The derived metrics of a source that is a session too: their
+        // identifiers would be taken for those of this session's own.
+        let found = found.and_then(|fact| match fact {
+            Fact::Pmid(pmid) if pmid.is_derived() => Err(question.status()),
+            fact => Ok(fact),
+        });
         match (question, own) {
             (_, Own::Whole(answer)) => answer,
             (_, Own::Otherwise(pmid)) => found.or(Ok(Fact::Pmid(pmid))),

@@ -175,7 +175,7 @@ struct Answered {
 /// A context for the host of these orders, without a connection.
 fn unconnected<W: World>(orders: &Orders) -> AsyncHostContext<W::Transport> {
     let (spec, options) = (orders.target.spec.clone(), Arc::clone(&orders.group.options));
-    AsyncHostContext::unconnected(spec, options).with_chance(orders.target.hash)
+    AsyncHostContext::unconnected_over(spec, options).with_chance(orders.target.hash)
 }
 
 impl<W: World> Host<W> {

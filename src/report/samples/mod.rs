@@ -17,7 +17,7 @@ use crate::engine::Shown;
 pub use crate::text::Escaping;
 
 /// Writes samples in one form.
-pub trait Renderer {
+pub trait Renderer: Send {
     /// Appends the text before the first sample.
     fn begin(&mut self, _out: &mut String) {}
 
@@ -30,9 +30,16 @@ pub trait Renderer {
     }
 }
 
+impl fmt::Debug for dyn Renderer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renderer").finish_non_exhaustive()
+    }
+}
+
 /// Forms of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Form {
     /// Like pminfo.
     #[default]
@@ -45,6 +52,7 @@ pub enum Form {
 
 /// Which digits of floating point the text form has; the others are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Digits {
     /// As few as give the number back when they are read.
     Shortest,

@@ -2,6 +2,7 @@
 //! it is complete.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,12 @@ enum Target {
         unfinished: NewFile,
         path: PathBuf,
     },
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Destination").finish_non_exhaustive()
+    }
 }
 
 impl Destination {

@@ -1,12 +1,12 @@
 //! What every form of a table does, and why one cannot be written.
 
-use std::io;
+use std::{fmt, io};
 
 use super::destination::Destination;
 use crate::engine::Shown;
 
 /// A table that is being written.
-pub trait Exporter {
+pub trait Exporter: Send {
     /// Adds the rows of a sample.
     ///
     /// # Errors
@@ -26,6 +26,12 @@ pub trait Exporter {
     /// # Errors
     /// As [`Exporter::sample`].
     fn finish(self: Box<Self>) -> Result<Destination, ExportError>;
+}
+
+impl fmt::Debug for dyn Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").finish_non_exhaustive()
+    }
 }
 
 /// The reason why a table cannot be written.

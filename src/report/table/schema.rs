@@ -30,6 +30,7 @@ pub struct Schema {
 
 /// The kind of samples that a source gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Sampling {
     /// The records of an archive with at least one of the metrics.
     Records,

@@ -130,6 +130,23 @@ impl AsyncHostContext {
     ) -> Result<AsyncHostContext, SourceError> {
         AsyncHostContext::open_over(spec, options).await
     }
+
+    /// A context without a connection. The first call makes one, and so does
+    /// [`AsyncHostContext::reconnect`]. After a failure, the delays of `options` apply.
+    ///
+    /// ```
+    /// use pmderive_client::context::{AsyncHostContext, ConnectOptions};
+    ///
+    /// let context = AsyncHostContext::unconnected("web17".parse()?, ConnectOptions::default());
+    /// # drop(context);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unconnected(
+        spec: HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> AsyncHostContext {
+        AsyncHostContext::unconnected_over(spec, options)
+    }
 }
 
 impl<T: Transport> AsyncHostContext<T> {
@@ -150,15 +167,14 @@ impl<T: Transport> AsyncHostContext<T> {
         spec: &HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
     ) -> Result<AsyncHostContext<T>, SourceError> {
-        let mut context = AsyncHostContext::unconnected(spec.clone(), options);
+        let mut context = AsyncHostContext::unconnected_over(spec.clone(), options);
         context.link = Some(connect_apart(spec, &context.options).await?);
         context.epoch = 1;
         Ok(context)
     }
 
-    /// A context without a connection. The first call makes one, and so does
-    /// [`AsyncHostContext::reconnect`]. After a failure, the delays of `options` apply.
-    pub fn unconnected(
+    /// [`AsyncHostContext::unconnected`] over any transport.
+    pub fn unconnected_over(
         spec: HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
     ) -> AsyncHostContext<T> {

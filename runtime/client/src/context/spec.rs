@@ -32,7 +32,8 @@ pub const PMCD_PORT: u16 = 44321;
 /// Port of pmproxy.
 pub const PMPROXY_PORT: u16 = 44322;
 
-/// A pmcd, and how to reach it.
+/// A pmcd, and how to reach it. It is displayed as it was written, whatever its
+/// fields are changed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// The text of the specification, without the password.

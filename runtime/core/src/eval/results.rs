@@ -53,6 +53,15 @@ enum LaneSource<'w> {
 /// One value. Its text stays where it was delivered, so that reading the values
 /// of a fetch copies nothing; a [`model::Value`](crate::model::Value) owns its
 /// text, and can be kept.
+///
+/// ```
+/// use pmderive_core::{eval::Value, model};
+///
+/// assert_eq!(Value::U32(3).as_f64(), Some(3.0));
+/// assert_eq!(Value::Text(b"eth0").as_f64(), None);
+/// let kept = model::Value::from(Value::Text(b"eth0"));
+/// assert_eq!(kept, model::Value::Text("eth0".into()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'w> {
     /// 32-bit signed integer.
@@ -71,6 +80,37 @@ pub enum Value<'w> {
     Text(&'w [u8]),
     /// Opaque bytes.
     Bytes(&'w [u8]),
+}
+
+impl Value<'_> {
+    /// The nearest number of double precision. Text and bytes have none.
+    pub fn as_f64(self) -> Option<f64> {
+        Some(match self {
+            Value::I32(value) => value.into(),
+            Value::U32(value) => value.into(),
+            Value::I64(value) => value as f64,
+            Value::U64(value) => value as f64,
+            Value::F32(value) => value.into(),
+            Value::F64(value) => value,
+            Value::Text(_) | Value::Bytes(_) => return None,
+        })
+    }
+}
+
+/// Bytes become an aggregate, whatever they are in the metric's type.
+impl From<Value<'_>> for crate::model::Value {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::I32(value) => Self::I32(value),
+            Value::U32(value) => Self::U32(value),
+            Value::I64(value) => Self::I64(value),
+            Value::U64(value) => Self::U64(value),
+            Value::F32(value) => Self::F32(value),
+            Value::F64(value) => Self::F64(value),
+            Value::Text(text) => Self::Text(String::from_utf8_lossy(text).into()),
+            Value::Bytes(bytes) => Self::Aggregate(bytes.into()),
+        }
+    }
 }
 
 impl<'w> Evaluation<'w> {

@@ -135,9 +135,16 @@ impl SourceError {
     /// Who is at fault.
     ///
     /// A status that the source answers with is the user's fault where it says
-    /// that a name or identifier is unknown, and the peer's otherwise.
+    /// that a name or identifier is unknown, or that the source cannot do what was
+    /// asked for, and the peer's otherwise.
     pub fn fault(&self) -> Fault {
+        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
         match self {
+            SourceError::Io { source, .. }
+                if matches!(source.kind(), NotFound | NotADirectory | IsADirectory) =>
+            {
+                Fault::User
+            }
             SourceError::Connect { .. }
             | SourceError::Io { .. }
             | SourceError::TooSoon { .. }
@@ -146,7 +153,14 @@ impl SourceError {
             | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. } => Fault::Environment,
             SourceError::Specification { .. }
             | SourceError::Status {
-                status: PmStatus::NAME | PmStatus::PMID | PmStatus::INDOM | PmStatus::EOL,
+                status:
+                    PmStatus::NAME
+                    | PmStatus::PMID
+                    | PmStatus::INDOM
+                    | PmStatus::EOL
+                    | PmStatus::MODE
+                    | PmStatus::ARG
+                    | PmStatus::NYI,
                 ..
             } => Fault::User,
             SourceError::Handshake { .. }
@@ -159,14 +173,16 @@ impl SourceError {
     /// True if the same attempt may succeed later without any action by the
     /// user.
     pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            SourceError::Io { source, .. } => {
+                self.fault() != Fault::User && source.kind() != std::io::ErrorKind::PermissionDenied
+            }
             SourceError::Connect { .. }
-                | SourceError::Io { .. }
-                | SourceError::Timeout { .. }
-                | SourceError::TooSoon { .. }
-                | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. }
-        )
+            | SourceError::Timeout { .. }
+            | SourceError::TooSoon { .. }
+            | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. } => true,
+            _ => false,
+        }
     }
 
     /// True at the end of an archive.
@@ -177,6 +193,8 @@ impl SourceError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -184,6 +202,8 @@ mod tests {
         let target = || "web17".to_owned();
         let status = |status| SourceError::Status { target: target(), status };
         assert_eq!(status(PmStatus::NAME).fault(), Fault::User);
+        assert_eq!(status(PmStatus::MODE).fault(), Fault::User);
+        assert_eq!(status(PmStatus::NYI).fault(), Fault::User);
         assert_eq!(status(PmStatus::IPC).fault(), Fault::Peer);
         let handshake = |status| SourceError::Handshake {
             target: target(),
@@ -193,8 +213,15 @@ mod tests {
         };
         assert_eq!(handshake(PmStatus::CONNLIMIT).fault(), Fault::Environment);
         assert_eq!(handshake(PmStatus::PERMISSION).fault(), Fault::Peer);
-        let source = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        assert_eq!(SourceError::Io { target: target(), source }.fault(), Fault::Environment);
+        for (kind, fault, is_transient) in [
+            (ErrorKind::ConnectionReset, Fault::Environment, true),
+            (ErrorKind::PermissionDenied, Fault::Environment, false),
+            (ErrorKind::NotFound, Fault::User, false),
+            (ErrorKind::NotADirectory, Fault::User, false),
+        ] {
+            let error = SourceError::Io { target: target(), source: kind.into() };
+            assert_eq!((error.fault(), error.is_transient()), (fault, is_transient), "{kind}");
+        }
         let text = SourceError::Specification { target: target(), message: String::new() };
         assert_eq!(text.fault(), Fault::User);
     }

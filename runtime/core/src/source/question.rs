@@ -57,7 +57,8 @@ pub enum Question<'q> {
     /// For an unknown node, `PM_ERR_NAME`.
     Children(&'q str),
     /// All full names of a metric, at least one (`pmNameAll(3)`):
-    /// [`Fact::Names`]. For a metric without a name, `PM_ERR_PMID`.
+    /// [`Fact::Names`]. For a metric without a name, `PM_ERR_PMID`, or
+    /// `PM_ERR_NOAGENT` if nobody serves its domain.
     NamesOf(Pmid),
     /// Help text (`pmLookupText(3)`, `pmLookupInDomText(3)`): [`Fact::Text`].
     /// If only one line of text is known, it is the help text too. Without any

@@ -21,6 +21,7 @@ pub struct InterpolationRules {
 
 /// The record that the value of an instantaneous or discrete metric comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Neighbour {
     /// The nearer record; the earlier one if both are equally near (libpcp from 6.3.2
     /// on). Strings, aggregates and events always come from the earlier one.
@@ -33,6 +34,7 @@ pub enum Neighbour {
 /// The result for an interpolated integer that does not fit its type. This happens
 /// where a counter fell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Overflow {
     /// The nearest value of the type.
     #[default]
@@ -44,6 +46,7 @@ pub enum Overflow {
 
 /// The mark records that are gaps (`PCP_IGNORE_MARK_RECORDS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MarkRule {
     /// All marks.
     #[default]
