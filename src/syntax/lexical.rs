@@ -303,7 +303,7 @@ fn report(
             };
             let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
             if character == '\\' && !language.dialect.is_version_7() {
-                return match at.end == offset(text.len()) {
+                return match text[at.end as usize..].trim().is_empty() {
                     true => diagnostic.help(JOINS_LATER),
                     false => diagnostic,
                 };
@@ -357,7 +357,7 @@ fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
 
 /// What to do about a line that only later versions join with the next.
 const JOINS_LATER: &str =
-    "before PCP 7 a backslash joins no lines; `pmderive fmt --compat 6.0` writes one line";
+    "before PCP 7 a backslash joins no lines: write one line, as `pmderive fmt --compat 6.0` does";
 
 /// What to do about `^` and `**`.
 pub(super) const NO_POWER: &str =

@@ -35,7 +35,7 @@ pub(crate) struct OwnComment {
     pub line: Range<usize>,
     /// What stands behind the colon.
     pub words: Range<usize>,
-    /// What stands below; for an export it is a definition.
+    /// What stands below; for an export it is a definition, be it right or not.
     pub below: Option<Range<usize>>,
 }
 

@@ -309,6 +309,11 @@ fn expressions_have_no_folder() {
     let (status, _, err) = folder.run(&beside);
     assert_eq!(status, 0, "{err}");
     assert!(err.contains("read settings from ") && err.contains("pmderive.toml\n"), "{err}");
+    folder.write("pmderive.toml", "[lints]\nall = \"deny\"\n");
+    let checked = ["check", "-a", FLEET, "-c", "x.conf", "rate(mem.util.free)"];
+    let (status, _, err) = folder.run(&checked);
+    assert!(status == 0 && !err.contains("PMD0300"), "{err}");
+    folder.write("pmderive.toml", "extensions = true\n");
     // Definitions from standard input are a file in the current directory.
     folder.write("y.conf", "y = abs(hinv.ncpu)\n");
     let checked = Command::new(env!("CARGO_BIN_EXE_pmderive"))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::arguments::CheckArguments;
 use crate::cli::args::DefinitionArguments;
 use crate::cli::stop::Stop;
-use crate::diag::{Code, Diagnostics};
+use crate::diag::{Code, Diagnostics, EXPRESSION};
 use crate::escape;
 use crate::project::{Level, Levels, Project, apply_levels};
 use crate::text::{SourceId, SourceMap};
@@ -56,8 +56,11 @@ fn one_metadata(definitions: &DefinitionArguments) -> Result<Option<PathBuf>, St
 }
 
 impl Settings {
+    /// What the folder of a text says; an expression has none.
     fn project(&self, text: SourceId, sources: &SourceMap) -> Option<&Project> {
-        self.definitions.folders.of(Path::new(&*sources.get(text).name)).map(|project| &**project)
+        let name = &*sources.get(text).name;
+        let folder = self.definitions.folders.of(Path::new(name)).filter(|_| name != EXPRESSION);
+        folder.map(|project| &**project)
     }
 
     /// Whether lints of a text are told.

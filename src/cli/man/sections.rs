@@ -57,7 +57,9 @@ fn reads(command: &Command, names: &str) -> bool {
         "PAGER" => name == "help",
         "PCP_ARCHIVE" => matches!(name, "info" | "val" | "probe"),
         "PCP_DERIVED_CONFIG" | "PCP_DERIVED_CONTROL" => has("configs"),
-        "PCP_COUNTER_WRAP" | "PCP_IGNORE_MARK_RECORDS" => has("archive") && has("interval"),
+        "PCP_COUNTER_WRAP" | "PCP_IGNORE_MARK_RECORDS" => {
+            has("archive") && has("interval") && name != "deps"
+        }
         "TZ" => has("timezone"),
         one if one.starts_with("PCP_") || one.starts_with("PM") => has("host") || name == "serve",
         _ => true,

@@ -60,6 +60,7 @@ impl FollowArgument {
             if waiting.is_over() {
                 return Err(error.into());
             }
+            waiting.refuse_without_readers()?;
             waiting.pace.wait(&SystemClock);
         }
     }
@@ -116,6 +117,14 @@ impl Follower {
         self.limit.is_some_and(|limit| self.found.elapsed() >= limit)
     }
 
+    /// Ends the wait if nobody reads the output; it may be long until a write would find out.
+    fn refuse_without_readers(&self) -> Result<(), Stop> {
+        match !self.outlives_output && is_output_closed() {
+            true => Err(Stop::OutputClosed(ExitStatus::Good)),
+            false => Ok(()),
+        }
+    }
+
     /// Waits until something was appended to the archive. False if nothing was
     /// for too long: then the archive is no longer followed, and what was
     /// withheld because more was expected can be read. Waits no longer than the
@@ -134,10 +143,7 @@ impl Follower {
                 archive.stop_following()?;
                 return Ok(false);
             }
-            // It may be long until a write would find out.
-            if !self.outlives_output && is_output_closed() {
-                return Err(Stop::OutputClosed(ExitStatus::Good));
-            }
+            self.refuse_without_readers()?;
             self.pace.wait(clock);
             if clock.is_over() {
                 return Ok(true);

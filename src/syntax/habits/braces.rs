@@ -78,7 +78,9 @@ impl<'t> Characters<'_, 't> {
                 None => error.help(choosing(name)),
             },
             (Some((name, _)), _) => error.help(choosing(name)),
-            (None, [Matcher { label: "__name__", op: "=", value }]) if is_metric_name(value) => {
+            (None, [Matcher { label: "__name__", op: "=", value }])
+                if is_due && is_metric_name(value) && is_understood(value, self.language) =>
+            {
                 let token = Some(Token::Name(value));
                 let diagnostic = error.help("a metric is its name").guess(braces, *value);
                 return Some(Found { diagnostic, last, token });

@@ -203,17 +203,23 @@ pub(in crate::syntax) fn advise(
     let behind = arguments.get(1).map(|text| text.trim()).and_then(|text| {
         window_in_quotes(text).or_else(|| window(text.trim_matches(['[', ']', '\''])))
     });
-    let given = arguments.iter().find_map(|one| window_of(one)).or(behind);
-    // Of several rows the first counts whose result is understood; one with a window needs it.
-    let is_right = |one: &&ForeignCall| {
+    // Of several rows one whose second argument is a window needs it. The first counts whose
+    // result is understood.
+    let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
+    let is_of_window = |one: &ForeignCall| uses(one.write, 'w') && !uses(one.write, '2');
+    let is_apt = |one: &&&ForeignCall| {
+        rows.len() == 1 || arguments.len() < 2 || is_of_window(one) == behind.is_some()
+    };
+    let is_right = |one: &&&ForeignCall| {
         let arguments = ('1'..='9').zip(arguments.iter().copied());
         let places: Vec<(char, &str)> =
-            arguments.chain(given.as_deref().map(|window| ('w', window))).collect();
+            arguments.chain(behind.as_deref().map(|window| ('w', window))).collect();
         let text = filled(one.write, &places, language);
         text.is_some_and(|text| understood(&text, language) != Understood::Never)
     };
-    let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
-    let foreign = rows.iter().copied().find(is_right).or(rows.last().copied())?;
+    let apt = || rows.iter().filter(is_apt);
+    let foreign = *apt().find(is_right).or(apt().next()).or(rows.first())?;
+    let given = arguments.iter().find_map(|one| window_of(one)).or(behind.clone());
     let ForeignCall { write, note, is_certain, chooses, .. } = *foreign;
     let interval = given.unwrap_or_else(|| "5 min".to_owned());
     let mut places: Vec<(char, &str)> = ('1'..='9').zip(bare.iter().copied()).collect();

@@ -11,7 +11,7 @@ use crate::cli::fleet::name_of;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
 use crate::cli::stop::Stop;
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::{Diagnostics, EXPRESSION, Severity};
 use crate::dialect::Language;
 use crate::engine::{Registered, Selection, needed};
 use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
@@ -81,11 +81,10 @@ impl HostsSelection {
         expressions.retain(|one| {
             !is_counted(one) && name_of(one).is_none_or(|name| fleet.registry.get(name).is_none())
         });
-        let counted = rows.iter().find_map(|row| match row {
-            Row::OfFleet(name) if of_hosts_counted(name) => Some(name),
-            _ => None,
-        });
-        if let Some(name) = counted.filter(|_| wanted.is_empty() && expressions.is_empty()) {
+        let is_counted = |row: &Row| matches!(row, Row::OfFleet(name) if of_hosts_counted(name));
+        if let [Row::OfFleet(name), ..] = &rows[..]
+            && rows.iter().all(is_counted)
+        {
             return Err(Stop::Usage(format!(
                 "{name} is counted beside aggregates: give one, such as `count(hinv.ncpu) by (job)`"
             )));
@@ -156,16 +155,16 @@ impl HostsSelection {
         }))
     }
 
-    /// What is wrong with rows, in words.
+    /// What is wrong with rows, in words; a mistake in a file of hosts is of no row.
     pub fn of_rows<'a>(
         &'a self,
         found: &'a Diagnostics,
     ) -> impl Iterator<Item = (Box<str>, String)> + 'a {
         let errors = found.iter().filter(|one| one.severity == Severity::Error);
-        errors.map(|one| {
-            let text = || &self.definitions.sources.get(one.span.source).text;
-            let row = one.metric.clone().unwrap_or_else(|| text().trim().into());
-            (row, one.message.clone())
+        errors.filter_map(|one| {
+            let source = self.definitions.sources.get(one.span.source);
+            let text = || (&*source.name == EXPRESSION).then(|| source.text.trim().into());
+            Some((one.metric.clone().or_else(text)?, one.message.clone()))
         })
     }
 }
