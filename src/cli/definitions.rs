@@ -317,6 +317,11 @@ impl Definitions {
         texts
     }
 
+    /// True for the text of a definition that is an argument.
+    pub fn is_argument(&self, source: SourceId) -> bool {
+        &*self.sources.get(source).name == ARGUMENT
+    }
+
     /// True for the text of a file that the arguments name.
     pub fn is_own(&self, source: SourceId) -> bool {
         self.own.contains(&source)

@@ -34,7 +34,7 @@ pub fn write_integer(out: &mut String, value: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(value));
 }
 
-/// Bytes as text. Those that are not UTF-8 are `\xNN`, so that two texts stay two.
+/// Bytes as text. Those that are not UTF-8 are `\xNN`.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     escaped(bytes, |_| false)
 }

@@ -362,6 +362,10 @@ fn mistakes_in_files_harm_nothing_beside_them() {
         ("named", &["x.a"], true),
         ("mistaken", &["x.a", "x.b"], false),
         ("argument", &["x.a", "y = rate("], false),
+        ("metric", &["kernel.all.load = rate("], false),
+        ("group", &["disk = rate("], false),
+        ("twice", &["y.a = hinv.ncpu", "y.a = hinv.ndisk"], false),
+        ("again", &["x.a = rate("], false),
     ] {
         let out = path(out);
         let run = run(&[&["record", "-a", FLEET, "-c", &file, "-o", &out], arguments].concat());

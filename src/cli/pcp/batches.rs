@@ -21,7 +21,7 @@ const GROUP: usize = 4096;
 /// The option that chooses the size of a batch.
 #[derive(Debug, Args)]
 pub struct BatchArgument {
-    /// Fetch this many metrics at a time [default: 128; always 1 from an archive].
+    /// Fetch this many metrics at a time [default: 128; not for archives].
     #[arg(short, long, value_name = "N", value_parser = batch, allow_negative_numbers = true)]
     pub batch: Option<i32>,
 }

@@ -30,6 +30,7 @@ use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::signals::Signals;
 use super::stop::Stop;
+use crate::diag::Severity;
 use crate::engine::{Engine, Session};
 use crate::escape;
 use crate::project::directory_of;
@@ -50,6 +51,11 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let mut outcome = if mistakes.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     let mistaken: HashSet<Box<str>> =
         mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
+    let is_wrong_argument =
+        mistakes.iter().filter(|one| one.severity == Severity::Error).any(|one| {
+            let is_named = |name: &str| arguments.names().any(|named| named == name);
+            definitions.is_argument(one.span.source) || one.metric.as_deref().is_some_and(is_named)
+        });
     messages.diagnostics(mistakes, &definitions.sources);
     definitions.tell_files(messages);
     let names: Vec<Box<str>> = match arguments.metrics.is_empty() {
@@ -75,11 +81,11 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     let refused = refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?;
+    let refused = refused.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     outcome = outcome.max(refused);
-    outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     messages.warnings_of(&engine);
     // Mistakes in files harm nothing beside them.
-    if refused == ExitStatus::Mistake || recorder.metrics() == 0 {
+    if is_wrong_argument || refused == ExitStatus::Mistake || recorder.metrics() == 0 {
         messages
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
         return Ok(outcome.max(ExitStatus::Failed));

@@ -186,8 +186,11 @@ impl ArchiveContext {
             if !selected {
                 continue;
             }
-            // Many short lists may be fetched from one record, one after the other.
-            self.sound = Some(place);
+            // Many short lists may be fetched from one record, one after the other. None of
+            // it is looked at for an empty one.
+            if !list.pmids().is_empty() {
+                self.sound = Some(place);
+            }
             self.describe(&record)?;
             let bytes = self.records.bytes(&record)?;
             if self.profile.is_everything() {

@@ -213,7 +213,7 @@ impl InstanceDomain {
     }
 
     /// External name of an instance where only UTF-8 can be written: other bytes are
-    /// `\xNN`, so that two names stay two.
+    /// `\xNN`.
     pub fn name_as_text(&self, id: InstId) -> Option<Cow<'_, str>> {
         self.name(id).map(|name| self.text(id, name))
     }
