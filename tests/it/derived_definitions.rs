@@ -163,6 +163,11 @@ fn all_definitions_are_replaced() {
         let kept = pmid(&mut context, "shop.b");
         assert_eq!(kept, list_before.pmids()[1]);
         assert_eq!(text(&mut context, kept, TextKind::OneLine).as_deref(), Ok("is kept"));
+        // The same once more changes nothing.
+        let before = shared.snapshot().registry.definitions().to_vec();
+        shared.replace_all(registry.clone(), sources.clone()).expect("the same language");
+        let again = shared.snapshot().registry;
+        assert!(before.iter().zip(again.definitions()).all(|(one, other)| Arc::ptr_eq(one, other)));
         let other = Language { dialect, extensions: true };
         let (registry, sources) = texts(after, other);
         assert_eq!(shared.replace_all(registry, sources), Err(PmStatus::ARG));

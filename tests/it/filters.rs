@@ -176,3 +176,25 @@ fn no_verdict_before_the_first_value() {
         }
     }
 }
+
+/// There are very many ways from a filter down to the first of these definitions.
+#[test]
+fn definitions_that_stand_twice_in_each_other_are_looked_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("d.conf");
+    let twice = |at: u32| format!("t.d{at} = t.d{} + t.d{}\n", at - 1, at - 1);
+    let text: String = (1..=50).map(twice).collect();
+    std::fs::write(&file, format!("t.d0 = rate(disk.dev.read)\n{text}")).expect("a file");
+    let run = crate::command::run(&[
+        "eval",
+        "--compat=7.2",
+        "--extensions",
+        "-s2",
+        "-atests/archives/own-fleet",
+        "-c",
+        file.to_str().expect("UTF-8"),
+        "matchinst(/vd/, t.d50)",
+    ]);
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    assert!(run.out.contains("\"vdb\"") && !run.out.contains("\"sdc\""), "{}", run.out);
+}

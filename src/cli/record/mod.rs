@@ -51,11 +51,9 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let mut outcome = if mistakes.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     let mistaken: HashSet<Box<str>> =
         mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
-    let is_wrong_argument =
-        mistakes.iter().filter(|one| one.severity == Severity::Error).any(|one| {
-            let is_named = |name: &str| arguments.names().any(|named| named == name);
-            definitions.is_argument(one.span.source) || one.metric.as_deref().is_some_and(is_named)
-        });
+    let is_wrong_argument = mistakes
+        .iter()
+        .any(|one| one.severity == Severity::Error && definitions.is_argument(one.span.source));
     messages.diagnostics(mistakes, &definitions.sources);
     definitions.tell_files(messages);
     let names: Vec<Box<str>> = match arguments.metrics.is_empty() {

@@ -211,7 +211,14 @@ impl Registry {
                     self.texts.insert((pmid, kind), Arc::clone(text));
                 }
             }
-            self.enter(Arc::new(Registered { pmid: Some(pmid), ..Registered::clone(&one) }));
+            let is_read_once = |same: &&Arc<Registered>| {
+                Arc::ptr_eq(&same.expr, &one.expr) && same.name_span == one.name_span
+            };
+            // What is bound stays bound.
+            self.enter(match same.filter(is_read_once) {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(Registered { pmid: Some(pmid), ..Registered::clone(&one) }),
+            });
         }
         Some(self)
     }
@@ -336,7 +343,8 @@ impl Registry {
         self.by_pmid(pmid).is_some_and(|now| Arc::ptr_eq(now, registered))
     }
 
-    /// All definitions, in the order of registration.
+    /// All definitions, in the order of their identifiers. That is the order of
+    /// registration, unless all were replaced.
     pub fn definitions(&self) -> &[Arc<Registered>] {
         self.lists.ordered.get_or_init(|| {
             let mut list = self.list();

@@ -27,26 +27,17 @@ impl Pages for Shared {
         }
     }
 
-    fn is_failing(&self, target: &str) -> bool {
+    fn without_values(&self, target: &str) -> Result<(), &'static str> {
         let condition = self.of(|all| all.fleet.condition(target));
-        condition.is_some_and(|condition| matches!(condition.latest().state, State::Failing(_)))
-    }
-
-    fn why_nothing(&self, target: &str) -> String {
-        let condition = self.of(|all| all.fleet.condition(target));
-        let Some(latest) = condition.map(|condition| condition.latest()) else {
-            return "no target is called that; `/-/targets` shows all of them".to_owned();
-        };
-        let words = match latest.state {
-            State::New => "its first slot has not come to an end",
-            // It failed meanwhile.
-            State::Failing(_) => "it failed",
-            State::Up => {
-                "it answers, but no metric of it is for that sink, or its frame has no room \
-                 (`buffer` of the sink)"
+        match condition.map(|condition| condition.latest().state) {
+            None => Err("no target is called that; `/-/targets` shows all of them"),
+            Some(State::New) => Err("its first slot has not come to an end"),
+            Some(State::Failing(_)) => Ok(()),
+            Some(State::Up) => {
+                Err("it answers, but missed its newest slot, has no metric for that sink, or its \
+                     frame has no room (`buffer` of the sink)")
             }
-        };
-        words.to_owned()
+        }
     }
 
     fn trouble(&self) -> Option<String> {

@@ -132,8 +132,8 @@ fn a_full_disk_harms_nothing_else() {
     let target = site.fleet.address(1);
     loop {
         let (status, text) = request(address, &format!("GET /metrics?target={target} HTTP/1.1"));
-        if status == 200 {
-            assert!(text.contains("\ns_gauge{"), "{text}");
+        // It may have been late for its first slot.
+        if status == 200 && text.contains("\ns_gauge{") {
             assert!(text.contains("pmderive_target_clock_skew_seconds{dc="), "{text}");
             break;
         }

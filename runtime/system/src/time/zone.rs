@@ -102,8 +102,8 @@ impl TimeZone {
     /// this machine's zone has another zone there. `None` if the file does not tell.
     pub fn portable() -> Option<String> {
         let zone = TimeZone::system();
-        match zone.text.trim_start_matches(':') {
-            zoneinfo::LOCAL => zoneinfo::portable(Path::new(zoneinfo::LOCAL)),
+        match zone.text.trim_start_matches(':').rsplit('/').next() {
+            Some("localtime") => zoneinfo::portable(Path::new(zoneinfo::LOCAL)),
             _ => Some(zone.text.to_string()),
         }
     }

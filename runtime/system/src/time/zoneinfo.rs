@@ -70,11 +70,14 @@ impl ZoneFile {
 /// The zone of a file as text that needs no such file: the name that a link to the
 /// folder has, as in `:Europe/Vienna`, or else the rules at the file's end.
 pub(super) fn portable(path: &Path) -> Option<String> {
+    // Without the file, or what a link stands for, it is UTC.
+    let Ok(bytes) = std::fs::read(path) else { return Some("UTC".to_owned()) };
     let target = std::fs::read_link(path).unwrap_or_default();
-    if let Some((_, name)) = target.to_str().and_then(|target| target.split_once("/zoneinfo/")) {
-        return Some(format!(":{name}"));
+    if let Some((_, name)) = target.to_str().and_then(|target| target.rsplit_once("/zoneinfo/"))
+        && !name.ends_with("localtime")
+    {
+        return Some(format!(":{}", name.trim_start_matches("posix/")));
     }
-    let bytes = std::fs::read(path).ok()?;
     let rules = bytes.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
     let rules = std::str::from_utf8(rules).ok()?;
     PosixZone::parse(rules).is_zone().then(|| rules.to_owned())
@@ -88,9 +91,18 @@ mod tests {
     fn a_zone_is_told_without_its_file() -> std::io::Result<()> {
         let folder = tempfile::tempdir()?;
         let local = folder.path().join("localtime");
-        for target in ["/usr/share/zoneinfo/Europe/Vienna", "../usr/share/zoneinfo/Europe/Vienna"] {
+        assert_eq!(portable(&local).as_deref(), Some("UTC"));
+        let zones = folder.path().join("zoneinfo/posix/Europe");
+        std::fs::create_dir_all(&zones)?;
+        std::fs::write(zones.join("Vienna"), "")?;
+        std::os::unix::fs::symlink("posix/Europe", folder.path().join("zoneinfo/Europe"))?;
+        for (target, expected) in [
+            ("./zoneinfo/Europe/Vienna", ":Europe/Vienna"),
+            ("./zoneinfo/../zoneinfo/posix/Europe/Vienna", ":Europe/Vienna"),
+            ("./zoneinfo/Europe/Nowhere", "UTC"),
+        ] {
             std::os::unix::fs::symlink(target, &local)?;
-            assert_eq!(portable(&local).as_deref(), Some(":Europe/Vienna"));
+            assert_eq!(portable(&local).as_deref(), Some(expected));
             std::fs::remove_file(&local)?;
         }
         for (bytes, expected) in [

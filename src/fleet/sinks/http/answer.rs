@@ -85,16 +85,10 @@ pub trait Pages: Send + Sync {
         let _ = (target, writer);
     }
 
-    /// True for a known host that failed: it is shown without values.
-    fn is_failing(&self, target: &str) -> bool {
+    /// Whether a host is shown without values, as a known one that failed is; or why not.
+    fn without_values(&self, target: &str) -> Result<(), &'static str> {
         let _ = target;
-        false
-    }
-
-    /// Why there are no values of a host.
-    fn why_nothing(&self, target: &str) -> String {
-        let _ = target;
-        "it is unknown, or has no values now".to_owned()
+        Err("it is unknown, or has no values now")
     }
 
     /// What is wrong with the program, if anything.
@@ -167,16 +161,15 @@ impl Answers {
         let name = target.map_or(Cow::Borrowed(Target::FLEET), canonical);
         let shown = self.newest.of(&name);
         let sink = self.changing.shown();
-        let is_nothing = || sink.is_none() || !self.pages.is_failing(&name);
-        if let (Some(target), None) = (target, &shown)
-            && is_nothing()
-        {
-            let target = escape::line(target.as_bytes());
-            let why = match sink {
-                None => "there is no sink of the kind `prometheus`".to_owned(),
-                Some(_) => self.pages.why_nothing(&name),
+        if let (Some(target), None) = (target, &shown) {
+            let without = match sink {
+                None => Err("there is no sink of the kind `prometheus`"),
+                Some(_) => self.pages.without_values(&name),
             };
-            return Answer::text(404, format!("no values of {target}: {why}\n"));
+            if let Err(why) = without {
+                let target = escape::line(target.as_bytes());
+                return Answer::text(404, format!("no values of {target}: {why}\n"));
+            }
         }
         let format = query::format(accept(&request.headers));
         let mut text = String::new();

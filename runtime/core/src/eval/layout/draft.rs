@@ -29,7 +29,8 @@ pub struct Draft {
     pub taken: Taken,
     /// False if the draft serves only one fetch. Either a value could not be
     /// decoded, so the same counts may mean something else next time; or a
-    /// previous sample has other lanes than its operand now.
+    /// previous sample has other lanes than its operand now; or a filter left
+    /// out instances whose differences begin.
     pub lasting: bool,
     /// For each set, whether it has an instance twice, if known.
     repeats: Vec<Option<bool>>,

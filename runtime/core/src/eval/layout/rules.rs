@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::analysis::Analysis;
 use super::draft::DraftId;
 use super::shape::{NodeShape, SetId};
@@ -119,7 +121,12 @@ impl Analysis<'_> {
     fn leave_begun(&self, node: NodeId, ids: &mut Vec<InstId>) -> bool {
         let mut is_settled = true;
         let mut below = vec![node];
+        // Nodes are shared, so that there may be very many ways to one.
+        let mut seen = FxHashSet::default();
         while let Some(id) = below.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
             let node = &self.program.nodes[id.index()];
             match node.op {
                 // They may have values where their operands have none.
