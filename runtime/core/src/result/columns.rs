@@ -398,6 +398,7 @@ impl<'a> ColumnValues<'a> {
         self.lanes.as_chunks().0.get(at).map(|lane| u64::from_ne_bytes(*lane))
     }
 
+    #[inline]
     pub(super) fn value(&self, at: usize) -> Option<RawValueRef<'a>> {
         Some(match self.form {
             Form::Words => RawValueRef::InPlace(self.word(at)?),
