@@ -157,6 +157,7 @@ impl<'a> ValueSet<'a> {
 
     /// The value at a position below [`ValueSet::len`]. `None` if the result
     /// lacks it: its block is not within the bytes.
+    #[inline]
     pub fn value(&self, at: usize) -> Option<RawValueRef<'a>> {
         match &self.content {
             Content::Wire(wire) => wire.value(wire.lane(at)?),
