@@ -561,15 +561,20 @@ fn mistakes_of_a_command_line_are_told_in_its_words() {
     }
 }
 
-#[test]
-fn a_mistake_in_a_file_of_two_groups_is_told_once() {
+/// One host, and two groups that have the same files.
+fn of_two_groups() -> Site {
     let group = "targets = ['hosts.json']\ndefinitions = ['s.conf']\n";
-    let site = Site::new(
+    Site::new(
         1,
         &format!(
             "[[group]]\nname = 'a'\n{group}[[group]]\nname = 'b'\n{group}[[sink]]\nkind = 'json-lines'\n"
         ),
-    );
+    )
+}
+
+#[test]
+fn a_mistake_in_a_file_of_two_groups_is_told_once() {
+    let site = of_two_groups();
     site.write("s.conf", "s.gauge = rate(fleet.g0\n");
     let (status, said) = check_targets(&site, &site.fleet.targets());
     assert_eq!((status, said.matches("Error: ").count()), (Some(2), 1), "{said}");
@@ -579,13 +584,7 @@ fn a_mistake_in_a_file_of_two_groups_is_told_once() {
 /// told, once for both groups.
 #[test]
 fn marks_that_mark_nothing_are_told() {
-    let group = "targets = ['hosts.json']\ndefinitions = ['s.conf']\n";
-    let site = Site::new(
-        1,
-        &format!(
-            "[[group]]\nname = 'a'\n{group}[[group]]\nname = 'b'\n{group}[[sink]]\nkind = 'json-lines'\n"
-        ),
-    );
+    let site = of_two_groups();
     site.write(
         "s.conf",
         "# pmderive: export\n# pmderive: allow PMD0300\ns.a = fleet.g0\n\

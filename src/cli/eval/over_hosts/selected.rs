@@ -81,9 +81,9 @@ impl HostsSelection {
         expressions.retain(|one| {
             !is_counted(one) && name_of(one).is_none_or(|name| fleet.registry.get(name).is_none())
         });
-        let is_counted = |row: &Row| matches!(row, Row::OfFleet(name) if of_hosts_counted(name));
+        let is_number = |row: &Row| matches!(row, Row::OfFleet(name) if of_hosts_counted(name));
         if let [Row::OfFleet(name), ..] = &rows[..]
-            && rows.iter().all(is_counted)
+            && rows.iter().all(is_number)
         {
             return Err(Stop::Usage(format!(
                 "{name} is counted beside aggregates: give one, such as `count(hinv.ncpu) by (job)`"

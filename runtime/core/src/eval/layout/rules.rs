@@ -4,6 +4,7 @@
 //!
 //! It reads names of instances for filters, but no values.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -95,7 +96,8 @@ impl Analysis<'_> {
                 };
                 let domain = self.names[domain.index()].as_ref().ok();
                 let set = self.node(operand).set;
-                let mut ids = self.drafts[draft.index()].sets[set.index()].to_vec();
+                let all = Arc::clone(&self.drafts[draft.index()].sets[set.index()]);
+                let mut ids = Cow::Borrowed(&*all);
                 let is_settled = !filter.verdicts_stay || self.leave_begun(operand, &mut ids);
                 self.draft(draft).lasting &= is_settled;
                 let verdicts = &mut *self.verdicts;
@@ -118,7 +120,7 @@ impl Analysis<'_> {
     /// Takes away the instances of a node that cannot have a value yet, because
     /// a difference below it lacks their previous values. A pattern must not
     /// decide about them. Returns false if the next fetch may bring them.
-    fn leave_begun(&self, node: NodeId, ids: &mut Vec<InstId>) -> bool {
+    fn leave_begun(&self, node: NodeId, ids: &mut Cow<'_, [InstId]>) -> bool {
         let mut is_settled = true;
         let mut below = vec![node];
         // Nodes are shared, so that there may be very many ways to one.
@@ -135,7 +137,7 @@ impl Analysis<'_> {
                     if let Some(before) = self.history.unplaced(baseline, history) {
                         let mut finder = Finder::new(before);
                         let is_spread = !node.is_set && !before.is_empty();
-                        ids.retain(|id| is_spread || finder.find(*id).is_some());
+                        ids.to_mut().retain(|id| is_spread || finder.find(*id).is_some());
                         is_settled = false;
                     }
                 }
