@@ -122,11 +122,12 @@ impl Analysis<'_> {
     /// decide about them. Returns false if the next fetch may bring them.
     fn leave_begun(&self, node: NodeId, ids: &mut Cow<'_, [InstId]>) -> bool {
         let mut is_settled = true;
-        let mut below = vec![node];
+        // Whether an instance needs its own value of the node, or any.
+        let mut below = vec![(node, true)];
         // Nodes are shared, so that there may be very many ways to one.
         let mut seen = FxHashSet::default();
-        while let Some(id) = below.pop() {
-            if !seen.insert(id) {
+        while let Some((id, is_own)) = below.pop() {
+            if !seen.insert((id, is_own)) {
                 continue;
             }
             let node = &self.program.nodes[id.index()];
@@ -136,14 +137,20 @@ impl Analysis<'_> {
                 Op::Change { history, baseline, .. } => {
                     if let Some(before) = self.history.unplaced(baseline, history) {
                         let mut finder = Finder::new(before);
-                        let is_spread = !node.is_set && !before.is_empty();
+                        let is_spread = !(is_own && node.is_set) && !before.is_empty();
                         ids.to_mut().retain(|id| is_spread || finder.find(*id).is_some());
                         is_settled = false;
                     }
                 }
                 _ => {}
             }
-            node.op.operands(|operand| below.push(operand));
+            // A value may come from another instance, or from another operand.
+            let passes_on = |operand: NodeId| match node.op {
+                Op::First(_) | Op::Choose { .. } => false,
+                Op::Chosen { branch, .. } => operand == branch,
+                _ => true,
+            };
+            node.op.operands(|operand| below.push((operand, is_own && passes_on(operand))));
         }
         is_settled
     }
