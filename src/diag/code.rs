@@ -167,7 +167,7 @@ codes! {
     /// A pattern that costs more than it has to.
     ExpensivePattern = 0319;
     /// A comment for pmderive that does nothing.
-    UnusedAllow = 0320;
+    IdleComment = 0320;
     /// A pattern that looks like the shell's.
     ShellPattern = 0321;
     /// A comment that takes the definition in the next line along.

@@ -65,7 +65,7 @@ pub fn apply_allowances(
 
 fn unused(one: &Allowed) -> Diagnostic {
     let message = format!("nothing here needs {} to be allowed", one.code);
-    let diagnostic = Diagnostic::warning(Code::UnusedAllow, one.span, message)
+    let diagnostic = Diagnostic::warning(Code::IdleComment, one.span, message)
         .label(one.span, "is not warned of in the line below");
     match one.count {
         1 => diagnostic.help("remove the comment").fix(one.comment, ""),
@@ -124,7 +124,7 @@ fn allowed(
             }),
             Err(error) => {
                 let warning =
-                    Diagnostic::warning(Code::UnusedAllow, span(place), error.to_string());
+                    Diagnostic::warning(Code::IdleComment, span(place), error.to_string());
                 let help =
                     "such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...`";
                 diagnostics.push(warning.help(help));

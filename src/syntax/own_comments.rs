@@ -93,6 +93,6 @@ impl OwnComment {
             _ => return None,
         };
         let words = Span::new(source, offset(self.words.start), offset(self.words.end));
-        Some(Diagnostic::warning(Code::UnusedAllow, words, message).help(help))
+        Some(Diagnostic::warning(Code::IdleComment, words, message).help(help))
     }
 }
