@@ -1,32 +1,24 @@
-//! Functions that libpcp does not have. Each has a file, and the compiler and
-//! the manual know nothing else of it: how it is written, what its result is,
-//! the rule that checks it and makes its nodes, and an example.
+//! Functions that libpcp does not have. Each stands in a file, beside those that have its
+//! rule, and the compiler and the manual know nothing else of it: how it is written, what its
+//! result is, the rule that checks it and makes its nodes, and an example.
 //!
-//! A further function is a file here and its two lines below. An operation that
+//! A further function is such a row, and its line below. An operation that
 //! no kernel has goes into [`pmderive_runtime::kernel`].
 //! `grammar/extensions.md` is made from these files; a test compares them.
 
 mod abs;
 mod arguments;
-mod avg_over;
-mod bottomk;
-mod ceil;
 mod clamp;
-mod ewma;
-mod families;
-mod floor;
 mod log;
 mod matchvalue;
-mod max_over;
-mod min_over;
 mod pow;
-mod quantile;
-mod round;
+mod ranks;
+mod rounding;
 #[cfg(any(feature = "cli", feature = "lsp"))]
 pub mod signature;
 mod sqrt;
-mod stdev;
-mod topk;
+mod statistics;
+mod windows;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -43,21 +35,21 @@ pub use arguments::{BadArgument, NumberKind, Shape, interval};
 /// All of them, in the manual's order.
 pub static FUNCTIONS: [&Function; 17] = [
     &abs::ABS,
-    &floor::FLOOR,
-    &ceil::CEIL,
-    &round::ROUND,
+    &rounding::FLOOR,
+    &rounding::CEIL,
+    &rounding::ROUND,
     &sqrt::SQRT,
     &log::LOG,
     &pow::POW,
     &clamp::CLAMP,
-    &topk::TOPK,
-    &bottomk::BOTTOMK,
-    &quantile::QUANTILE,
-    &stdev::STDEV,
-    &avg_over::AVG_OVER,
-    &max_over::MAX_OVER,
-    &min_over::MIN_OVER,
-    &ewma::EWMA,
+    &ranks::TOPK,
+    &ranks::BOTTOMK,
+    &statistics::QUANTILE,
+    &statistics::STDEV,
+    &windows::AVG_OVER,
+    &windows::MAX_OVER,
+    &windows::MIN_OVER,
+    &windows::EWMA,
     &matchvalue::MATCHVALUE,
 ];
 
@@ -94,6 +86,10 @@ pub struct ResultRule {
     /// Which instances it has.
     pub instances: &'static str,
 }
+
+/// All is as it is of the operand.
+const OF_X: ResultRule =
+    ResultRule { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" };
 
 /// A call over the archive `tests/archives/own-fleet`.
 pub struct Example {
