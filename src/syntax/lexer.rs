@@ -174,27 +174,8 @@ impl Lexer {
                     None => Token::Invalid(Invalid::UnterminatedPattern),
                 }
             }
-            RawToken::And => Token::Invalid(Invalid::HalfOperator('&')),
-            RawToken::Or => Token::Invalid(Invalid::HalfOperator('|')),
-            RawToken::LeftParen => Token::LeftParen,
-            RawToken::RightParen => Token::RightParen,
-            RawToken::Comma => Token::Comma,
-            RawToken::Question => Token::Question,
-            RawToken::Colon => Token::Colon,
-            RawToken::Assign => Token::Assign,
-            RawToken::Plus => Token::Plus,
-            RawToken::Minus => Token::Minus,
-            RawToken::Star => Token::Star,
             RawToken::Slash => Token::Slash,
-            RawToken::Bang => Token::Bang,
-            RawToken::Less => Token::Less,
-            RawToken::LessEqual => Token::LessEqual,
-            RawToken::Equal => Token::Equal,
-            RawToken::GreaterEqual => Token::GreaterEqual,
-            RawToken::Greater => Token::Greater,
-            RawToken::NotEqual => Token::NotEqual,
-            RawToken::AndAnd => Token::AndAnd,
-            RawToken::OrOr => Token::OrOr,
+            RawToken::Mark(token) => token,
         }
     }
 

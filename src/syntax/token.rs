@@ -11,6 +11,9 @@ use crate::functions::Shape;
 
 use super::ast::{Aggregate, Callee, Temporal};
 
+/// A token without a text.
+type Mark = Token<'static>;
+
 /// What can be told apart without looking around. White space is what
 /// `isspace(3)` knows in the C locale.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,48 +31,30 @@ pub(super) enum RawToken {
     SingleQuote,
     #[token("[")]
     Bracket,
-    #[token("(")]
-    LeftParen,
-    #[token(")")]
-    RightParen,
-    #[token(",")]
-    Comma,
-    #[token("?")]
-    Question,
-    #[token(":")]
-    Colon,
-    #[token("=")]
-    Assign,
-    #[token("+")]
-    Plus,
-    #[token("-")]
-    Minus,
-    #[token("*")]
-    Star,
     #[token("/")]
     Slash,
-    #[token("!")]
-    Bang,
-    #[token("<")]
-    Less,
-    #[token("<=")]
-    LessEqual,
-    #[token("==")]
-    Equal,
-    #[token(">=")]
-    GreaterEqual,
-    #[token(">")]
-    Greater,
-    #[token("!=")]
-    NotEqual,
-    #[token("&&")]
-    AndAnd,
-    #[token("||")]
-    OrOr,
-    #[token("&")]
-    And,
-    #[token("|")]
-    Or,
+    /// What is this token wherever it stands.
+    #[token("(", |_| Token::LeftParen)]
+    #[token(")", |_| Token::RightParen)]
+    #[token(",", |_| Token::Comma)]
+    #[token("?", |_| Token::Question)]
+    #[token(":", |_| Token::Colon)]
+    #[token("=", |_| Token::Assign)]
+    #[token("+", |_| Token::Plus)]
+    #[token("-", |_| Token::Minus)]
+    #[token("*", |_| Token::Star)]
+    #[token("!", |_| Token::Bang)]
+    #[token("<", |_| Token::Less)]
+    #[token("<=", |_| Token::LessEqual)]
+    #[token("==", |_| Token::Equal)]
+    #[token(">=", |_| Token::GreaterEqual)]
+    #[token(">", |_| Token::Greater)]
+    #[token("!=", |_| Token::NotEqual)]
+    #[token("&&", |_| Token::AndAnd)]
+    #[token("||", |_| Token::OrOr)]
+    #[token("&", |_| Token::Invalid(Invalid::HalfOperator('&')))]
+    #[token("|", |_| Token::Invalid(Invalid::HalfOperator('|')))]
+    Mark(Mark),
 }
 
 /// What the grammar reads. Texts are slices of the input, delimiters removed,
