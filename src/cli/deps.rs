@@ -248,11 +248,9 @@ fn write_dependency(out: &mut String, metric: &Dependency) {
     write_object(out, |object| {
         object.text("name", &metric.name);
         object.text("need", word(metric.need()));
-        object.list("needed_by", &metric.needed_by, |out, (definition, need)| {
-            write_object(out, |object| {
-                object.text("definition", definition);
-                object.text("need", word(*need));
-            });
+        object.objects("needed_by", &metric.needed_by, |object, (definition, need)| {
+            object.text("definition", definition);
+            object.text("need", word(*need));
         });
         match metric.meaning {
             Some(Name::Metric(desc)) => {

@@ -370,14 +370,12 @@ fn json(
         if let Some(program) = &explanation.program {
             object.object("program", |object| {
                 add_program(object, program);
-                object.list("kernels", &program.kernels, |out, kernel| {
-                    write_object(out, |object| {
-                        object.value("id", kernel.id);
-                        object.text("ir", &kernel.ir.to_string());
-                        for (name, form) in native(kernel, arguments) {
-                            object.text(name, &form);
-                        }
-                    });
+                object.objects("kernels", &program.kernels, |object, kernel| {
+                    object.value("id", kernel.id);
+                    object.text("ir", &kernel.ir.to_string());
+                    for (name, form) in native(kernel, arguments) {
+                        object.text(name, &form);
+                    }
                 });
             });
         }

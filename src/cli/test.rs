@@ -478,22 +478,20 @@ fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap
         object.value("line", line);
         object.text("test", &report.name.text);
         object.value("passed", report.has_passed());
-        object.list("failures", &report.failures, |out, failure| {
-            write_object(out, |object| {
-                object.text("metric", &failure.metric);
-                if let Some((step, time)) = failure.step {
-                    object.value("step", step);
-                    object.value("seconds", time.as_secs_f64());
-                }
-                if let Some(instance) = &failure.instance {
-                    object.text("instance", instance);
-                }
-                object.text("expected", &failure.expected);
-                object.text("got", &failure.got);
-                if let Some(why) = &failure.why {
-                    add_why(object, why.reason, &why.text);
-                }
-            });
+        object.objects("failures", &report.failures, |object, failure| {
+            object.text("metric", &failure.metric);
+            if let Some((step, time)) = failure.step {
+                object.value("step", step);
+                object.value("seconds", time.as_secs_f64());
+            }
+            if let Some(instance) = &failure.instance {
+                object.text("instance", instance);
+            }
+            object.text("expected", &failure.expected);
+            object.text("got", &failure.got);
+            if let Some(why) = &failure.why {
+                add_why(object, why.reason, &why.text);
+            }
         });
         object.value("omitted", report.omitted);
     });

@@ -68,36 +68,30 @@ fn write_node(out: &mut String, node: &ExplainedNode) {
 
 /// Adds the members of a program, except its kernels.
 pub fn add_program(object: &mut Object<'_>, program: &ExplainedProgram) {
-    object.list("metrics", &program.inputs, |out, input| {
-        write_object(out, |object| {
-            object.text("name", &input.name);
-            object.text("pmid", &input.pmid.to_string());
-            object.text("type", &input.value_type.to_string());
-            object.value("set", input.is_set);
-            object.value("mentioned_only", input.is_mentioned_only);
-        });
+    object.objects("metrics", &program.inputs, |object, input| {
+        object.text("name", &input.name);
+        object.text("pmid", &input.pmid.to_string());
+        object.text("type", &input.value_type.to_string());
+        object.value("set", input.is_set);
+        object.value("mentioned_only", input.is_mentioned_only);
     });
-    object.list("operations", &program.nodes, |out, node| {
-        write_object(out, |object| {
-            object.value("id", node.id.0);
-            object.text("text", &node.text);
-            object.text("type", &node.value_type.to_string());
-            object.value("set", node.is_set);
-            object.texts("users", &node.users);
-            object.text("place", &node.place);
-        });
+    object.objects("operations", &program.nodes, |object, node| {
+        object.value("id", node.id.0);
+        object.text("text", &node.text);
+        object.text("type", &node.value_type.to_string());
+        object.value("set", node.is_set);
+        object.texts("users", &node.users);
+        object.text("place", &node.place);
     });
     object.object("kept", |kept| {
         program.kept.iter().for_each(|(name, words)| kept.text(name, words));
     });
-    object.list("steps", &program.steps, |out, step| {
-        write_object(out, |object| {
-            object.value("level", step.level);
-            object.value("operation", step.output.0);
-            object.value("kernel", step.kernel);
-            object.texts("operands", &step.operands);
-            object.texts("constants", &step.constants);
-        });
+    object.objects("steps", &program.steps, |object, step| {
+        object.value("level", step.level);
+        object.value("operation", step.output.0);
+        object.value("kernel", step.kernel);
+        object.texts("operands", &step.operands);
+        object.texts("constants", &step.constants);
     });
     object.texts("outputs", &program.outputs);
 }

@@ -30,6 +30,7 @@ pub fn write_string(out: &mut String, text: &str) {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
             unshown if is_unshown(unshown) => write_escape(out, unshown),
             other => out.push(other),
         }
@@ -108,6 +109,16 @@ impl Object<'_> {
             }
             out.push(']');
         });
+    }
+
+    /// Adds a list of objects. `write` adds the members of each.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Object<'_>, T),
+    ) {
+        self.list(name, items, |out, item| write_object(out, |object| write(object, item)));
     }
 
     /// Adds a list of strings.
@@ -265,11 +276,9 @@ fn add_failure(object: &mut Object<'_>, status: PmStatus) {
 
 /// Adds a member with the reason why there is no value.
 pub fn add_why(object: &mut Object<'_>, reason: &str, text: &str) {
-    object.member("why", |out| {
-        write_object(out, |why| {
-            why.text("reason", reason);
-            why.text("text", text);
-        });
+    object.object("why", |why| {
+        why.text("reason", reason);
+        why.text("text", text);
     });
 }
 
