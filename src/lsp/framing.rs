@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crossbeam_channel::{Sender, bounded, never, select};
-use lsp_server::{Connection, ErrorCode, Message, Notification, RequestId, Response};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use lsp_server::{ErrorCode, Message, Notification, RequestId};
 use lsp_types::notification::{Exit, Notification as _};
 use serde_json::{Value, json};
 
@@ -24,43 +24,30 @@ pub struct Streams {
     writer: JoinHandle<io::Result<()>>,
 }
 
-/// A message whose contents are written already.
-pub struct Written {
-    /// What it is.
-    pub kind: Kind,
-    /// The result or the parameters, in JSON.
-    pub contents: Arc<str>,
+/// What goes to the client.
+pub enum Outgoing {
+    /// A message.
+    Message(Message),
+    /// The answer to a request, whose result is written in JSON already.
+    Answer(RequestId, Arc<str>),
+    /// News with this method, whose parameters are written in JSON already.
+    Notification(&'static str, Arc<str>),
+    /// The answer to what is no message.
+    Refusal(Refusal),
 }
 
-/// What a message is to its client.
-pub enum Kind {
-    /// The answer to a request.
-    Answer(RequestId),
-    /// News, with this method.
-    Notification(&'static str),
-}
-
-impl Written {
-    /// The text as a message.
-    pub fn into_message(self) -> Message {
-        let contents = serde_json::from_str(&self.contents).unwrap_or_default();
-        match self.kind {
-            Kind::Answer(id) => Message::Response(Response { id, response_result: Ok(contents) }),
-            Kind::Notification(method) => {
-                let method = method.to_owned();
-                Message::Notification(Notification { method, params: contents })
+impl Outgoing {
+    fn write(self, output: &mut impl Write) -> io::Result<()> {
+        let (name, value, member, contents) = match self {
+            Outgoing::Message(message) => return message.write(output),
+            Outgoing::Refusal(refusal) => return refusal.write(output),
+            Outgoing::Answer(id, result) => ("id", serde_json::to_string(&id)?, "result", result),
+            Outgoing::Notification(method, parameters) => {
+                ("method", serde_json::to_string(method)?, "params", parameters)
             }
-        }
-    }
-
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let (name, value, contents) = match &self.kind {
-            Kind::Answer(id) => ("id", serde_json::to_string(id)?, "result"),
-            Kind::Notification(method) => ("method", serde_json::to_string(method)?, "params"),
         };
         let (start, end) = (r#"{"jsonrpc":"2.0",""#, "}");
-        let parts = [start, name, "\":", &value, ",\"", contents, "\":", &self.contents, end];
-        write_parts(&parts, output)
+        write_parts(&[start, name, "\":", &value, ",\"", member, "\":", &contents, end], output)
     }
 }
 
@@ -74,7 +61,7 @@ fn write_parts(parts: &[&str], output: &mut impl Write) -> io::Result<()> {
 
 /// The answer to what is no message although its header is right.
 #[derive(Debug, PartialEq)]
-struct Refusal {
+pub struct Refusal {
     /// The request's identifier, or null where none can be read.
     id: Value,
     /// A number of [`ErrorCode`].
@@ -121,26 +108,20 @@ impl Refusal {
 
 /// A client: what it sends, and where messages for it go.
 pub struct Client {
-    /// Messages in both directions.
-    pub connection: Connection,
-    /// Takes messages that are written already, if the client has a use for them.
-    pub written: Option<Sender<Written>>,
-}
-
-impl From<Connection> for Client {
-    /// A client that takes messages only.
-    fn from(connection: Connection) -> Client {
-        Client { connection, written: None }
-    }
+    /// Messages of the client.
+    pub receiver: Receiver<Message>,
+    sender: Sender<Outgoing>,
 }
 
 impl Client {
-    /// Sends a message. A client that is gone is noticed elsewhere.
-    pub fn send(&self, message: Written) {
-        let _ = match &self.written {
-            Some(written) => written.send(message).is_ok(),
-            None => self.connection.sender.send(message.into_message()).is_ok(),
-        };
+    /// Sends a message.
+    pub fn send(&self, message: impl Into<Message>) {
+        self.send_written(Outgoing::Message(message.into()));
+    }
+
+    /// Sends what may be written already. A client that is gone is noticed elsewhere.
+    pub fn send_written(&self, message: Outgoing) {
+        let _ = self.sender.send(message);
     }
 }
 
@@ -153,39 +134,21 @@ pub fn connect(
     output: impl Write + Send + 'static,
 ) -> io::Result<(Client, Streams)> {
     // They hold nothing, so messages leave in the order in which they are sent.
-    let (sender, outgoing) = bounded::<Message>(0);
-    let (written, ready) = bounded::<Written>(0);
+    let (sender, outgoing) = bounded::<Outgoing>(0);
     let (incoming, receiver) = bounded::<Message>(0);
-    let (refuse, mut refusals) = bounded::<Refusal>(0);
+    let refuse = sender.clone();
     let write = move || {
         let mut output = io::BufWriter::new(output);
-        loop {
-            // The server drops both ends at once.
-            select! {
-                recv(outgoing) -> message => match message {
-                    Ok(message) => message.write(&mut output)?,
-                    Err(_) => return Ok(()),
-                },
-                recv(ready) -> message => match message {
-                    Ok(message) => message.write(&mut output)?,
-                    Err(_) => return Ok(()),
-                },
-                recv(refusals) -> refusal => match refusal {
-                    Ok(refusal) => refusal.write(&mut output)?,
-                    // The client says nothing more.
-                    Err(_) => refusals = never(),
-                },
-            }
-        }
+        outgoing.into_iter().try_for_each(|message| message.write(&mut output))
     };
     let read = move || {
         let mut input = io::BufReader::new(input);
         while let Some(message) = read_message(&mut input)? {
             let message = match message {
                 Ok(message) => message,
-                Err(refusal) => match refuse.send(refusal) {
+                Err(refusal) => match refuse.send(Outgoing::Refusal(refusal)) {
                     Ok(()) => continue,
-                    // The server has ended.
+                    // Nobody can be told any more.
                     Err(_) => break,
                 },
             };
@@ -199,8 +162,7 @@ pub fn connect(
     };
     let writer = thread::Builder::new().name("output".to_owned()).spawn(write)?;
     let reader = thread::Builder::new().name("input".to_owned()).spawn(read)?;
-    let connection = Connection { sender, receiver };
-    Ok((Client { connection, written: Some(written) }, Streams { reader, writer }))
+    Ok((Client { receiver, sender }, Streams { reader, writer }))
 }
 
 fn is_exit(note: &Notification) -> bool {
@@ -209,7 +171,7 @@ fn is_exit(note: &Notification) -> bool {
 
 impl Streams {
     /// Waits until all is written, and until the client has ended or has sent
-    /// what is no message. The connection has to be dropped before.
+    /// what is no message. The client has to be dropped before.
     ///
     /// # Errors
     /// What the client sent is no message, or a stream failed.
@@ -275,6 +237,8 @@ fn read_header(input: &mut impl BufRead) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use lsp_server::Response;
+
     use super::*;
 
     fn read(text: &str) -> Result<Option<Result<Message, Refusal>>, String> {
@@ -291,17 +255,22 @@ mod tests {
 
     #[test]
     fn what_is_written_already_is_the_same_message() -> io::Result<()> {
-        for kind in [
-            || Kind::Answer(RequestId::from(7)),
-            || Kind::Answer(RequestId::from("a \"b\"".to_owned())),
-            || Kind::Notification(Exit::METHOD),
+        let contents: Arc<str> = r#"[{"é":1},null]"#.into();
+        let value: Value = serde_json::from_str(&contents)?;
+        let answer = |id: RequestId| {
+            let message = Response { id: id.clone(), response_result: Ok(value.clone()) };
+            (Outgoing::Answer(id, Arc::clone(&contents)), Message::from(message))
+        };
+        let note = Notification { method: Exit::METHOD.to_owned(), params: value.clone() };
+        for (written, expected) in [
+            answer(RequestId::from(7)),
+            answer(RequestId::from("a \"b\"".to_owned())),
+            (Outgoing::Notification(Exit::METHOD, Arc::clone(&contents)), note.into()),
         ] {
-            let contents = Arc::from(r#"[{"é":1},null]"#);
-            let (mut bytes, written) = (Vec::new(), Written { kind: kind(), contents });
+            let mut bytes = Vec::new();
             written.write(&mut bytes)?;
             let read = read_message(&mut &*bytes)?.expect("a message").expect("it is one");
-            let expected = serde_json::to_value(written.into_message())?;
-            assert_eq!(serde_json::to_value(read)?, expected);
+            assert_eq!(serde_json::to_value(read)?, serde_json::to_value(expected)?);
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ mod unregistered;
 
 use std::path::PathBuf;
 
-use lsp_server::{Connection, ErrorCode, Message, Request, RequestId, Response};
+use lsp_server::{ErrorCode, Message, Request, RequestId, Response};
 use lsp_types::notification::{Exit, Notification as _};
 use lsp_types::request::{Initialize, Request as _};
 use lsp_types::{
@@ -54,7 +54,7 @@ use self::positions::Encoding;
 use self::running::{Agreed, Running};
 
 pub use self::asked::{Opener, Source};
-pub use self::framing::{Client, Kind, Streams, Written, connect};
+pub use self::framing::{Client, Streams, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
 pub use self::options::{End, Options};
@@ -64,7 +64,7 @@ pub use self::options::{End, Options};
 /// # Errors
 /// A thread cannot be started.
 pub fn serve(client: &Client, options: Options) -> std::io::Result<End> {
-    let (id, parameters) = match first_request(&client.connection) {
+    let (id, parameters) = match first_request(client) {
         Ok(first) => first,
         Err(end) => return Ok(end),
     };
@@ -74,8 +74,7 @@ pub fn serve(client: &Client, options: Options) -> std::io::Result<End> {
         "capabilities": capabilities(encoding),
         "serverInfo": { "name": "pmderive", "version": env!("CARGO_PKG_VERSION") },
     });
-    // A client that is gone is noticed below.
-    let _ = client.connection.sender.send(Response::new_ok(id, answer).into());
+    client.send(Response::new_ok(id, answer));
     let agreed = Agreed {
         encoding,
         folders: folders(&parameters),
@@ -88,8 +87,8 @@ pub fn serve(client: &Client, options: Options) -> std::io::Result<End> {
 ///
 /// # Errors
 /// The client ends instead.
-fn first_request(connection: &Connection) -> Result<(RequestId, InitializeParams), End> {
-    for message in &connection.receiver {
+fn first_request(client: &Client) -> Result<(RequestId, InitializeParams), End> {
+    for message in &client.receiver {
         let (id, code, words) = match message {
             Message::Request(request) if request.method == Initialize::METHOD => {
                 match serde_json::from_value(request.params) {
@@ -106,7 +105,7 @@ fn first_request(connection: &Connection) -> Result<(RequestId, InitializeParams
             }
             Message::Notification(_) | Message::Response(_) => continue,
         };
-        let _ = connection.sender.send(Response::new_err(id, code as i32, words).into());
+        client.send(Response::new_err(id, code as i32, words));
     }
     Err(End::Agreed)
 }

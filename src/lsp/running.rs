@@ -35,7 +35,7 @@ use super::asker::{self, Sources, Turn, textual};
 use super::completion::{Vocabulary, completions, instances, nothing_yet};
 use super::cursor::{Within, cursor};
 use super::files::ENDINGS;
-use super::framing::{Client, Kind, Written};
+use super::framing::{Client, Outgoing};
 use super::news::{Answer, News};
 use super::options::{End, Options};
 use super::positions::{Encoding, LineIndex, apply, number};
@@ -175,7 +175,7 @@ impl<'c> Running<'c> {
         let params = RegistrationParams { registrations: vec![registration] };
         let params = serde_json::to_value(params).unwrap_or_default();
         let (id, method) = (RequestId::from(1), RegisterCapability::METHOD.to_owned());
-        self.send(Request { id, method, params });
+        self.client.send(Request { id, method, params });
     }
 
     /// Serves until the client says `exit`, or is gone.
@@ -187,7 +187,7 @@ impl<'c> Running<'c> {
                 None => never(),
             };
             select! {
-                recv(self.client.connection.receiver) -> message => match message {
+                recv(self.client.receiver) -> message => match message {
                     Ok(Message::Request(request)) => self.request(request),
                     Ok(Message::Notification(note)) if note.method == Exit::METHOD => {
                         return match self.is_shut_down {
@@ -218,19 +218,14 @@ impl<'c> Running<'c> {
         texts.chain(self.waiting.values().filter_map(|one| one.due)).min()
     }
 
-    fn send(&self, message: impl Into<Message>) {
-        // A client that is gone is noticed by the loop.
-        let _ = self.client.connection.sender.send(message.into());
-    }
-
     fn answer(&self, id: RequestId, result: impl Serialize) {
         // Results of the protocol always serialise.
         let result = serde_json::to_value(result).unwrap_or_default();
-        self.send(Response { id, response_result: Ok(result) });
+        self.client.send(Response { id, response_result: Ok(result) });
     }
 
     fn refuse(&self, id: RequestId, code: ErrorCode, words: impl Into<String>) {
-        self.send(Response::new_err(id, code as i32, words.into()));
+        self.client.send(Response::new_err(id, code as i32, words.into()));
     }
 
     fn notification(&mut self, note: Notification) {
@@ -516,7 +511,7 @@ impl<'c> Running<'c> {
                 let Some(waiting) = self.waiting.remove(&id) else { return };
                 match answer {
                     Answer::Written(contents) => {
-                        self.client.send(Written { kind: Kind::Answer(id), contents });
+                        self.client.send_written(Outgoing::Answer(id, contents));
                     }
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
                     Answer::Hover(hover) => self.answer(id, hover),
@@ -609,7 +604,7 @@ impl<'c> Running<'c> {
     fn notify<N: lsp_types::notification::Notification>(&self, parameters: N::Params) {
         // Parameters of the protocol always serialise.
         let contents = serde_json::to_string(&parameters).unwrap_or_default().into();
-        self.client.send(Written { kind: Kind::Notification(N::METHOD), contents });
+        self.client.send_written(Outgoing::Notification(N::METHOD, contents));
     }
 }
 

@@ -1,21 +1,64 @@
 //! A client of the language server, and metadata for it to check against.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::{BufReader, PipeWriter, pipe};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
+use lsp_server::{Message, Notification, Request, RequestId, Response};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::internal::lsp::{End, Opener, Options, Source, serve};
+use pmderive::internal::lsp::{End, Opener, Options, Source, connect, serve};
 use pmderive::runtime::archive::ArchiveContext;
 use pmderive::runtime::context::Context;
 use serde_json::{Value, json};
 
+/// The streams of a client.
+pub struct Wire {
+    to_server: PipeWriter,
+    from_server: Receiver<Message>,
+}
+
+/// A server while it runs.
+pub type Server = JoinHandle<Result<End, String>>;
+
+impl Wire {
+    /// Starts a server over pipes, which stand for standard input and output.
+    pub fn start(options: Options) -> (Wire, Server) {
+        let (input, to_server) = pipe().expect("a pipe");
+        let (from, output) = pipe().expect("a pipe");
+        let server = thread::spawn(move || {
+            let (client, _) = connect(input, output).map_err(|error| error.to_string())?;
+            serve(&client, options).map_err(|error| error.to_string())
+        });
+        let (tell, from_server) = channel();
+        thread::spawn(move || {
+            let mut from = BufReader::new(from);
+            while let Ok(Some(message)) = Message::read(&mut from) {
+                if tell.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        (Wire { to_server, from_server }, server)
+    }
+
+    /// Sends a message.
+    pub fn send(&self, message: impl Into<Message>) {
+        message.into().write(&mut &self.to_server).expect("the server listens");
+    }
+
+    /// The next message of the server.
+    pub fn next(&self) -> Message {
+        self.from_server.recv_timeout(LONG).expect("a message")
+    }
+}
+
 /// A client and its server.
 pub struct Client {
-    connection: Connection,
-    server: Option<JoinHandle<Result<End, String>>>,
+    wire: Wire,
+    server: Option<Server>,
     next: i32,
     /// Notifications that came while something else was awaited.
     notes: VecDeque<Notification>,
@@ -58,12 +101,9 @@ impl Client {
 
     /// The same with these parameters of `initialize`.
     pub fn start_saying(options: Options, parameters: Value) -> Client {
-        let (server, connection) = Connection::memory();
-        let server = thread::spawn(move || {
-            serve(&server.into(), options).map_err(|error| error.to_string())
-        });
+        let (wire, server) = Wire::start(options);
         let mut client = Client {
-            connection,
+            wire,
             server: Some(server),
             next: 0,
             notes: VecDeque::new(),
@@ -78,14 +118,14 @@ impl Client {
     /// Sends a notification.
     pub fn tell(&self, method: &str, params: Value) {
         let note = Notification { method: method.to_owned(), params };
-        self.connection.sender.send(note.into()).expect("the server listens");
+        self.wire.send(note);
     }
 
     /// Sends a request; gives its number.
     pub fn request(&mut self, method: &str, params: Value) -> i32 {
         self.next += 1;
         let request = Request { id: self.next.into(), method: method.to_owned(), params };
-        self.connection.sender.send(request.into()).expect("the server listens");
+        self.wire.send(request);
         self.next
     }
 
@@ -95,7 +135,7 @@ impl Client {
             if let Some(answer) = self.answers.remove(&id.into()) {
                 return answer;
             }
-            match self.connection.receiver.recv_timeout(LONG).expect("an answer") {
+            match self.wire.next() {
                 Message::Response(response) => {
                     let earlier = self.answers.insert(response.id.clone(), response);
                     assert!(earlier.is_none(), "two answers: {earlier:?}");
@@ -124,7 +164,7 @@ impl Client {
         loop {
             let note = match self.notes.pop_front() {
                 Some(note) => note,
-                None => match self.connection.receiver.recv_timeout(LONG).expect("a note") {
+                None => match self.wire.next() {
                     Message::Notification(note) => note,
                     other => panic!("nobody asked for {other:?}"),
                 },

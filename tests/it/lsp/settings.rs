@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use lsp_server::{Connection, Message, Notification, Request, Response};
+use lsp_server::{Message, Notification, Request, Response};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::internal::lsp::{Options, serve};
+use pmderive::internal::lsp::{End, Options};
 use serde_json::json;
 
-use super::client::{Client, at};
+use super::client::{Client, Wire, at};
 
 fn client() -> Client {
     let language = Language { dialect: Dialect::Fixed, extensions: false };
@@ -136,12 +136,11 @@ fn the_folder_that_is_open_is_known_however_it_is_said() {
 /// Clients tell of changed files only if they are asked to.
 #[test]
 fn files_are_watched_by_clients_that_can() {
-    let (server, connection) = Connection::memory();
     let language = Language { dialect: Dialect::Fixed, extensions: false };
     let grace = std::time::Duration::from_secs(60);
     let options = Options { language, opener: None, grace, max_shown: 100 };
-    let server = std::thread::spawn(move || serve(&server.into(), options).is_ok());
-    let send = |message: Message| connection.sender.send(message).expect("it listens");
+    let (wire, server) = Wire::start(options);
+    let send = |message: Message| wire.send(message);
     let request = |id: i32, method: &str, params| {
         Message::Request(Request { id: id.into(), method: method.to_owned(), params })
     };
@@ -152,12 +151,10 @@ fn files_are_watched_by_clients_that_can() {
     let watches =
         json!({ "workspace": { "didChangeWatchedFiles": { "dynamicRegistration": true } } });
     send(request(1, "initialize", json!({ "capabilities": watches })));
-    let answer = connection.receiver.recv().expect("an answer");
+    let answer = wire.next();
     assert!(matches!(answer, Message::Response(_)), "{answer:?}");
     send(note("initialized"));
-    let Message::Request(asked) = connection.receiver.recv().expect("a request") else {
-        panic!("no request")
-    };
+    let Message::Request(asked) = wire.next() else { panic!("no request") };
     assert_eq!(asked.method, "client/registerCapability");
     let registered = &asked.params["registrations"][0];
     assert_eq!(registered["method"], "workspace/didChangeWatchedFiles");
@@ -166,10 +163,10 @@ fn files_are_watched_by_clients_that_can() {
     // A client that refuses all the same is served.
     send(Message::Response(Response::new_err(asked.id, -32_601, "no".to_owned())));
     send(request(2, "shutdown", json!(null)));
-    let answer = connection.receiver.recv().expect("an answer");
+    let answer = wire.next();
     assert!(matches!(answer, Message::Response(_)), "{answer:?}");
     send(note("exit"));
-    assert!(server.join().expect("it did not fall"));
+    assert_eq!(server.join().expect("it did not fall"), Ok(End::Agreed));
 }
 
 #[cfg(feature = "fleet")]
