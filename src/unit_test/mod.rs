@@ -5,28 +5,7 @@
 //! expected results. Input: the TOML text of a test file. Output: the
 //! differences for each test. The command prints them.
 //!
-//! | key                 | meaning                                                       |
-//! |---------------------|---------------------------------------------------------------|
-//! | `files`             | list of definition files and directories, relative to this file |
-//! | `definitions`       | text of further definitions                                   |
-//! | `fleet`             | list of files of definitions over a fleet                      |
-//! | `fleet-definitions` | text of further definitions over a fleet                       |
-//! | `compat`            | `"6.0"`, `"7.2"` or `"off"`, as on the command line            |
-//! | `extensions`        | `true` for functions and forms that libpcp does not have       |
-//! | `metadata`          | file of metrics, as `pmderive deps --format metadata` writes it |
-//! | `interval`          | time between steps, for cases without their own                |
-//! | `tolerance`         | allowed difference of numbers: `0.01` or `"0.1%"`              |
-//! | `[metrics]`         | by name: `{ type, semantics, units, indom }`                   |
-//! | `[[case]]`          | one test                                                      |
-//! | `name`              | name of the test                                              |
-//! | `interval`, `tolerance` | as above, for this case                                   |
-//! | `steps`             | number of steps, if no timeline shows it                       |
-//! | `gaps`              | steps, from 0, with a mark or a new connection before them     |
-//! | `failures`          | fetches that fail: `[{ step = 2, error = "PM_ERR_IPC" }]`      |
-//! | `[case.samples]`    | by metric: a timeline, or timelines by instance                |
-//! | `[case.expect]`     | by definition or expression, as above                          |
-//! | `[case.hosts.NAME]` | a host of a fleet; the case is over all of them, see below      |
-//! | `[[rejected]]`      | a `definition` or `expression` that has an error, and its `code` |
+//! [The manual](crate::manual::checking) has the keys of a file.
 //!
 //! The result of a metric or an instance at each step is in a [`Timeline`]. All
 //! timelines of a case have the same number of steps. An instance without a
@@ -40,16 +19,7 @@
 //! ```
 //!
 //! A case with hosts tests definitions over a fleet: what is expected is of groups of
-//! hosts, by their labels in any order. Each host has
-//!
-//! | key                 | meaning                                                       |
-//! |---------------------|---------------------------------------------------------------|
-//! | `labels`            | by which hosts are grouped: `{ rack = "a" }`                   |
-//! | `samples`           | as those of a case, which hold for metrics that it has not     |
-//! | `metrics`           | metrics that are others here: `{ "mem.free" = { type, units } }` |
-//! | `missed`            | steps at which nobody asks it                                 |
-//! | `gaps`, `failures`  | as those of a case                                            |
-//!
+//! hosts, by their labels in any order.
 //! The first host decides about type and units of what is aggregated. An example:
 //!
 //! ```toml
