@@ -8,7 +8,7 @@ use super::units_name;
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{Aggregate, Expr, ExprId, NodeKind, Temporal, UnaryOp};
+use crate::syntax::ast::{Expr, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
 
 /// An expression as libpcp's words for its mistakes need it.
@@ -115,21 +115,11 @@ impl<'e> Wording<'e> {
                 format!("{} RESCALE {}", spelled(expr, *operand), units_name(&units.value))
             }
             NodeKind::Temporal { function, operand } => {
-                let name = match function {
-                    Temporal::Delta => "DELTA",
-                    Temporal::Rate => "RATE",
-                    Temporal::Instant => "INSTANT",
-                };
+                let name = function.name().to_ascii_uppercase();
                 format!("{name}({})", leaf(expr, *operand).unwrap_or("(null)"))
             }
             NodeKind::Aggregate { function, metric } => {
-                let name = match function {
-                    Aggregate::Avg => "AVG",
-                    Aggregate::Count => "COUNT",
-                    Aggregate::Max => "MAX",
-                    Aggregate::Min => "MIN",
-                    Aggregate::Sum => "SUM",
-                };
+                let name = function.name().to_ascii_uppercase();
                 format!("{name}({})", metric.value)
             }
             _ => return None,

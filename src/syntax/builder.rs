@@ -89,9 +89,7 @@ impl<'b> Builder<'b> {
     /// The arena of an expression of which nothing is understood.
     pub fn refuse(mut self, span: Span) -> Expr {
         self.error_node(span);
-        self.expr.drop_unreachable();
-        self.expr.shrink();
-        self.expr
+        self.finish()
     }
 
     /// The place of the bytes of the expression from `start` to before `end`.
@@ -364,36 +362,25 @@ impl<'b> Builder<'b> {
     /// One of `type=`, `semantics=`, `units=`, `indom=`.
     pub fn keyword(&mut self, keyword: Keyword, value: Word<'_>) {
         let Word { text, span, .. } = value;
+        let given = &mut self.keywords;
         let refused = match keyword {
             Keyword::Type => match keywords::value_type(text) {
-                Some(value) => {
-                    self.keywords.value_type = Some(Spanned { value, span });
-                    return;
-                }
+                Some(value) => return given.value_type = Some(Spanned { value, span }),
                 None => bad_value("type", value, keywords::meant_type(text), TYPES.map(|(n, _)| n)),
             },
             Keyword::Semantics => match keywords::semantics(text) {
-                Some(value) => {
-                    self.keywords.semantics = Some(Spanned { value, span });
-                    return;
-                }
+                Some(value) => return given.semantics = Some(Spanned { value, span }),
                 None => {
                     let meant = keywords::meant_semantics(text);
                     bad_value("semantics", value, meant, SEMANTICS.map(|(name, _)| name))
                 }
             },
             Keyword::Units => match keywords::units(text, self.language.dialect) {
-                Ok(value) => {
-                    self.keywords.units = Some(Spanned { value, span });
-                    return;
-                }
+                Ok(value) => return given.units = Some(Spanned { value, span }),
                 Err(reason) => self.bad_units(value, &reason),
             },
             Keyword::Indom => match keywords::indom(text) {
-                Some(value) => {
-                    self.keywords.indom = Some(Spanned { value, span });
-                    return;
-                }
+                Some(value) => return given.indom = Some(Spanned { value, span }),
                 None => no_value_of("indom", value).help(
                     "an instance domain is `null` or two numbers joined by a dot, \
                      domain (to 510) and serial (to 4194303): `indom=60.1`",

@@ -235,9 +235,14 @@ fn without_option(diagnostic: &mut Diagnostic) {
 }
 
 fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
+    ParsedExpr { expr: Arc::new(not_understood(origin, end)), error: Some(error) }
+}
+
+/// The tree of a text of which nothing is understood.
+fn not_understood(origin: &Origin, end: u32) -> Expr {
     let mut expr = Expr::default();
     expr.push(NodeKind::Error, origin.span(0, end));
-    ParsedExpr { expr: Arc::new(expr), error: Some(error) }
+    expr
 }
 
 /// Runs the generated parser. Places that have a diagnostic get no others.
@@ -278,9 +283,7 @@ fn teach(
 ) -> Expr {
     let end = offset(text.len());
     if !language.extensions && needs_extensions(text, origin, language.dialect, diagnostics) {
-        let mut expr = Expr::default();
-        expr.push(NodeKind::Error, origin.span(0, end));
-        return expr;
+        return not_understood(origin, end);
     }
     let repaired = repairs::repair(text, tokens, origin, language, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
@@ -290,9 +293,7 @@ fn teach(
             let mut explainer = Explainer::new(text, tokens, language);
             diagnostics.extend(explainer.explain_token(refused.next, origin));
         }
-        let mut expr = Expr::default();
-        expr.push(NodeKind::Error, origin.span(0, end));
-        expr
+        not_understood(origin, end)
     };
     if diagnostics.is_empty() {
         debug_assert!(tokens.len() > MAX_RECOVERY_TOKENS, "the grammar accepts {text:?}");

@@ -1,7 +1,7 @@
 //! A text that libpcp refuses while it is repaired: its tokens, those that the grammar
 //! gets in their place, and what is reported on the way.
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::text::Span;
 
@@ -16,6 +16,11 @@ pub const MAX_REPORTS: usize = 20;
 /// What there is in place of windows of time.
 pub(crate) const WINDOWS: &str = "leave it out: `rate()` and `delta()` look back to the sample \
      before, and with --extensions `avg_over(x, \"5 min\")` and the like further";
+
+/// A mistake at tokens that cannot stand where they stand.
+pub(super) fn unexpected(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, message)
+}
 
 /// The tokens of a refused text, and what is found on the way.
 pub(super) struct Repair<'r, 't> {

@@ -15,7 +15,7 @@ use super::habits;
 use super::habits::quotes::Quotes;
 use super::lexical;
 use super::origin::{Origin, offset};
-use super::repair::{MAX_REPORTS, Repair, WINDOWS};
+use super::repair::{MAX_REPORTS, Repair, WINDOWS, unexpected};
 use super::token::{Invalid, Token, TokenAt};
 
 /// Reports the mistakes in `tokens` and gives repaired ones.
@@ -198,7 +198,7 @@ impl<'t> Repair<'_, 't> {
         let span = self.span(index, last);
         if index == 0 && last == 0 {
             let message = "an expression begins with no `=`";
-            self.report(Diagnostic::error(Code::UnexpectedToken, span, message).fix(span, ""));
+            self.report(unexpected(span, message).fix(span, ""));
             return 1;
         }
         if self.begins_definition(index) {
@@ -207,7 +207,7 @@ impl<'t> Repair<'_, 't> {
             if !matches!(self.at(index - 2), Some(Token::Invalid(_))) {
                 let message = "this line has two definitions";
                 self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, message)
+                    unexpected(span, message)
                         .label(name, "the second of them")
                         .help("each definition has a line of its own"),
                 );
@@ -216,7 +216,7 @@ impl<'t> Repair<'_, 't> {
             return self.blot_out(index - 1, self.tokens.len() - 1);
         }
         let message = format!("`{}` is no operator", self.slice(index, last));
-        let error = Diagnostic::error(Code::UnexpectedToken, span, message);
+        let error = unexpected(span, message);
         // With a character before it that is refused, it would be another operator again.
         let is_glued = self.text[..self.tokens[index].start as usize].ends_with(|c: char| {
             c.is_ascii_punctuation() && !matches!(c, ')' | ']' | '_' | '.' | '"' | '\'')
@@ -275,7 +275,7 @@ impl<'t> Repair<'_, 't> {
         };
         let span = self.span(index, index + 1);
         let message = format!("`{}` is no operator", self.slice(index, index + 1));
-        let diagnostic = Diagnostic::error(Code::UnexpectedToken, span, message);
+        let diagnostic = unexpected(span, message);
         match meant {
             Some((text, token)) => {
                 self.report(diagnostic.help(format!("write `{text}`")).fix(span, text));
@@ -307,19 +307,14 @@ impl<'t> Repair<'_, 't> {
                     let span = self.span(index, index);
                     if habits::calls::is_window(self.tokens[index].token) {
                         self.report(
-                            Diagnostic::error(
-                                Code::UnexpectedToken,
-                                span,
-                                "there are no windows of time in brackets",
-                            )
-                            .label(span, "brackets choose an instance by its name")
-                            .help(WINDOWS)
-                            .guess(span, ""),
+                            unexpected(span, "there are no windows of time in brackets")
+                                .label(span, "brackets choose an instance by its name")
+                                .help(WINDOWS)
+                                .guess(span, ""),
                         );
                         return index + 1;
                     }
-                    let mut diagnostic = Diagnostic::error(
-                        Code::UnexpectedToken,
+                    let mut diagnostic = unexpected(
                         span,
                         "an instance cannot be selected from a function call directly",
                     )
@@ -336,7 +331,7 @@ impl<'t> Repair<'_, 't> {
             Token::Instance(_) => {
                 let span = self.span(index, index);
                 self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, "a second instance is selected")
+                    unexpected(span, "a second instance is selected")
                         .label(self.span(before, before), "the first")
                         .help("a metric has one instance of a name at most; keep one selector"),
                 );
@@ -345,7 +340,7 @@ impl<'t> Repair<'_, 't> {
             Token::Integer(_) | Token::Double(_) => {
                 let span = self.span(index, index);
                 self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, "a constant has no instances")
+                    unexpected(span, "a constant has no instances")
                         .label(self.span(before, before), "a constant"),
                 );
                 return index + 1;
@@ -361,7 +356,7 @@ impl<'t> Repair<'_, 't> {
     fn misplaced_instance(&mut self, index: usize, why: &str) -> usize {
         let span = self.span(index, index);
         if let (Token::Instance(inside), 1) = (self.tokens[index].token, self.tokens.len()) {
-            let error = Diagnostic::error(Code::UnexpectedToken, span, "there are no lists");
+            let error = unexpected(span, "there are no lists");
             self.report(match inside.contains([',', ']']) {
                 true => error.help("write a definition for each, on a line of its own"),
                 false => error.help("leave the brackets out").guess(span, inside.trim()),
@@ -379,7 +374,7 @@ impl<'t> Repair<'_, 't> {
             return self.blot_out(index, index + 1);
         }
         self.report(
-            Diagnostic::error(Code::UnexpectedToken, span, "an instance of nothing is selected")
+            unexpected(span, "an instance of nothing is selected")
                 .label(span, why)
                 .help("write the metric first: `disk.dev.read[sda]`"),
         );
@@ -391,7 +386,7 @@ impl<'t> Repair<'_, 't> {
         let span = self.span(index, index);
         let message = format!("`{}` is a reserved word", self.slice(index, index));
         self.report(
-            Diagnostic::error(Code::UnexpectedToken, span, message)
+            unexpected(span, message)
                 .label(span, "not the name of a metric")
                 .help("libpcp keeps this word for the arguments of `mkconst()` and `novalue()`"),
         );

@@ -1,7 +1,8 @@
 //! Numbers with percentages, in groups of digits, or with units behind them.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
 
+use super::super::repair::unexpected;
 use super::super::token::{Token, TokenAt};
 use super::binding::{self, is_looser_than_product};
 use super::characters::{Characters, Found, MAX_TOKENS, innermost};
@@ -18,7 +19,7 @@ impl<'t> Characters<'_, 't> {
     ) -> Diagnostic {
         let whole = self.span(first, last);
         let message = "units do not stand behind a number";
-        let error = Diagnostic::error(Code::UnexpectedToken, whole, message);
+        let error = unexpected(whole, message);
         let beside = [out.last().map(|at| at.token), self.at(last + 1)];
         if !beside.into_iter().flatten().any(binding::is_comparison) {
             return error
@@ -118,7 +119,7 @@ impl<'t> Characters<'_, 't> {
         let groups: Vec<&str> = spelling.split(',').collect();
         let joined = groups.concat();
         let token = Some(Token::Integer("0"));
-        let error = |message: &str| Diagnostic::error(Code::UnexpectedToken, whole, message);
+        let error = |message: &str| unexpected(whole, message);
         let of_three = groups[1..].iter().all(|group| group.len() == 3);
         let diagnostic = match (of_three, groups.as_slice()) {
             (true, [_, part]) if groups[0] != "0" => {

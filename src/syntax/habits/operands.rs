@@ -1,13 +1,13 @@
 //! Habits that change what an operand is: a host before a metric, wildcards,
 //! casts, metrics in quotes.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Diagnostic;
 use crate::text::Span;
 
 use super::super::habits;
 use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
-use super::super::repair::Repair;
+use super::super::repair::{Repair, unexpected};
 use super::super::token::{Token, TokenAt};
 
 impl<'t> Repair<'_, 't> {
@@ -27,13 +27,9 @@ impl<'t> Repair<'_, 't> {
         {
             let span = self.span(index, star);
             self.report(
-                Diagnostic::error(
-                    Code::UnexpectedToken,
-                    span,
-                    "names of metrics have no wildcards",
-                )
-                .label(span, "would be several metrics")
-                .help("an expression names each metric that it computes with"),
+                unexpected(span, "names of metrics have no wildcards")
+                    .label(span, "would be several metrics")
+                    .help("an expression names each metric that it computes with"),
             );
             return self.blot_out(index, star);
         }
@@ -54,7 +50,7 @@ impl<'t> Repair<'_, 't> {
                 let span = self.span(colon, other);
                 let message = "`:` chooses neither an instance nor a host";
                 self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, message)
+                    unexpected(span, message)
                         .help("an instance stands in brackets, and no host in a definition")
                         .guess(span, format!("[{right}]")),
                 );
@@ -73,7 +69,7 @@ impl<'t> Repair<'_, 't> {
 
     fn no_host(&self, first: usize, last: usize) -> Diagnostic {
         let span = self.span(first, last);
-        Diagnostic::error(Code::UnexpectedToken, span, "an expression chooses no host")
+        unexpected(span, "an expression chooses no host")
             .label(span, "a host in pmie")
             .help("a definition is evaluated on whatever host it is asked of; leave the host out")
     }
@@ -102,9 +98,8 @@ impl<'t> Repair<'_, 't> {
             && TYPES.contains(&name)
         {
             let span = self.span(index, index + 2);
-            let error =
-                Diagnostic::error(Code::UnexpectedToken, span, "types are not converted by hand")
-                    .help("`/` always gives a double, and other types follow from the operands");
+            let error = unexpected(span, "types are not converted by hand")
+                .help("`/` always gives a double, and other types follow from the operands");
             let start = self.tokens[index].start;
             self.report(match after.token {
                 Token::Name(operand) if self.at(index + 4) != Some(Token::LeftParen) => {
@@ -126,7 +121,7 @@ impl<'t> Repair<'_, 't> {
         {
             let span = self.span(index, index);
             self.report(
-                Diagnostic::error(Code::UnexpectedToken, span, "an expression has no quotes")
+                unexpected(span, "an expression has no quotes")
                     .help("leave them out")
                     .fix(span, text),
             );
@@ -153,7 +148,7 @@ impl<'t> Repair<'_, 't> {
             return index + 1;
         }
         let span = self.span(index, index);
-        let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
+        let error = unexpected(span, "a text cannot be an operand");
         self.report(without_quotes(error, span, text));
         self.blot_out(index, index)
     }
@@ -183,7 +178,7 @@ pub(in crate::syntax) fn text_in_choice(
     if is_second && (!has_choice || matches!(before.next(), Some(Token::Invalid(_)))) {
         return None;
     }
-    let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be a branch of `?:`");
+    let error = unexpected(span, "a text cannot be a branch of `?:`");
     Some(error.help(
         "values are numbers, such as 1 and 0; a text is only compared, by `==` or `!=`, \
          with --extensions",

@@ -9,7 +9,7 @@ use crate::dialect::Language;
 
 use super::super::delimiters::Delimiters;
 use super::super::origin::Origin;
-use super::super::repair::Repair;
+use super::super::repair::{Repair, unexpected};
 use super::super::token::{Invalid, Token, TokenAt};
 use super::binding;
 use super::calls::change_of_aggregate;
@@ -106,7 +106,7 @@ impl Clauses<'_, '_> {
         };
         let whole = span(*first, *last);
         let message = clause.message.replace("$0", self.slice(word.0, word.1));
-        let diagnostic = Diagnostic::error(Code::UnexpectedToken, span(word.0, word.1), message);
+        let diagnostic = unexpected(span(word.0, word.1), message);
         if clause.leaves_nothing() {
             return diagnostic.help(clause.help).guess(whole, "");
         }
@@ -255,8 +255,7 @@ pub(in crate::syntax) fn operator(
     if word.eq_ignore_ascii_case("not") && repair.operand_is_due() {
         let at = repair.span(index, index);
         let with_blank = repair.origin.span(repair.tokens[index].start, next_start);
-        let error =
-            Diagnostic::error(Code::UnexpectedToken, at, format!("`{word}` is no operator"));
+        let error = unexpected(at, format!("`{word}` is no operator"));
         // Elsewhere `not` takes a whole comparison, and `!` only an operand.
         let whole = whole_operand(repair, index + 1);
         let text = repair.slice(index + 1, whole);
@@ -275,8 +274,8 @@ pub(in crate::syntax) fn operator(
         return None;
     }
     let at = repair.span(index, index);
-    let error = Diagnostic::error(Code::UnexpectedToken, at, format!("`{word}` is no operator"))
-        .help(format!("write `{symbol}`"));
+    let error =
+        unexpected(at, format!("`{word}` is no operator")).help(format!("write `{symbol}`"));
     // Elsewhere `and` binds more tightly than `or`; here they are alike.
     let is_other = |at: &TokenAt<'_>| match at.token {
         Token::Name(other) => operator_of(other).is_some_and(|(other, _)| other != symbol),
@@ -320,7 +319,7 @@ fn unequal(repair: &mut Repair<'_, '_>, index: usize) -> usize {
         return repair.blot_out(index, index + 1);
     }
     let message = format!("`{words}` is no operator");
-    let error = Diagnostic::error(Code::UnexpectedToken, at, message);
+    let error = unexpected(at, message);
     repair.report(error.help("inequality is written `!=`").guess(at, "!="));
     repair.push(Token::NotEqual, index, index + 1);
     index + 2
