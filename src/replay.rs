@@ -62,8 +62,7 @@ pub enum ReplayError {
         /// Number of the line, from 1.
         line: usize,
         /// The mistake.
-        #[source]
-        source: serde_json::Error,
+        r#source: serde_json::Error,
     },
 }
 

@@ -87,7 +87,7 @@ enum NotMetadata {
     #[error("larger than {MAX_METADATA_BYTES} bytes")]
     TooLarge,
     #[error("not metadata as `pmderive deps --format metadata` writes it: {0}")]
-    Malformed(#[source] MetadataError),
+    Malformed(MetadataError),
 }
 
 impl RecordedMetadata {
@@ -95,9 +95,6 @@ impl RecordedMetadata {
     /// source. For a name that the source lacks, it also takes the metrics with
     /// the nearest names, and all those of a group. The record then leads to the
     /// same suggestions.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn record<'n>(
         names: impl IntoIterator<Item = &'n str>,
         domains: impl IntoIterator<Item = InDom>,
