@@ -34,18 +34,10 @@ impl Timestamp {
     /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or_else(
-            |before| {
-                let before = before.duration();
-                let sec = i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
-                Timestamp::new(-sec, -i64::from(before.subsec_nanos()))
-            },
-            |since| Timestamp {
-                sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-                nsec: since.subsec_nanos(),
-            },
-        )
+        match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => Timestamp::default() + since,
+            Err(before) => Timestamp::default() - before.duration(),
+        }
     }
 
     /// Seconds from `earlier` to `self`. Negative if time went backwards

@@ -4,7 +4,6 @@
 //! an error with the bytes at fault. This module knows nothing of values;
 //! `units_convert` changes a value's scale.
 
-use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use super::c_number::{NumberError, is_c_space, leading_number};
@@ -24,53 +23,43 @@ pub struct ParsedUnits {
 }
 
 /// The reason why a text is not units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitsErrorKind {
     /// A word that is unknown, misplaced, or of an axis that its part already
     /// names.
+    #[error("unrecognized or duplicate base unit")]
     BaseUnit,
     /// A number that is malformed or out of range.
+    #[error("invalid floating point literal")]
     Number,
     /// The dimension of space does not fit -8 to 7.
+    #[error("space dimension out of bounds")]
     SpaceDimension,
     /// The dimension of time does not fit -8 to 7.
+    #[error("time dimension out of bounds")]
     TimeDimension,
     /// The dimension of count does not fit -8 to 7.
+    #[error("count dimension out of bounds")]
     CountDimension,
     /// A part has more than one extra unit.
+    #[error("multiple extra units not allowed")]
     MultipleExtra,
     /// Both parts have an extra unit.
+    #[error("extra units cannot appear in both dividend and divisor")]
     ExtraOnBothSides,
 }
 
 /// Error of [`Units::parse`]. It prints libpcp's text. `pmParseUnitsStr(3)` returns
 /// `PM_ERR_CONV` for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
 pub struct UnitsError {
     /// The kind of fault.
     pub kind: UnitsErrorKind,
     /// The bytes at fault; not empty unless the text is.
     pub range: Range<usize>,
 }
-
-impl fmt::Display for UnitsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            UnitsErrorKind::BaseUnit => "unrecognized or duplicate base unit",
-            UnitsErrorKind::Number => "invalid floating point literal",
-            UnitsErrorKind::SpaceDimension => "space dimension out of bounds",
-            UnitsErrorKind::TimeDimension => "time dimension out of bounds",
-            UnitsErrorKind::CountDimension => "count dimension out of bounds",
-            UnitsErrorKind::MultipleExtra => "multiple extra units not allowed",
-            UnitsErrorKind::ExtraOnBothSides => {
-                "extra units cannot appear in both dividend and divisor"
-            }
-        })
-    }
-}
-
-impl std::error::Error for UnitsError {}
 
 impl Units {
     /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and, after
