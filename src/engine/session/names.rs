@@ -57,9 +57,6 @@ impl<S: FetchSource> Session<S> {
     /// True if a node with children must also be listed as a metric. For a
     /// metric of the source, libpcp lists only the derived metrics below it. It
     /// aborts on a derived metric that was registered after those below it.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);

@@ -89,9 +89,6 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Known answers cost nothing. All others share one round trip; failed ones may
     /// need a second for the reasons. The host's name and time zone are values of
     /// metrics, which take one or two round trips each.
-    ///
-    /// # Errors
-    /// The source failed.
     pub async fn ask(
         &mut self,
         questions: &[Question<'_>],
