@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::{Add, Sub};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::calendar;
 use super::seconds::seconds;
@@ -34,10 +34,7 @@ impl Timestamp {
     /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {
-        match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
-            Ok(since) => Timestamp::default() + since,
-            Err(before) => Timestamp::default() - before.duration(),
-        }
+        SystemTime::now().into()
     }
 
     /// Seconds from `earlier` to `self`. Negative if time went backwards
@@ -77,6 +74,16 @@ impl Timestamp {
         // Conversions saturate. NaN, which remains of an infinity, becomes
         // zero.
         Timestamp::new(whole as i64, nsec as i64)
+    }
+}
+
+/// The same point in time.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Timestamp {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Timestamp::default() + since,
+            Err(before) => Timestamp::default() - before.duration(),
+        }
     }
 }
 
@@ -211,6 +218,7 @@ mod tests {
         assert_eq!(Timestamp::new(1, 100_000_000) - half, Timestamp::new(-1, 600_000_000));
         assert_eq!((Timestamp::new(i64::MAX, 0) + Duration::MAX).sec, i64::MAX);
         assert_eq!((Timestamp::new(i64::MIN, 0) - Duration::MAX).sec, i64::MIN);
+        assert_eq!(Timestamp::from(UNIX_EPOCH - half), Timestamp::new(-2, 500_000_000));
         assert!(Timestamp::now().sec > 1_700_000_000);
     }
 }

@@ -182,39 +182,20 @@ impl Item {
 struct Part {
     /// Product of all numbers.
     number: f64,
-    space: Item,
-    time: Item,
-    count: Item,
+    /// By axis.
+    items: [Item; 3],
     extra: Option<(ExtraUnit, Range<usize>)>,
 }
 
 impl Default for Part {
     fn default() -> Part {
-        Part {
-            number: 1.0,
-            space: Item::default(),
-            time: Item::default(),
-            count: Item::default(),
-            extra: None,
-        }
+        Part { number: 1.0, items: Default::default(), extra: None }
     }
 }
 
 impl Part {
     fn item(&self, axis: Axis) -> &Item {
-        match axis {
-            Axis::Space => &self.space,
-            Axis::Time => &self.time,
-            Axis::Count => &self.count,
-        }
-    }
-
-    fn item_mut(&mut self, axis: Axis) -> &mut Item {
-        match axis {
-            Axis::Space => &mut self.space,
-            Axis::Time => &mut self.time,
-            Axis::Count => &mut self.count,
-        }
+        &self.items[axis as usize]
     }
 
     /// Reads the bytes of `text` in `range`, whose ends are character boundaries.
@@ -258,7 +239,7 @@ impl Part {
         let Some((axis, scale, length)) = leading_word(rest) else {
             return Err(unknown(at..at + word_length(rest)));
         };
-        let item = self.item_mut(axis);
+        let item = &mut self.items[axis as usize];
         // After a word with exponent 0, another word of its axis may follow.
         if item.dimension != 0 {
             return Err(unknown(at..at + length));

@@ -50,6 +50,7 @@ pub enum RawValueRef<'r> {
 /// ```
 /// use pmderive_core::model::Value;
 ///
+/// assert_eq!((Value::U32(3).as_f64(), Value::from("3").as_f64()), (Some(3.0), None));
 /// assert_eq!(Value::F64(0.1).to_string(), "0.1");
 /// assert_eq!(format!("{:>6}", Value::F32(3.0)), "     3");
 /// assert_eq!(Value::from("eth0").to_string(), "eth0");

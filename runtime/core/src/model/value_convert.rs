@@ -76,6 +76,12 @@ impl Value {
         })
     }
 
+    /// The nearest number of double precision. Text, bytes and event records have
+    /// none.
+    pub fn as_f64(&self) -> Option<f64> {
+        self.number().ok().map(|number| number.double())
+    }
+
     /// Converts the value to other units (`pmConvScale(3)`). Integers are
     /// computed exactly: value times factor, plus one half, then truncated.
     ///
