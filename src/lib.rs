@@ -96,7 +96,6 @@ mod plan;
 mod project;
 pub mod record;
 mod remembered;
-mod replay;
 pub mod report;
 #[cfg(feature = "cli")]
 mod size;
@@ -137,6 +136,10 @@ pub mod internal {
     pub mod jit {
         pub use crate::jit::*;
     }
+    /// JSON as reports write it.
+    pub mod json {
+        pub use crate::report::json::*;
+    }
     /// The server of editors.
     #[cfg(feature = "lsp")]
     pub mod lsp {
@@ -145,10 +148,6 @@ pub mod internal {
     /// The settings of a folder of definitions.
     pub mod project {
         pub use crate::project::*;
-    }
-    /// Answers to cases that were recorded from libpcp.
-    pub mod replay {
-        pub use crate::replay::*;
     }
 }
 

@@ -31,6 +31,12 @@ impl Timestamp {
         }
     }
 
+    /// The point in time with these seconds and microseconds, as in old archives and
+    /// PDUs.
+    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
+        Timestamp::new(sec, i64::from(usec) * 1000)
+    }
+
     /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {
@@ -106,20 +112,6 @@ impl Sub<Duration> for Timestamp {
         let sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         let nsec = i64::from(self.nsec) - i64::from(duration.subsec_nanos());
         Timestamp::new(self.sec.saturating_sub(sec), nsec)
-    }
-}
-
-/// Conversions to the microseconds of old archives and PDUs
-/// (`pmtimespecTotimeval(3)`).
-impl Timestamp {
-    /// Seconds and microseconds. Finer digits are cut off.
-    pub fn to_micros(self) -> (i64, u32) {
-        (self.sec, self.nsec / 1000)
-    }
-
-    /// The point in time with these seconds and microseconds.
-    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
-        Timestamp::new(sec, i64::from(usec) * 1000)
     }
 }
 
