@@ -260,14 +260,10 @@ fn calls_can_be_spawned() {
         check(host.duplicate());
         check(host.lookup_names(&["a"]));
         check(host.lookup_descs(&[]));
-        check(host.instance_domain_of_each(&[], Freshness::Cached));
-        check(host.lookup_instance(InDom(1), "a"));
-        check(host.instance_name(InDom(1), 1));
+        check(host.instance_domain(InDom(1), Freshness::Cached));
         check(host.traverse("a"));
-        check(host.children("a"));
-        check(host.names_of_each(&[]));
-        check(host.text_of_each(&[], TextKind::Help));
-        check(host.labels_of_each(&[]));
+        check(host.one::<InstId>(Question::Instance(InDom(1), "a")));
+        check(host.each::<Box<str>>([Question::InstanceName(InDom(1), 1)]));
         check(host.host_name());
         check(host.time_zone());
     };
