@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{
-    Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions,
+    Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions, is_at_or_below,
 };
 
 pub use read::MetadataError;
@@ -165,15 +165,7 @@ impl RecordedMetadata {
         let metric = |recorded: &Recorded| matches!(recorded, Recorded::Metric(_));
         self.names.iter().filter(move |(_, recorded)| metric(recorded)).map(|(name, _)| &**name)
     }
-}
 
-/// True for `prefix` itself and names below it.
-fn is_at_or_below(name: &str, prefix: &str) -> bool {
-    let Some(rest) = name.strip_prefix(prefix) else { return false };
-    prefix.is_empty() || rest.is_empty() || rest.starts_with('.')
-}
-
-impl RecordedMetadata {
     fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.names.get(name) {
             Some(Recorded::Metric(pmid)) => Ok(*pmid),

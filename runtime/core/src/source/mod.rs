@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::result::{FetchResult, MetricValues, ResultBatch};
 
-pub use child::Child;
+pub use child::{Child, is_at_or_below};
 pub use error::SourceError;
 pub use fault::Fault;
 pub use list::FetchList;
