@@ -4,6 +4,8 @@
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
 
+use std::fmt;
+
 use pmderive_runtime::archive::{InterpolationRules, Neighbour, Overflow};
 use pmderive_runtime::model::{PcpVersion, PmStatus};
 
@@ -15,7 +17,7 @@ use pmderive_runtime::model::{PcpVersion, PmStatus};
 ///
 /// let named = |text: &str| Dialect::NAMED.into_iter().find(|(name, _)| *name == text);
 /// let (_, dialect) = named("6.0").expect("a version");
-/// assert_eq!(dialect, Dialect::Pcp6_0);
+/// assert_eq!((dialect, dialect.to_string().as_str()), (Dialect::Pcp6_0, "6.0"));
 /// assert!(!dialect.is_version_7() && Dialect::default().is_version_7());
 /// assert_eq!(dialect.text(PmStatus::PMID), "Unknown or illegal metric identifier");
 /// let engine = Engine::new(dialect, Backend::Auto);
@@ -65,6 +67,14 @@ impl Dialect {
             Dialect::Fixed => (Neighbour::Nearer, Overflow::Nearest),
         };
         InterpolationRules { neighbour, overflow, ..environment }
+    }
+}
+
+/// The word that stands for it in options and files.
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Dialect::NAMED.into_iter().find(|(_, dialect)| dialect == self);
+        f.pad(named.map_or("", |(name, _)| name))
     }
 }
 

@@ -52,6 +52,10 @@
 //!                     host │ archive │ local ──► FetchSource ──► bytes or columns ──► Evaluator ──► values
 //! ```
 //!
+//! An error prints all there is to say, its cause included. So its `source()`
+//! has only what the text leaves out, and chains say nothing twice. A cause
+//! that a program wants to look at is in a field of the error.
+//!
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
@@ -92,7 +96,6 @@ mod plan;
 mod project;
 pub mod record;
 mod remembered;
-mod replay;
 pub mod report;
 #[cfg(feature = "cli")]
 mod size;
@@ -133,6 +136,10 @@ pub mod internal {
     pub mod jit {
         pub use crate::jit::*;
     }
+    /// JSON as reports write it.
+    pub mod json {
+        pub use crate::report::json::*;
+    }
     /// The server of editors.
     #[cfg(feature = "lsp")]
     pub mod lsp {
@@ -141,10 +148,6 @@ pub mod internal {
     /// The settings of a folder of definitions.
     pub mod project {
         pub use crate::project::*;
-    }
-    /// Answers to cases that were recorded from libpcp.
-    pub mod replay {
-        pub use crate::replay::*;
     }
 }
 

@@ -13,7 +13,7 @@
 //! | `pmderive-client` | pmcd's protocol and hosts, blocking and async (feature `live`) |
 //! | `pmderive-archive` | archives, read and written (feature `archive`) |
 //! | `pmderive-local` | this machine, without pmcd (feature `local`) |
-//! | `pmderive-system` | pcp.conf, time zones, new files, messages |
+//! | `pmderive-system` | pcp.conf, time zones, new files |
 //!
 //! This crate adds the parts that work over any source: a
 //! [`Context`](context::Context) of any kind, fetch groups, name spaces. None
@@ -43,4 +43,4 @@ pub use pmderive_client::{pdu, proto, transport};
 #[doc(hidden)]
 pub use pmderive_core::{escape, kernel, locks, pattern, position, positions, weak_table};
 #[doc(hidden)]
-pub use pmderive_system::{message, new_file};
+pub use pmderive_system::new_file;

@@ -22,7 +22,6 @@ use super::pcp::info::InfoArguments;
 use super::pcp::probe::ProbeArguments;
 use super::pcp::val::ValArguments;
 use super::record::RecordArguments;
-use super::replay::ReplayArguments;
 #[cfg(feature = "fleet")]
 use super::serve::ServeArguments;
 use super::stop::Stop;
@@ -126,9 +125,6 @@ pub enum Command {
     /// Serve an editor: mistakes, completion and values while one types.
     #[cfg(feature = "lsp")]
     Lsp(Box<LspArguments>),
-    /// Answer cases of the conformance corpus.
-    #[command(hide = true)]
-    Replay(ReplayArguments),
 }
 
 impl Command {
@@ -171,7 +167,7 @@ impl Command {
             Command::Record(arguments) => arguments.raw.raw,
             Command::Archive(arguments) => arguments.raw.raw,
             // The options are those of PCP's tools, and JSON escapes by itself.
-            Command::Info(_) | Command::Val(_) | Command::Probe(_) | Command::Replay(_) => false,
+            Command::Info(_) | Command::Val(_) | Command::Probe(_) => false,
             Command::Help(_) | Command::Completions(_) | Command::Man(_) => false,
             #[cfg(feature = "fleet")]
             Command::Serve(_) => false,

@@ -35,7 +35,7 @@ const WIDTH: usize = 140;
 const LEAD: usize = 50;
 
 /// Texts of diagnostics of one [`SourceMap`] that can be shown as they are.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Renderer {
     /// `None` for those that cannot.
     whole: HashMap<SourceId, Option<Source<Arc<str>>>>,

@@ -198,9 +198,6 @@ impl Engine {
     /// Compiles a selection of registered definitions for a source. A
     /// definition that cannot be used gets a diagnostic and does not affect the
     /// others.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn compile(
         &self,
         registry: &Registry,
@@ -221,9 +218,6 @@ impl Engine {
     ///
     /// Takes two round trips. If a similar source has been compiled for,
     /// nothing is checked or planned again.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn bind(
         &self,
         selection: &Arc<Selection>,
@@ -305,9 +299,6 @@ impl Engine {
 
     /// Checks a selection of registered definitions against a source and keeps
     /// all results.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn examine(
         &self,
         registry: &Registry,

@@ -10,7 +10,7 @@ use pmderive_runtime::program::{Reason, Status};
 use super::metric::Metric;
 
 /// One sample in a form for reports.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Shown<'s> {
     /// Name of the source.
     pub source: &'s str,

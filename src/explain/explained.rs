@@ -51,6 +51,7 @@ impl Explained {
 
 /// The result for a whole definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fate {
     /// It can be evaluated, as the output of the program at this position.
     Output(usize),

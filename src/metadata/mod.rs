@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{
-    Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions,
+    Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions, is_at_or_below,
 };
 
 pub use read::MetadataError;
@@ -87,7 +87,7 @@ enum NotMetadata {
     #[error("larger than {MAX_METADATA_BYTES} bytes")]
     TooLarge,
     #[error("not metadata as `pmderive deps --format metadata` writes it: {0}")]
-    Malformed(#[source] MetadataError),
+    Malformed(MetadataError),
 }
 
 impl RecordedMetadata {
@@ -95,9 +95,6 @@ impl RecordedMetadata {
     /// source. For a name that the source lacks, it also takes the metrics with
     /// the nearest names, and all those of a group. The record then leads to the
     /// same suggestions.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn record<'n>(
         names: impl IntoIterator<Item = &'n str>,
         domains: impl IntoIterator<Item = InDom>,
@@ -168,15 +165,7 @@ impl RecordedMetadata {
         let metric = |recorded: &Recorded| matches!(recorded, Recorded::Metric(_));
         self.names.iter().filter(move |(_, recorded)| metric(recorded)).map(|(name, _)| &**name)
     }
-}
 
-/// True for `prefix` itself and names below it.
-fn is_at_or_below(name: &str, prefix: &str) -> bool {
-    let Some(rest) = name.strip_prefix(prefix) else { return false };
-    prefix.is_empty() || rest.is_empty() || rest.starts_with('.')
-}
-
-impl RecordedMetadata {
     fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.names.get(name) {
             Some(Recorded::Metric(pmid)) => Ok(*pmid),

@@ -23,16 +23,7 @@ pub struct Row<'r> {
     /// External name of the instance.
     pub instance_name: Option<&'r str>,
     /// The value, or the reason why there is none.
-    pub content: Content<'r>,
-}
-
-/// The content of a row.
-#[derive(Clone, Copy, Debug)]
-pub enum Content<'r> {
-    /// A value.
-    Value(Value<'r>),
-    /// The metric has no value.
-    Without(Without),
+    pub content: Result<Value<'r>, Without>,
 }
 
 /// The reason why a metric has no value. It prints as in the column `status`.
@@ -79,7 +70,7 @@ pub fn for_each_row<E>(
                         desc,
                         instance,
                         instance_name: name.as_deref(),
-                        content: Content::Value(value),
+                        content: Ok(value),
                     })?;
                 }
                 continue;
@@ -90,7 +81,7 @@ pub fn for_each_row<E>(
             Finding::Failed(status) => Without::Failed(status),
             Finding::Unusable(..) => continue,
         };
-        let content = Content::Without(without);
+        let content = Err(without);
         take(Row { metric, desc, instance: None, instance_name: None, content })?;
     }
     Ok(())

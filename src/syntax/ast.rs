@@ -52,6 +52,7 @@ pub struct Spanned<T> {
 
 /// The kinds of nodes; operands are indices of earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum NodeKind {
     /// `42`, `1.5`
     Number(Number),
@@ -214,6 +215,7 @@ impl Attributes {
 
 /// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum UnaryOp {
     /// `-`
     Neg,
@@ -223,6 +225,7 @@ pub enum UnaryOp {
 
 /// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BinaryOp {
     /// `+`
     Add,
@@ -252,6 +255,7 @@ pub enum BinaryOp {
 
 /// Functions over the instances of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Aggregate {
     /// `avg`
     Avg,
@@ -267,6 +271,7 @@ pub enum Aggregate {
 
 /// Functions about change over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Temporal {
     /// `delta`
     Delta,
@@ -278,6 +283,7 @@ pub enum Temporal {
 
 /// What a [`NodeKind::Call`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Callee {
     /// A function that libpcp does not have.
     Function(&'static Function),
@@ -287,6 +293,7 @@ pub enum Callee {
 
 /// An argument that cannot be computed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Literal {
     /// `k` of `topk()` and `bottomk()`: 1 or more.
     Rank(u32),

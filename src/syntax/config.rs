@@ -32,6 +32,7 @@ use super::{ParsedExpr, parse_at};
 
 /// One thing that a definition file says.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum DefinitionItem {
     /// `name = expression`
     Definition(Definition),

@@ -13,6 +13,7 @@ use super::suggest::{choices, nearest};
 
 /// Options of `pmSetDerivedControl(3)`, with their codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ControlOption {
     /// Most global derived metrics, -1 for no limit.
     GlobalLimit = 1,

@@ -1,9 +1,23 @@
 //! The crates' front doors: few modules are public and shown.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use pmderive::engine::{Compiled, Examination, Refused, Snapshot};
+use pmderive::metadata::RecordedMetadata;
+use pmderive::record::{Recorder, RecorderError};
 use pmderive::report::samples::Renderer;
-use pmderive::report::table::{Destination, Exporter};
+use pmderive::report::table::{Destination, ExportError, Exporter};
+use pmderive::runtime::archive::ArchiveContext;
+use pmderive::runtime::archive_writer::WriteError;
+use pmderive::runtime::context::{AsyncHostContext, ConnectOptions, Context, HostSpec};
+use pmderive::runtime::eval::{Evaluator, Workspace};
+use pmderive::runtime::fetch_group::FetchGroup;
+use pmderive::runtime::model::LabelSet;
+use pmderive::runtime::result::FetchResult;
+use pmderive::runtime::source::{FetchList, SourceError};
+use pmderive::runtime::time::TimeZone;
+use pmderive::{Diagnostics, Engine, Registry, Session, SharedRegistry, SourceMap, Space};
 
 /// The largest number of shown modules.
 const MOST: usize = 15;
@@ -55,11 +69,19 @@ fn modules_are_counted() {
     assert_eq!(shown_modules(text), ["a", "d", "e", "f", "h"]);
 }
 
-/// Tables and samples can be written by any thread.
+/// What a program keeps may go to any thread, and what it shares to several.
 #[test]
-fn writers_move_between_threads() {
+fn what_is_kept_moves_between_threads() {
     fn moves<T: Send + std::fmt::Debug>() {}
+    fn is_shared<T: Send + Sync + std::fmt::Debug>() {}
     moves::<Destination>();
     moves::<Box<dyn Exporter>>();
     moves::<Box<dyn Renderer>>();
+    moves::<Session<Context>>();
+    moves::<(Evaluator, Workspace, Space)>();
+    moves::<(AsyncHostContext, FetchGroup<Context>, Recorder<ArchiveContext>)>();
+    is_shared::<(Engine, SharedRegistry, Registry, Snapshot, Arc<Compiled>)>();
+    is_shared::<(Diagnostics, SourceMap, Examination, RecordedMetadata)>();
+    is_shared::<(FetchList, FetchResult, HostSpec, ConnectOptions, TimeZone, LabelSet)>();
+    is_shared::<(SourceError, WriteError, RecorderError, ExportError, Refused)>();
 }

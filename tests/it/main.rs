@@ -29,6 +29,7 @@ mod diagnostics_pcp;
 mod differences;
 mod differential;
 mod engine;
+mod errors;
 mod expansion;
 mod extension_values;
 mod extensions;

@@ -17,7 +17,7 @@ use crate::model::{
 use crate::result::ResultBatch;
 use crate::source::{
     Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
-    by_simpler_questions,
+    by_simpler_questions, is_at_or_below,
 };
 
 /// Answers the fetches of a [`MemorySource`].
@@ -267,9 +267,7 @@ impl MemoryMetadata {
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .map(|(name, named)| (&**name, *named))
             .take_while(move |(name, _)| name.starts_with(prefix))
-            .filter(move |(name, _)| {
-                prefix.is_empty() || matches!(name.as_bytes().get(prefix.len()), None | Some(b'.'))
-            })
+            .filter(move |(name, _)| is_at_or_below(name, prefix))
     }
 }
 

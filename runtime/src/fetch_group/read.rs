@@ -53,12 +53,6 @@ impl<S> FetchGroup<S> {
         self.item_at(item.place)?.kept::<T>()
     }
 
-    /// The content of the caller's variable after pmFetchGroup(3): the value,
-    /// or the sentinel for no value.
-    pub fn value_or_sentinel<T: Target>(&self, item: Item<T>) -> T::Read<'_> {
-        self.kept(item).unwrap_or_else(T::sentinel)
-    }
-
     fn item_at(&self, place: Place) -> Option<&Held> {
         let is_own = place.group == self.identity;
         Some(&self.items.get(place.index).filter(|_| is_own)?.held)

@@ -17,10 +17,6 @@ pub trait Target: sealed::Sealed {
     /// The type that values are converted to. `None`: the metric's own type.
     const VALUE_TYPE: Option<ValueType>;
 
-    /// The value that pmFetchGroup(3) leaves where there is none: all bits set,
-    /// NaN, or no text.
-    fn sentinel<'g>() -> Self::Read<'g>;
-
     /// The value in this type. `None` for a value of another type.
     fn read(value: &Value) -> Option<Self::Read<'_>>;
 }
@@ -31,16 +27,12 @@ mod sealed {
 }
 
 macro_rules! numbers {
-    ($($number:ty = $variant:ident, $sentinel:expr;)*) => {$(
+    ($($number:ty = $variant:ident;)*) => {$(
         impl sealed::Sealed for $number {}
 
         impl Target for $number {
             type Read<'g> = $number;
             const VALUE_TYPE: Option<ValueType> = Some(ValueType::$variant);
-
-            fn sentinel<'g>() -> Self::Read<'g> {
-                $sentinel
-            }
 
             fn read(value: &Value) -> Option<$number> {
                 if let Value::$variant(value) = value { Some(*value) } else { None }
@@ -50,12 +42,12 @@ macro_rules! numbers {
 }
 
 numbers! {
-    i32 = I32, -1;
-    u32 = U32, u32::MAX;
-    i64 = I64, -1;
-    u64 = U64, u64::MAX;
-    f32 = F32, f32::NAN;
-    f64 = F64, f64::NAN;
+    i32 = I32;
+    u32 = U32;
+    i64 = I64;
+    u64 = U64;
+    f32 = F32;
+    f64 = F64;
 }
 
 impl sealed::Sealed for String {}
@@ -63,10 +55,6 @@ impl sealed::Sealed for String {}
 impl Target for String {
     type Read<'g> = &'g str;
     const VALUE_TYPE: Option<ValueType> = Some(ValueType::String);
-
-    fn sentinel<'g>() -> Self::Read<'g> {
-        ""
-    }
 
     fn read(value: &Value) -> Option<&str> {
         if let Value::Text(text) = value { Some(text) } else { None }
@@ -78,11 +66,6 @@ impl sealed::Sealed for Value {}
 impl Target for Value {
     type Read<'g> = &'g Value;
     const VALUE_TYPE: Option<ValueType> = None;
-
-    fn sentinel<'g>() -> Self::Read<'g> {
-        static NONE: Value = Value::F64(f64::NAN);
-        &NONE
-    }
 
     fn read(value: &Value) -> Option<&Value> {
         Some(value)

@@ -12,7 +12,7 @@ use pmderive_runtime::context::{Context, HostSpec};
 use pmderive_runtime::fetch_group::{
     Events, ExtendError, FetchGroup, FetchGroupOptions, Instances, Item, ItemSpec,
 };
-use pmderive_runtime::model::{PmStatus, Value, ValueType, format_g};
+use pmderive_runtime::model::{PmStatus, Timestamp, Value, ValueType, format_g};
 
 use crate::oracle::{Oracle, answer};
 
@@ -234,7 +234,8 @@ pub fn answers(from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> 
                     Err(error) => error.status().0,
                 };
                 lines.push(status.to_string());
-                let (sec, usec) = group.timestamp().to_micros();
+                let Timestamp { sec, nsec } = group.timestamp();
+                let usec = nsec / 1000;
                 // That of a failure is now.
                 let time = if status < 0 { NOW.into() } else { format!("{sec}.{usec:06}") };
                 lines.push(time);

@@ -97,8 +97,7 @@ fn rates_are_those_since_the_last_fetch_that_succeeded() {
     let scaled = group.item::<u32>(&ItemSpec::of("counter").scale("byte/min")).unwrap();
     let value = group.item::<u64>(&ItemSpec::of("counter").scale("instant")).unwrap();
     assert_eq!(group.get(rate), Err(PmStatus::VALUE));
-    assert!(group.value_or_sentinel(rate).is_nan());
-    assert_eq!(group.value_or_sentinel(value), u64::MAX);
+    assert_eq!((group.kept(rate), group.kept(value)), (None, None));
     assert_eq!(group.timestamp(), Timestamp::default());
     step(&mut group, |script| script.counter = 10);
     assert_eq!((group.get(rate), group.get(value)), (Err(PmStatus::AGAIN), Ok(10)));
@@ -164,7 +163,7 @@ fn text_and_numbers_become_each_other() {
     assert_eq!((group.get(rate), group.get(whole)), (Ok(7.0), Err(PmStatus::CONV)));
     step(&mut group, |script| (script.text, script.number) = ("x", 1e300));
     assert_eq!((group.get(text), group.get(integer)), (Ok("x"), Err(PmStatus::TYPE)));
-    assert_eq!(group.value_or_sentinel(integer), -1);
+    assert_eq!(group.kept(integer), None);
     assert_eq!((group.get(half), group.get(whole)), (Err(PmStatus::TYPE), Err(PmStatus::TRUNC)));
 }
 

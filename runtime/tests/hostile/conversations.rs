@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::model::{
-    InDom, LabelLevel, Pmid, RawValue, TextKind, TextSubject, Value, ValueType,
+    InDom, InstId, LabelLevel, LabelSet, Pmid, RawValue, TextKind, TextSubject, Value, ValueType,
 };
 use pmderive_runtime::pdu::{Features, PduType};
 use pmderive_runtime::result::{InstanceValue, MetricValues};
-use pmderive_runtime::source::{Freshness, SourceError};
+use pmderive_runtime::source::{Child, Fact, Freshness, Question, SourceError};
 use pmderive_runtime::transport::ready;
 use pmderive_testkit::fake_pmcd::{
     Direct, FEATURES, FakeHost, Fault, Garble, Metric, Rule, Script, World,
@@ -21,6 +21,14 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 pub type Client = AsyncHostContext<Direct>;
 
 const DISKS: InDom = InDom::new(60, 0);
+
+/// The answer to a question, as text.
+fn asked<F>(client: &mut Client, question: Question<'_>) -> Result<String, SourceError>
+where
+    F: TryFrom<Fact> + std::fmt::Debug,
+{
+    Ok(format!("{:?}", ready(client.one::<F>(question))?))
+}
 
 /// The metric of an item.
 const fn metric(item: u32) -> Pmid {
@@ -163,29 +171,29 @@ pub fn all() -> Vec<Conversation> {
             Ok(format!("{:?}", domain.map(|d| format!("{:?}", d.instances().collect::<Vec<_>>()))))
         }),
         modern("instance of a name", Type::InstanceRequest, |client| {
-            Ok(format!("{:?}", ready(client.lookup_instance(DISKS, "sdb"))?))
+            asked::<InstId>(client, Question::Instance(DISKS, "sdb"))
         }),
         modern("name of an instance", Type::InstanceRequest, |client| {
-            Ok(format!("{:?}", ready(client.instance_name(DISKS, 1))?))
+            asked::<Box<str>>(client, Question::InstanceName(DISKS, 1))
         }),
         modern("metrics below a node", Type::PmnsTraverse, |client| {
             Ok(format!("{:?}", ready(client.traverse("a"))?))
         }),
         modern("children", Type::PmnsChild, |client| {
-            Ok(format!("{:?}", ready(client.children("a"))?))
+            asked::<Vec<Child>>(client, Question::Children("a"))
         }),
         modern("names of a metric", Type::PmnsIds, |client| {
-            Ok(format!("{:?}", ready(client.names_of(metric(0)))?))
+            asked::<Vec<Box<str>>>(client, Question::NamesOf(metric(0)))
         }),
         modern("text", Type::TextRequest, |client| {
             let subject = TextSubject::Metric(metric(0));
-            Ok(format!("{:?}", ready(client.text(subject, TextKind::Help))?))
+            asked::<Box<str>>(client, Question::Text(subject, TextKind::Help))
         }),
         modern("labels", Type::LabelRequest, |client| {
-            Ok(format!("{:?}", ready(client.labels(LabelLevel::Item(metric(0))))?))
+            asked::<Vec<LabelSet>>(client, Question::Labels(LabelLevel::Item(metric(0))))
         }),
         modern("labels of instances", Type::LabelRequest, |client| {
-            Ok(format!("{:?}", ready(client.labels(LabelLevel::Instances(DISKS)))?))
+            asked::<Vec<LabelSet>>(client, Question::Labels(LabelLevel::Instances(DISKS)))
         }),
         modern("values with nanoseconds", Type::HighresFetch, fetch),
         conversation("values with microseconds", Type::Fetch, old, fetch),

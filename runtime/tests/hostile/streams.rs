@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::conversations::{Conversation, TIMEOUT, all, connect};
 use pmderive_runtime::model::{PmStatus, Pmid};
-use pmderive_runtime::source::SourceError;
+use pmderive_runtime::source::{Question, SourceError};
 use pmderive_runtime::transport::ready;
 use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble, Rule};
 
@@ -136,7 +136,7 @@ fn what_nobody_asked_for_ends_the_connection() {
             let (found, _host, mut client) = conversation.struck(Fault::Append(surplus));
             assert_eq!(found.expect("a good answer"), right);
             // A question whose answer is never remembered.
-            let lookup = ready(client.names_of(Pmid::new(60, 0, 3)));
+            let lookup = ready(client.one::<Vec<Box<str>>>(Question::NamesOf(Pmid::new(60, 0, 3))));
             let error = lookup.expect_err("surplus bytes").to_string();
             let wording = format!("{bytes} bytes that answer no request");
             assert!(error.ends_with(&wording), "{}: {error}", conversation.name);

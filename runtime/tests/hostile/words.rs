@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use crate::conversations::{Conversation, TIMEOUT, all};
-use pmderive_runtime::pdu::DecodeError;
+use pmderive_runtime::proto::ProtocolError;
 use pmderive_runtime::source::SourceError;
 use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble};
 
@@ -36,12 +36,11 @@ fn outcome(right: &str, found: &Result<String, SourceError>) -> String {
         Err(SourceError::Malformed { source, .. }) => {
             let message = source.to_string();
             let is_decoded = message.starts_with("malformed reply: ");
-            let cause = source.source().and_then(|cause| cause.downcast_ref::<DecodeError>());
-            assert_eq!(
-                is_decoded,
-                cause.is_some_and(|cause| !cause.structure.is_empty()),
-                "{message}"
+            let is_undecodable = matches!(
+                source.downcast_ref(),
+                Some(ProtocolError::Decode(cause)) if !cause.structure.is_empty()
             );
+            assert_eq!(is_decoded, is_undecodable, "{message}");
             let message = message.strip_prefix("malformed reply: ").unwrap_or(&message);
             match message.split_once(": ") {
                 // What the numbers are does not matter.

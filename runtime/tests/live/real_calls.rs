@@ -11,7 +11,7 @@ use pmderive_runtime::model::{
     Value,
 };
 use pmderive_runtime::result::{InstanceValue, MetricValues, ResultBatch};
-use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
+use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Question};
 
 fn spec(pmcd: &RealPmcd) -> HostSpec {
     format!("unix:{}", pmcd.socket.display()).parse().expect("a specification")
@@ -214,25 +214,27 @@ async fn the_asynchronous_context_answers_the_same() {
             blocking.traverse("sample").expect("names")
         );
         assert_eq!(
-            host.children("sample").await.expect("names"),
+            host.one(Question::Children("sample")).await.expect("names"),
             blocking.children("sample").expect("names")
         );
         assert_eq!(
-            host.names_of(pmids[0]).await.expect("names"),
+            host.one(Question::NamesOf(pmids[0])).await.expect("names"),
             blocking.names_of(pmids[0]).expect("names")
         );
         let text = (TextSubject::Metric(pmids[0]), TextKind::Help);
         assert_eq!(
-            host.text(text.0, text.1).await.expect("a text"),
+            host.one(Question::Text(text.0, text.1)).await.expect("a text"),
             blocking.text(text.0, text.1).expect("a text")
         );
         let level = LabelLevel::Domain(29);
         assert_eq!(
-            host.labels(level).await.expect("labels"),
+            host.one(Question::Labels(level)).await.expect("labels"),
             blocking.labels(level).expect("labels")
         );
-        assert_eq!(host.lookup_instance(bins, "bin-300").await.expect("one"), Ok(300));
-        assert_eq!(host.instance_name(bins, 300).await.expect("one"), Ok("bin-300".into()));
+        let instance = host.one::<InstId>(Question::Instance(bins, "bin-300")).await;
+        assert_eq!(instance.expect("one"), Ok(300));
+        let name = host.one::<Box<str>>(Question::InstanceName(bins, 300)).await;
+        assert_eq!(name.expect("one"), Ok("bin-300".into()));
         assert_eq!(host.host_name().await.expect("a name"), blocking.host_name().expect("a name"));
         assert_eq!(host.time_zone().await.expect("a zone"), blocking.time_zone().expect("a zone"));
         let long = host.lookup_names(&["sample.long.write_me"]).await.expect("answers")[0];
@@ -258,14 +260,10 @@ fn calls_can_be_spawned() {
         check(host.duplicate());
         check(host.lookup_names(&["a"]));
         check(host.lookup_descs(&[]));
-        check(host.instance_domain_of_each(&[], Freshness::Cached));
-        check(host.lookup_instance(InDom(1), "a"));
-        check(host.instance_name(InDom(1), 1));
+        check(host.instance_domain(InDom(1), Freshness::Cached));
         check(host.traverse("a"));
-        check(host.children("a"));
-        check(host.names_of_each(&[]));
-        check(host.text_of_each(&[], TextKind::Help));
-        check(host.labels_of_each(&[]));
+        check(host.one::<InstId>(Question::Instance(InDom(1), "a")));
+        check(host.each::<Box<str>>([Question::InstanceName(InDom(1), 1)]));
         check(host.host_name());
         check(host.time_zone());
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::fakes::{numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::model::{
-    InDom, LabelLevel, PmStatus, Pmid, TextKind, TextSubject, Timestamp,
+    InDom, InstanceDomain, LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject, Timestamp,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{Answer, Fact, FetchList, Freshness, Question};
@@ -60,22 +60,25 @@ fn ten_thousand_metrics_are_bound_in_a_few() {
         assert!(found.iter().zip(&pmids).all(|(found, pmid)| found.is_ok_and(|d| d.pmid == *pmid)));
     });
     assert_eq!(made, 1);
-    let subjects: Vec<TextSubject> = pmids.iter().map(|pmid| TextSubject::Metric(*pmid)).collect();
-    let levels: Vec<LabelLevel> = pmids.iter().map(|pmid| LabelLevel::Item(*pmid)).collect();
-    let indoms: Vec<InDom> = (0..1000).map(InDom).collect();
+    let subjects = pmids.iter().map(|pmid| TextSubject::Metric(*pmid));
+    let texts = subjects.map(|subject| Question::Text(subject, TextKind::Help));
+    let levels = pmids.iter().map(|pmid| Question::Labels(LabelLevel::Item(*pmid)));
+    let names_of = pmids.iter().map(|pmid| Question::NamesOf(*pmid));
+    let domains = || (0..1000).map(|serial| Question::Domain(InDom(serial), Freshness::Cached));
     let made = conversations(|| {
-        let found = ready(host.text_of_each(&subjects, TextKind::Help)).expect("answers");
+        let found = ready(host.each::<Box<str>>(texts)).expect("answers");
         assert!(found.iter().all(|text| text.as_deref() == Ok("what it is")));
     });
     assert_eq!(made, 1);
     let made = conversations(|| {
-        let found = ready(host.labels_of_each(&levels)).expect("answers");
+        let found = ready(host.each::<Vec<LabelSet>>(levels)).expect("answers");
         assert!(found.iter().all(|sets| *sets == Ok(Vec::new())));
-        assert_eq!(ready(host.names_of_each(&pmids)).expect("answers").len(), pmids.len());
+        let found = ready(host.each::<Vec<Box<str>>>(names_of)).expect("answers");
+        assert_eq!(found.len(), pmids.len());
     });
     assert_eq!(made, 2);
     let made = conversations(|| {
-        let found = ready(host.instance_domain_of_each(&indoms, Freshness::Cached));
+        let found = ready(host.each::<Arc<InstanceDomain>>(domains()));
         assert!(found.expect("answers").iter().all(Result::is_ok));
     });
     assert_eq!(made, 1);
@@ -83,7 +86,7 @@ fn ten_thousand_metrics_are_bound_in_a_few() {
     let made = conversations(|| {
         ready(host.lookup_names(&names)).expect("answers");
         ready(host.lookup_descs(&pmids)).expect("answers");
-        ready(host.instance_domain_of_each(&indoms, Freshness::Cached)).expect("answers");
+        ready(host.each::<Arc<InstanceDomain>>(domains())).expect("answers");
     });
     assert_eq!(made, 0);
 }

@@ -54,9 +54,6 @@ pub(super) struct Together {
 impl Engine {
     /// Checks definitions against a source, or finds the result for a source
     /// with the same answers. Diagnostics are in terms of this source.
-    ///
-    /// # Errors
-    /// The source failed.
     pub(super) fn check_together(
         &self,
         registry: &Registry,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{
-    Answer, Child, Fact, FetchSource, MetadataSource, Question, SourceError,
+    Answer, Child, Fact, FetchSource, MetadataSource, Question, SourceError, is_at_or_below,
 };
 
 use super::Session;
@@ -33,15 +33,11 @@ impl<S: FetchSource> Session<S> {
 
     /// Derived metrics at or below a node, in the order of registration.
     fn derived_below(&self, node: &str) -> Vec<(Pmid, Box<str>)> {
-        let is_below = |name: &str| match name.strip_prefix(node) {
-            Some(rest) => node.is_empty() || rest.is_empty() || rest.starts_with('.'),
-            None => false,
-        };
         let registry = &self.scope.registry;
         let named = registry.beginning_with(node).iter();
         let named = named.filter_map(|one| Some((one.pmid?, &*one.name)));
         let anonymous = registry.anonymous().map(|(pmid, one)| (pmid, one.name));
-        let below = named.chain(anonymous).filter(|(_, name)| is_below(name));
+        let below = named.chain(anonymous).filter(|(_, name)| is_at_or_below(name, node));
         let mut below: Vec<(Pmid, Box<str>)> =
             below.map(|(pmid, name)| (pmid, name.into())).collect();
         below.sort_unstable_by_key(|(pmid, _)| identifiers::order(*pmid));
@@ -57,9 +53,6 @@ impl<S: FetchSource> Session<S> {
     /// True if a node with children must also be listed as a metric. For a
     /// metric of the source, libpcp lists only the derived metrics below it. It
     /// aborts on a derived metric that was registered after those below it.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);

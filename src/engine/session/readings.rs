@@ -14,7 +14,7 @@ use super::lists::{Entry, Needs};
 
 /// The result of one fetch of a list, see
 /// [`Session::read`](super::Session::read).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Readings<'s> {
     needs: &'s Needs,
     /// `None` if nothing had to be computed.

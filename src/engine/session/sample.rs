@@ -30,9 +30,6 @@ impl<S: FetchSource> Sample<'_, S> {
     /// The instance domain of each metric that has both a domain and values, with
     /// names as of the fetch; parallel to the metrics. [`Shown`](crate::engine::Shown)
     /// takes them.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn domains(&mut self) -> Result<Vec<Option<Arc<InstanceDomain>>>, SourceError> {
         let metrics = self.metrics;
         // Most metrics of a domain have the same instances.
@@ -62,9 +59,6 @@ impl<S: FetchSource> Sample<'_, S> {
     /// Names of a domain's instances as of the fetch. If the known names lack
     /// one of `ids`, the source is asked again, and an archive also for names
     /// at other times.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn instance_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let found = self.find_names(indom, ids);
         *self.lost |= found.as_ref().is_err_and(SourceError::is_transient);

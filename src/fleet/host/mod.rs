@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
-use pmderive_runtime::model::{LabelLevel, PmStatus};
+use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchEvents, SourceError};
+use pmderive_runtime::source::{FetchEvents, Question, SourceError};
 use pmderive_runtime::transport::within;
 use tokio::sync::Notify;
 
@@ -334,8 +334,9 @@ impl<W: World> Host<W> {
             let kind = compiled.kind();
             shared.tell(|| tracing::info!(group, host, kind, "unlike most: {}", differs.words));
         }
-        let labels = self.context.labels(LabelLevel::Context).await?;
-        let host_labels = names::labels_of(labels.unwrap_or_default().first());
+        let labels = self.context.one(Question::Labels(LabelLevel::Context)).await?;
+        let labels: Vec<LabelSet> = labels.unwrap_or_default();
+        let host_labels = names::labels_of(labels.first());
         let evaluator = match self.bound.take() {
             Some(mut bound) => {
                 compiled.put_into(&mut bound.evaluator);

@@ -8,7 +8,7 @@ use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, LabelLevel, LabelSet};
 use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
-use pmderive_runtime::source::{Freshness, SourceError};
+use pmderive_runtime::source::{Freshness, Question, SourceError};
 use pmderive_runtime::transport::Transport;
 use pmderive_runtime::weak_table::Interner;
 
@@ -71,13 +71,12 @@ async fn ask<T: Transport>(
     freshness: Freshness,
     host: &mut AsyncHostContext<T>,
 ) -> Result<HashMap<InDom, Known>, SourceError> {
-    let domains = host.instance_domain_of_each(indoms, freshness).await?;
-    let of_domains: Vec<LabelLevel> =
-        indoms.iter().map(|indom| LabelLevel::InDom(*indom)).collect();
-    let of_instances: Vec<LabelLevel> =
-        indoms.iter().map(|indom| LabelLevel::Instances(*indom)).collect();
-    let levels = [of_domains, of_instances].concat();
-    let labels = host.labels_of_each(&levels).await?;
+    let domains = indoms.iter().map(|indom| Question::Domain(*indom, freshness));
+    let domains = host.each::<Arc<InstanceDomain>>(domains).await?;
+    let of_domains = indoms.iter().map(|indom| LabelLevel::InDom(*indom));
+    let of_instances = indoms.iter().map(|indom| LabelLevel::Instances(*indom));
+    let levels = of_domains.chain(of_instances);
+    let labels = host.each::<Vec<LabelSet>>(levels.map(Question::Labels)).await?;
     let (of_domains, of_instances) = labels.split_at(indoms.len());
     let mut known = HashMap::new();
     for (((indom, domain), labels), each) in

@@ -12,7 +12,7 @@ use super::{Renderer, push_time};
 use crate::engine::Shown;
 use crate::report::csv::{write_field, write_value};
 use crate::report::plain::write_integer;
-use crate::report::rows::{Content, for_each_row};
+use crate::report::rows::for_each_row;
 use crate::report::table::Sampling;
 
 /// The CSV form.
@@ -46,7 +46,7 @@ impl Renderer for Csv {
         // The common beginning of all lines of a metric.
         let mut head: Option<(usize, Range<usize>)> = None;
         let Ok(()) = for_each_row::<Infallible>(shown, Sampling::Records, |row| {
-            let Content::Value(value) = row.content else { return Ok(()) };
+            let Ok(value) = row.content else { return Ok(()) };
             match &head {
                 Some((metric, head)) if *metric == row.metric => {
                     out.extend_from_within(head.clone());

@@ -18,7 +18,7 @@ use pmderive_runtime::model::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::exporter::ExportError;
-use super::{Content, Row, Sampling, Schema};
+use super::{Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
 use crate::report::plain::text;
@@ -229,20 +229,20 @@ impl Columns {
         let (mut number, mut int64, mut uint64) = (None, None, None);
         let (mut string, mut bytes, mut status) = (None, None, None);
         match row.content {
-            Content::Value(Value::I32(value)) => number = Some(value.into()),
-            Content::Value(Value::U32(value)) => number = Some(value.into()),
+            Ok(Value::I32(value)) => number = Some(value.into()),
+            Ok(Value::U32(value)) => number = Some(value.into()),
             // The nearest double.
-            Content::Value(Value::I64(value)) => {
+            Ok(Value::I64(value)) => {
                 (number, int64) = (Some(value as f64), Some(value));
             }
-            Content::Value(Value::U64(value)) => {
+            Ok(Value::U64(value)) => {
                 (number, uint64) = (Some(value as f64), Some(value));
             }
-            Content::Value(Value::F32(value)) => number = Some(value.into()),
-            Content::Value(Value::F64(value)) => number = Some(value),
-            Content::Value(Value::Text(value)) => string = Some(text(value)),
-            Content::Value(Value::Bytes(value)) => bytes = Some(value),
-            Content::Without(without) => {
+            Ok(Value::F32(value)) => number = Some(value.into()),
+            Ok(Value::F64(value)) => number = Some(value),
+            Ok(Value::Text(value)) => string = Some(text(value)),
+            Ok(Value::Bytes(value)) => bytes = Some(value),
+            Err(without) => {
                 self.scratch.clear();
                 let _ = std::fmt::Write::write_fmt(&mut self.scratch, format_args!("{without}"));
                 status = Some(&*self.scratch);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::UtcTime;
 
-use super::{Content, Row, Sampling, Schema};
+use super::{Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
 use crate::report::csv::{write_field, write_value};
@@ -96,12 +96,12 @@ fn write_row(out: &mut String, fields: &Fields, row: &Row<'_>) {
     out.push_str(&fields.desc_fields);
     match row.content {
         // An empty field would mean "no text".
-        Content::Value(Value::Text([])) => out.push_str("\"\","),
-        Content::Value(value) => {
+        Ok(Value::Text([])) => out.push_str("\"\","),
+        Ok(value) => {
             write_value(out, value);
             out.push(',');
         }
-        Content::Without(without) => {
+        Err(without) => {
             let _ = write!(out, ",{without}");
         }
     }

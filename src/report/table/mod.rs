@@ -84,7 +84,7 @@ use std::path::Path;
 use super::samples::Renderer;
 use crate::engine::Shown;
 
-pub use super::rows::{Content, Row, Without};
+pub use super::rows::{Row, Without};
 pub use destination::Destination;
 pub use exporter::{ExportError, Exporter};
 pub use schema::{MetricFacts, Sampling, Schema};

@@ -61,9 +61,6 @@ pub struct MetricFacts {
 
 impl Schema {
     /// Asks a source about metrics that were compiled for it.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn look_up(
         metrics: &[Metric],
         registry: &Registry,

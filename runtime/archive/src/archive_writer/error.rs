@@ -28,8 +28,7 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
         /// The system's error.
-        #[source]
-        source: io::Error,
+        r#source: io::Error,
     },
     /// An earlier failure left a part of a record in the file, and it could not be
     /// removed.

@@ -19,7 +19,7 @@ pub enum RecordError {
         /// The file or program.
         path: PathBuf,
         /// The system's error.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The logger has ended without being told to.
     #[error("pmlogger for host \"{host}\" has ended; {} says why", escape::path(&log))]

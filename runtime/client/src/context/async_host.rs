@@ -330,8 +330,6 @@ impl<T: Transport> AsyncHostContext<T> {
     /// values, the inner error; valid values may have been stored nevertheless.
     /// `PM_ERR_TOOSMALL` if there is no metric, `PM_ERR_BADSTORE` for a metric without
     /// values, or with values that are partly in place and partly in blocks.
-    /// # Errors
-    /// The source failed.
     pub async fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         let request = match StoreRequest::new(values) {
             Ok(request) => request,

@@ -8,7 +8,9 @@ use pmderive_core::model::{
     PmStatus, Pmid, StateChange, TextKind, Value, ValueType, text_of_bytes, until_nul,
 };
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
-use pmderive_core::source::{Answer, Child, Fact, FetchList, Freshness, Question, SourceError};
+use pmderive_core::source::{
+    Answer, Child, Fact, FetchList, Freshness, Question, SourceError, is_at_or_below,
+};
 
 use super::async_host::AsyncHostContext;
 use super::metadata_cache::MetadataCache;
@@ -89,9 +91,6 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Known answers cost nothing. All others share one round trip; failed ones may
     /// need a second for the reasons. The host's name and time zone are values of
     /// metrics, which take one or two round trips each.
-    ///
-    /// # Errors
-    /// The source failed.
     pub async fn ask(
         &mut self,
         questions: &[Question<'_>],
@@ -370,9 +369,9 @@ fn host_named_by(spec: &HostSpec) -> String {
 /// True for a valid metric name at or below a node. A peer must not be able to bring
 /// other names into programs and terminals.
 fn is_metric_name_below(name: &str, node: &str) -> bool {
-    let below = node.is_empty()
-        || name.strip_prefix(node).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    below && name.split('.').all(|part| !part.is_empty()) && !name.contains(char::is_control)
+    is_at_or_below(name, node)
+        && name.split('.').all(|part| !part.is_empty())
+        && !name.contains(char::is_control)
 }
 
 /// A child, if its name is a valid component.

@@ -18,6 +18,16 @@ use super::tls_conf::TlsSettings;
 use crate::proto::Secret;
 
 /// Settings of connections.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use pmderive_client::context::ConnectOptions;
+///
+/// let (mut options, ignored) = ConnectOptions::from_environment();
+/// options.request_timeout = Some(Duration::from_secs(2));
+/// # drop((options, ignored));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectOptions {
     /// Maximum time to make a connection; `None` for no limit.

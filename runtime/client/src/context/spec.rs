@@ -34,6 +34,16 @@ pub const PMPROXY_PORT: u16 = 44322;
 
 /// A pmcd, and how to reach it. It is displayed as it was written, whatever its
 /// fields are changed to.
+///
+/// ```
+/// use pmderive_client::context::{Encryption, HostSpec};
+///
+/// let spec: HostSpec = "pcps://web17:44321@gate?container=shop".parse()?;
+/// assert_eq!(spec.encryption, Encryption::Required);
+/// assert_eq!(spec.container.as_deref(), Some("shop"));
+/// assert!("web17:port".parse::<HostSpec>().is_err());
+/// # Ok::<(), pmderive_client::context::SpecError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// The text of the specification, without the password.

@@ -44,18 +44,10 @@ const MAX_FOLDER_FILES: usize = 10_000;
 /// Settings of TLS. They are cheap to clone.
 #[derive(Clone, Default)]
 pub struct TlsSettings {
-    conf: TlsConf,
+    /// The file. Without one, all settings have their defaults.
+    conf: Option<PathBuf>,
     leniency: Leniency,
     prepared: Arc<[OnceLock<Result<Prepared, String>>; 2]>,
-}
-
-/// The source of the keys and values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum TlsConf {
-    /// No file: all settings have their defaults.
-    #[default]
-    Nowhere,
-    File(PathBuf),
 }
 
 #[derive(Clone)]
@@ -86,7 +78,7 @@ impl TlsSettings {
     /// The settings of a `tls.conf`. If the file does not exist, all settings have
     /// their defaults.
     pub fn from_file(path: impl Into<PathBuf>) -> TlsSettings {
-        TlsSettings { conf: TlsConf::File(path.into()), ..TlsSettings::default() }
+        TlsSettings { conf: Some(path.into()), ..TlsSettings::default() }
     }
 
     /// Accepts certificates that no known authority has signed
@@ -117,7 +109,7 @@ impl TlsSettings {
             "tls-cert-file",
             "tls-key-file",
         ];
-        let TlsConf::File(path) = &self.conf else { return Vec::new() };
+        let Some(path) = &self.conf else { return Vec::new() };
         let text = read(path).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let keys = Keys::parse(&text);
@@ -127,10 +119,7 @@ impl TlsSettings {
 
     /// Path of the file, for messages.
     pub(super) fn file(&self) -> &Path {
-        match &self.conf {
-            TlsConf::Nowhere => Path::new("tls.conf"),
-            TlsConf::File(path) => path,
-        }
+        self.conf.as_deref().unwrap_or(Path::new("tls.conf"))
     }
 
     /// The TLS configuration for a connection to `host`. With `verify`, it checks
@@ -150,11 +139,9 @@ impl TlsSettings {
     }
 
     fn prepare(&self, verify: bool) -> Result<Prepared, String> {
-        let text = match &self.conf {
-            TlsConf::Nowhere => String::new(),
-            TlsConf::File(path) if !path.exists() => String::new(),
-            TlsConf::File(path) => String::from_utf8_lossy(&read(path)?).into_owned(),
-        };
+        let file = self.conf.as_deref().filter(|path| path.exists());
+        let text = file.map(read).transpose()?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         let keys = Keys::parse(&text);
         let is_verified = verify && !matches!(keys.get("tls-verify-clients"), Some("no" | "false"));
         let provider = Arc::new(provider(&keys)?);

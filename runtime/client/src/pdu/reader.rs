@@ -3,12 +3,11 @@
 //! Every read names its field, so an error tells which field of which structure is
 //! wrong, and where. The reader knows no particular PDU.
 
-use std::fmt;
-
 use pmderive_core::model::Pmid;
 
 /// Received bytes do not form a valid structure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{structure}.{field} at byte {offset}: {problem}")]
 pub struct DecodeError {
     /// The structure that was being read.
     pub structure: &'static str,
@@ -21,10 +20,11 @@ pub struct DecodeError {
 }
 
 /// The problem with a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The field does not fit into the rest of the PDU.
+    #[error("{needed} bytes needed, {left} left")]
     Truncated {
         /// Size of the field in bytes.
         needed: usize,
@@ -32,6 +32,7 @@ pub enum Problem {
         left: usize,
     },
     /// The rest of the PDU cannot hold as many entries as announced.
+    #[error("{count} entries do not fit into the {left} bytes left")]
     TooMany {
         /// Number of entries announced.
         count: i64,
@@ -39,6 +40,7 @@ pub enum Problem {
         left: usize,
     },
     /// A number that is not allowed here.
+    #[error("{found} is not between {low} and {high}")]
     OutOfRange {
         /// The number.
         found: i64,
@@ -48,6 +50,7 @@ pub enum Problem {
         high: i64,
     },
     /// A number that contradicts the request or another field.
+    #[error("{found} where {expected} is due")]
     Mismatch {
         /// The number.
         found: i64,
@@ -55,16 +58,19 @@ pub enum Problem {
         expected: i64,
     },
     /// The PDU has another type than expected.
+    #[error("{found:#x} is not the type that is due")]
     Type {
         /// Number of the type.
         found: u32,
     },
     /// There are bytes after the last field.
+    #[error("{bytes} bytes too many")]
     Trailing {
         /// Number of these bytes.
         bytes: usize,
     },
     /// Any other problem, in words.
+    #[error("{0}")]
     Other(&'static str),
 }
 
@@ -80,29 +86,6 @@ impl Problem {
 pub(super) fn as_i64(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{} at byte {}: ", self.structure, self.field, self.offset)?;
-        match &self.problem {
-            Problem::Truncated { needed, left } => {
-                write!(f, "{needed} bytes needed, {left} left")
-            }
-            Problem::TooMany { count, left } => {
-                write!(f, "{count} entries do not fit into the {left} bytes left")
-            }
-            Problem::OutOfRange { found, low, high } => {
-                write!(f, "{found} is not between {low} and {high}")
-            }
-            Problem::Mismatch { found, expected } => write!(f, "{found} where {expected} is due"),
-            Problem::Type { found } => write!(f, "{found:#x} is not the type that is due"),
-            Problem::Trailing { bytes } => write!(f, "{bytes} bytes too many"),
-            Problem::Other(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 /// A position within the bytes of one structure.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::pdu::{DecodeError, PduType};
 pub enum ProtocolError {
     /// A PDU is malformed.
     #[error("malformed reply: {0}")]
-    Decode(#[from] DecodeError),
+    Decode(DecodeError),
     /// The first bytes are not the greeting of a pmcd.
     #[error("the peer is not a pmcd: instead of a greeting it sent {received}")]
     NotPmcd {
@@ -114,6 +114,12 @@ pub enum ProtocolError {
     /// A request was made before the handshake was complete, or after an error.
     #[error("the connection is not ready for requests")]
     NotReady,
+}
+
+impl From<DecodeError> for ProtocolError {
+    fn from(error: DecodeError) -> ProtocolError {
+        ProtocolError::Decode(error)
+    }
 }
 
 impl From<AuthenticationError> for ProtocolError {

@@ -1,6 +1,7 @@
 //! The outcome of one evaluation, as a view: it copies and builds nothing until
 //! asked.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::decode::unpack_range;
@@ -17,7 +18,7 @@ const SINGLE: InstId = -1;
 
 /// Values of all derived metrics of an evaluator after one fetch. They are
 /// valid until the buffers are used again.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
     pub(super) fetched: &'w ResultBatch,
@@ -61,6 +62,7 @@ enum LaneSource<'w> {
 /// assert_eq!(Value::Text(b"eth0").as_f64(), None);
 /// let kept = model::Value::from(Value::Text(b"eth0"));
 /// assert_eq!(kept, model::Value::Text("eth0".into()));
+/// assert_eq!(format!("{} {kept}", Value::F64(0.5)), "0.5 eth0");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'w> {
@@ -94,6 +96,13 @@ impl Value<'_> {
             Value::F64(value) => value,
             Value::Text(_) | Value::Bytes(_) => return None,
         })
+    }
+}
+
+/// As [`model::Value`](crate::model::Value) prints.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        crate::model::Value::from(*self).fmt(f)
     }
 }
 

@@ -4,85 +4,96 @@ use std::fmt;
 
 use super::{InDom, Pmid, Units};
 
-/// Type of a metric's values (`PM_TYPE_*` of PMAPI(3)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ValueType {
+/// An enum of codes, with the name that libpcp prints for each.
+macro_rules! codes {
+    (
+        $(#[$about:meta])*
+        $kind:ident;
+        $(#[$other:meta])* Other;
+        $($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*
+    ) => {
+        $(#[$about])*
+        pub enum $kind {
+            $($(#[$doc])* $name,)*
+            $(#[$other])*
+            Other(i32),
+        }
+
+        impl $kind {
+            /// The code used on the wire and in archives.
+            pub const fn code(self) -> i32 {
+                match self {
+                    $($kind::$name => $code,)*
+                    $kind::Other(code) => code,
+                }
+            }
+
+            /// What a code used on the wire and in archives stands for.
+            pub const fn from_code(code: i32) -> $kind {
+                match code {
+                    $($code => $kind::$name,)*
+                    _ => $kind::Other(code),
+                }
+            }
+
+            /// Name as libpcp prints it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($kind::$name => $text,)*
+                    $kind::Other(_) => "???",
+                }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+codes! {
+    /// Type of a metric's values (`PM_TYPE_*` of PMAPI(3)), with the names of
+    /// `pmTypeStr(3)`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    ValueType;
+    /// A code without a defined meaning.
+    Other;
     /// 32-bit signed integer.
-    I32,
+    I32 = 0, "32";
     /// 32-bit unsigned integer.
-    U32,
+    U32 = 1, "U32";
     /// 64-bit signed integer.
-    I64,
+    I64 = 2, "64";
     /// 64-bit unsigned integer.
-    U64,
+    U64 = 3, "U64";
     /// 32-bit IEEE floating point.
-    F32,
+    F32 = 4, "FLOAT";
     /// 64-bit IEEE floating point.
-    F64,
+    F64 = 5, "DOUBLE";
     /// Text: bytes without their terminating NUL.
-    String,
+    String = 6, "STRING";
     /// Opaque bytes.
-    Aggregate,
+    Aggregate = 7, "AGGREGATE";
     /// Opaque bytes that the agent owns. For a client the same as
     /// [`ValueType::Aggregate`].
-    AggregateStatic,
+    AggregateStatic = 8, "AGGREGATE_STATIC";
     /// Event records with microsecond stamps.
-    Event,
+    Event = 9, "EVENT";
     /// Event records with nanosecond stamps.
-    HighResEvent,
+    HighResEvent = 10, "HIGHRES_EVENT";
     /// The metric exists, but this system does not support it. It never has
     /// values.
-    NoSupport,
+    NoSupport = -1, "NO_SUPPORT";
     /// The type is unknown (`PM_TYPE_UNKNOWN`).
-    Unknown,
-    /// A code without a defined meaning.
-    Other(i32),
+    Unknown = 255, "UNKNOWN";
 }
 
 impl ValueType {
     /// True for arrays of event records.
     pub const fn is_event(self) -> bool {
         matches!(self, ValueType::Event | ValueType::HighResEvent)
-    }
-
-    /// The code used on the wire and in archives.
-    pub const fn code(self) -> i32 {
-        match self {
-            ValueType::I32 => 0,
-            ValueType::U32 => 1,
-            ValueType::I64 => 2,
-            ValueType::U64 => 3,
-            ValueType::F32 => 4,
-            ValueType::F64 => 5,
-            ValueType::String => 6,
-            ValueType::Aggregate => 7,
-            ValueType::AggregateStatic => 8,
-            ValueType::Event => 9,
-            ValueType::HighResEvent => 10,
-            ValueType::NoSupport => -1,
-            ValueType::Unknown => 255,
-            ValueType::Other(code) => code,
-        }
-    }
-
-    /// The type with a wire code.
-    pub const fn from_code(code: i32) -> ValueType {
-        match code {
-            0 => ValueType::I32,
-            1 => ValueType::U32,
-            2 => ValueType::I64,
-            3 => ValueType::U64,
-            4 => ValueType::F32,
-            5 => ValueType::F64,
-            6 => ValueType::String,
-            7 => ValueType::Aggregate,
-            8 => ValueType::AggregateStatic,
-            9 => ValueType::Event,
-            10 => ValueType::HighResEvent,
-            -1 => ValueType::NoSupport,
-            255 => ValueType::Unknown,
-            _ => ValueType::Other(code),
-        }
     }
 
     /// True for the six types that have arithmetic.
@@ -110,26 +121,6 @@ impl ValueType {
         }
     }
 
-    /// Name as `pmTypeStr(3)` prints it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ValueType::I32 => "32",
-            ValueType::U32 => "U32",
-            ValueType::I64 => "64",
-            ValueType::U64 => "U64",
-            ValueType::F32 => "FLOAT",
-            ValueType::F64 => "DOUBLE",
-            ValueType::String => "STRING",
-            ValueType::Aggregate => "AGGREGATE",
-            ValueType::AggregateStatic => "AGGREGATE_STATIC",
-            ValueType::Event => "EVENT",
-            ValueType::HighResEvent => "HIGHRES_EVENT",
-            ValueType::NoSupport => "NO_SUPPORT",
-            ValueType::Unknown => "UNKNOWN",
-            ValueType::Other(_) => "???",
-        }
-    }
-
     /// The type in the words of `pmPrintDesc(3)`. `None` for a metric without
     /// values.
     pub const fn description(self) -> Option<&'static str> {
@@ -151,56 +142,22 @@ impl ValueType {
     }
 }
 
-impl fmt::Display for ValueType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// How the values of a metric relate to each other over time (`PM_SEM_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Semantics {
-    /// Grows from sample to sample until it wraps or restarts.
-    Counter,
-    /// A measurement of a continuous quantity at one instant.
-    Instant,
-    /// A value that stays until it changes, such as a setting.
-    Discrete,
+codes! {
+    /// How the values of a metric relate to each other over time (`PM_SEM_*`), with
+    /// the names of `pmSemStr(3)`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    Semantics;
     /// A code without a defined meaning. Metrics that are not supported have 0.
-    Other(i32),
+    Other;
+    /// Grows from sample to sample until it wraps or restarts.
+    Counter = 1, "counter";
+    /// A measurement of a continuous quantity at one instant.
+    Instant = 3, "instant";
+    /// A value that stays until it changes, such as a setting.
+    Discrete = 4, "discrete";
 }
 
 impl Semantics {
-    /// The code used on the wire and in archives.
-    pub const fn code(self) -> i32 {
-        match self {
-            Semantics::Counter => 1,
-            Semantics::Instant => 3,
-            Semantics::Discrete => 4,
-            Semantics::Other(code) => code,
-        }
-    }
-
-    /// The semantics with a wire code.
-    pub const fn from_code(code: i32) -> Semantics {
-        match code {
-            1 => Semantics::Counter,
-            3 => Semantics::Instant,
-            4 => Semantics::Discrete,
-            _ => Semantics::Other(code),
-        }
-    }
-
-    /// Name as `pmSemStr(3)` prints it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Semantics::Counter => "counter",
-            Semantics::Instant => "instant",
-            Semantics::Discrete => "discrete",
-            Semantics::Other(_) => "???",
-        }
-    }
-
     /// These semantics, or "instant" for a code without a meaning.
     #[must_use]
     pub const fn or_instant(self) -> Semantics {
@@ -208,12 +165,6 @@ impl Semantics {
             Semantics::Other(_) => Semantics::Instant,
             known => known,
         }
-    }
-}
-
-impl fmt::Display for Semantics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -107,9 +107,6 @@ impl RawValue {
 
 impl RawValueRef<'_> {
     /// Like [`RawValue::events`].
-    ///
-    /// # Errors
-    /// As for [`RawValue::events`].
     pub fn events(self) -> Result<Vec<EventRecord>, PmStatus> {
         let mut room = [0; 8];
         let (code, bytes) = self.encoded(&mut room).map_err(|_| PmStatus::CONV)?;
@@ -119,9 +116,6 @@ impl RawValueRef<'_> {
 
 impl Value {
     /// The event records of an EVENT or HIGHRES_EVENT; see [`RawValue::events`].
-    ///
-    /// # Errors
-    /// As for [`RawValue::events`].
     pub fn events(&self) -> Result<Vec<EventRecord>, PmStatus> {
         match self {
             Value::Event(bytes) | Value::HighResEvent(bytes) => {

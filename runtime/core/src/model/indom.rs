@@ -77,7 +77,8 @@ impl fmt::Display for InDom {
 pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
-    lookup: WordLookup,
+    /// Whether lookups are as [`InstanceDomain::with_lookup_by_beginning`] says.
+    by_beginning: bool,
     /// Instances whose names have a character for each byte, ascending.
     in_bytes: Box<[InstId]>,
 }
@@ -117,16 +118,6 @@ impl<'d> InstanceNames<'d> {
     }
 }
 
-/// Names without an exact match that find an instance whose name has a blank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum WordLookup {
-    /// The instance's name up to the first blank.
-    #[default]
-    Same,
-    /// Any text that begins with the instance's name up to the first blank.
-    Beginning,
-}
-
 impl InstanceDomain {
     /// Takes instances in the source's order. Lookups find the first of two
     /// entries with the same identifier.
@@ -138,7 +129,7 @@ impl InstanceDomain {
         for (position, (id, _)) in (0u32..).zip(&instances) {
             by_id.entry(*id).or_insert(position);
         }
-        InstanceDomain { instances, by_id, lookup: WordLookup::Same, in_bytes: Box::default() }
+        InstanceDomain { instances, by_id, by_beginning: false, in_bytes: Box::default() }
     }
 
     /// Marks instances whose names are not UTF-8 on the wire. In these names
@@ -159,12 +150,12 @@ impl InstanceDomain {
     /// no `15 minute`, the name `15` finds the former.
     #[must_use]
     pub fn with_lookup_by_beginning(self) -> InstanceDomain {
-        InstanceDomain { lookup: WordLookup::Beginning, ..self }
+        InstanceDomain { by_beginning: true, ..self }
     }
 
     /// True after [`InstanceDomain::with_lookup_by_beginning`].
     pub fn looks_up_by_beginning(&self) -> bool {
-        self.lookup == WordLookup::Beginning
+        self.by_beginning
     }
 
     /// Makes lookups of `name` find `id`, even if another instance has that
@@ -175,7 +166,11 @@ impl InstanceDomain {
         let first = own.into_iter().chain([(id, name.into())]);
         let instances = first.chain(self.instances.iter().cloned()).collect();
         let in_bytes = self.in_bytes.clone();
-        InstanceDomain { lookup: self.lookup, in_bytes, ..InstanceDomain::new(instances) }
+        InstanceDomain {
+            by_beginning: self.by_beginning,
+            in_bytes,
+            ..InstanceDomain::new(instances)
+        }
     }
 
     /// All instances, in the source's order (`pmGetInDom(3)`).
@@ -236,9 +231,9 @@ impl InstanceDomain {
     pub fn lookup(&self, name: &str) -> Option<InstId> {
         let exact = self.instances.iter().find(|(_, n)| **n == *name);
         let by_word = |(_, n): &&(InstId, Box<str>)| {
-            n.split_once(' ').is_some_and(|(word, _)| match self.lookup {
-                WordLookup::Same => word == name,
-                WordLookup::Beginning => name.starts_with(word),
+            n.split_once(' ').is_some_and(|(word, _)| match self.by_beginning {
+                true => name.starts_with(word),
+                false => word == name,
             })
         };
         exact.or_else(|| self.instances.iter().find(by_word)).map(|(id, _)| *id)

@@ -6,8 +6,6 @@
 //! are checked when a set is made, so reading one cannot fail. This module does
 //! not know where sets come from.
 
-use std::fmt;
-
 use super::{InDom, InstId, PmStatus, Pmid};
 
 /// The level of labels. A label on a later level replaces one with the same
@@ -132,7 +130,11 @@ pub struct LabelSet {
 }
 
 /// A place outside the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the {field} of label {label}, {len} bytes at {offset}, \
+     is not within the {text} bytes of the set's text"
+)]
 pub struct LabelPlaceError {
     /// Position of the label in its set.
     pub label: usize,
@@ -145,19 +147,6 @@ pub struct LabelPlaceError {
     /// Length of the text.
     pub text: usize,
 }
-
-impl fmt::Display for LabelPlaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LabelPlaceError { label, field, offset, len, text } = self;
-        write!(
-            f,
-            "the {field} of label {label}, {len} bytes at {offset}, \
-             is not within the {text} bytes of the set's text"
-        )
-    }
-}
-
-impl std::error::Error for LabelPlaceError {}
 
 impl LabelSet {
     /// A set over a text. `instance` is -1 (`PM_IN_NULL`), except on

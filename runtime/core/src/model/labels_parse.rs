@@ -5,8 +5,6 @@
 //! Output: a [`LabelSet`], or the problem and its place. The whole text is
 //! checked, and its nesting is limited.
 
-use std::fmt;
-
 use super::labels_merge::{LabelMap, compact};
 use super::{LabelFlags, LabelSet};
 
@@ -20,21 +18,14 @@ const MAX_NAME: usize = 255;
 const MAX_DEPTH: usize = 32;
 
 /// A text that is not a set of labels.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {offset}: {problem}")]
 pub struct LabelTextError {
     /// Offset of the problem in the text, in bytes.
     pub offset: usize,
     /// The problem there.
     pub problem: &'static str,
 }
-
-impl fmt::Display for LabelTextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.offset, self.problem)
-    }
-}
-
-impl std::error::Error for LabelTextError {}
 
 impl LabelSet {
     /// Reads a JSON object. A blank text is a set without labels. All labels

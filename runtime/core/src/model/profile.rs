@@ -9,6 +9,16 @@ use super::{InDom, InstId};
 /// The instances that fetches deliver (`pmAddProfile(3)`, `pmDelProfile(3)`). A
 /// new profile admits all instances of all domains. It never affects metrics
 /// without an instance domain, nor questions about instance domains.
+///
+/// ```
+/// use pmderive_core::model::{InDom, InstanceProfile};
+///
+/// let disks = InDom::new(60, 1);
+/// let mut profile = InstanceProfile::default();
+/// profile.include(disks, &[0, 3]);
+/// assert!(profile.admits(disks, 3) && !profile.admits(disks, 1));
+/// // `source.set_profile(&profile)?` puts it in force.
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceProfile {
     others: Selection,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::{Add, Sub};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::calendar;
 use super::seconds::seconds;
@@ -31,21 +31,16 @@ impl Timestamp {
         }
     }
 
+    /// The point in time with these seconds and microseconds, as in old archives and
+    /// PDUs.
+    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
+        Timestamp::new(sec, i64::from(usec) * 1000)
+    }
+
     /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.map_or_else(
-            |before| {
-                let before = before.duration();
-                let sec = i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
-                Timestamp::new(-sec, -i64::from(before.subsec_nanos()))
-            },
-            |since| Timestamp {
-                sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-                nsec: since.subsec_nanos(),
-            },
-        )
+        SystemTime::now().into()
     }
 
     /// Seconds from `earlier` to `self`. Negative if time went backwards
@@ -88,6 +83,16 @@ impl Timestamp {
     }
 }
 
+/// The same point in time.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Timestamp {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Timestamp::default() + since,
+            Err(before) => Timestamp::default() - before.duration(),
+        }
+    }
+}
+
 /// A later point in time; the latest one on overflow (`pmtimespecInc(3)`).
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;
@@ -107,20 +112,6 @@ impl Sub<Duration> for Timestamp {
         let sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         let nsec = i64::from(self.nsec) - i64::from(duration.subsec_nanos());
         Timestamp::new(self.sec.saturating_sub(sec), nsec)
-    }
-}
-
-/// Conversions to the microseconds of old archives and PDUs
-/// (`pmtimespecTotimeval(3)`).
-impl Timestamp {
-    /// Seconds and microseconds. Finer digits are cut off.
-    pub fn to_micros(self) -> (i64, u32) {
-        (self.sec, self.nsec / 1000)
-    }
-
-    /// The point in time with these seconds and microseconds.
-    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
-        Timestamp::new(sec, i64::from(usec) * 1000)
     }
 }
 
@@ -219,6 +210,7 @@ mod tests {
         assert_eq!(Timestamp::new(1, 100_000_000) - half, Timestamp::new(-1, 600_000_000));
         assert_eq!((Timestamp::new(i64::MAX, 0) + Duration::MAX).sec, i64::MAX);
         assert_eq!((Timestamp::new(i64::MIN, 0) - Duration::MAX).sec, i64::MIN);
+        assert_eq!(Timestamp::from(UNIX_EPOCH - half), Timestamp::new(-2, 500_000_000));
         assert!(Timestamp::now().sec > 1_700_000_000);
     }
 }

@@ -14,6 +14,15 @@ pub struct ExtraUnit {
 
 /// Dimension and scale of a value in space, time, count and one extra quantity:
 /// `pmUnits` of `pmLookupDesc(3)`.
+///
+/// ```
+/// use pmderive_core::model::{Conversion, Units};
+///
+/// let [from, to] = ["Kbyte / sec", "Mbyte / min"].map(|text| Units::parse(text).unwrap().units);
+/// assert_eq!(from.to_string(), "Kbyte / sec");
+/// assert_eq!(Conversion::between(from, to)?.apply_f64(1024.0), 60.0);
+/// # Ok::<(), pmderive_core::model::PmStatus>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Units {
     /// Exponent of space (bytes), -8 to 7.

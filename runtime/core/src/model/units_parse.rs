@@ -4,7 +4,6 @@
 //! an error with the bytes at fault. This module knows nothing of values;
 //! `units_convert` changes a value's scale.
 
-use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use super::c_number::{NumberError, is_c_space, leading_number};
@@ -24,53 +23,43 @@ pub struct ParsedUnits {
 }
 
 /// The reason why a text is not units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitsErrorKind {
     /// A word that is unknown, misplaced, or of an axis that its part already
     /// names.
+    #[error("unrecognized or duplicate base unit")]
     BaseUnit,
     /// A number that is malformed or out of range.
+    #[error("invalid floating point literal")]
     Number,
     /// The dimension of space does not fit -8 to 7.
+    #[error("space dimension out of bounds")]
     SpaceDimension,
     /// The dimension of time does not fit -8 to 7.
+    #[error("time dimension out of bounds")]
     TimeDimension,
     /// The dimension of count does not fit -8 to 7.
+    #[error("count dimension out of bounds")]
     CountDimension,
     /// A part has more than one extra unit.
+    #[error("multiple extra units not allowed")]
     MultipleExtra,
     /// Both parts have an extra unit.
+    #[error("extra units cannot appear in both dividend and divisor")]
     ExtraOnBothSides,
 }
 
 /// Error of [`Units::parse`]. It prints libpcp's text. `pmParseUnitsStr(3)` returns
 /// `PM_ERR_CONV` for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
 pub struct UnitsError {
     /// The kind of fault.
     pub kind: UnitsErrorKind,
     /// The bytes at fault; not empty unless the text is.
     pub range: Range<usize>,
 }
-
-impl fmt::Display for UnitsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            UnitsErrorKind::BaseUnit => "unrecognized or duplicate base unit",
-            UnitsErrorKind::Number => "invalid floating point literal",
-            UnitsErrorKind::SpaceDimension => "space dimension out of bounds",
-            UnitsErrorKind::TimeDimension => "time dimension out of bounds",
-            UnitsErrorKind::CountDimension => "count dimension out of bounds",
-            UnitsErrorKind::MultipleExtra => "multiple extra units not allowed",
-            UnitsErrorKind::ExtraOnBothSides => {
-                "extra units cannot appear in both dividend and divisor"
-            }
-        })
-    }
-}
-
-impl std::error::Error for UnitsError {}
 
 impl Units {
     /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and, after
@@ -193,39 +182,20 @@ impl Item {
 struct Part {
     /// Product of all numbers.
     number: f64,
-    space: Item,
-    time: Item,
-    count: Item,
+    /// By axis.
+    items: [Item; 3],
     extra: Option<(ExtraUnit, Range<usize>)>,
 }
 
 impl Default for Part {
     fn default() -> Part {
-        Part {
-            number: 1.0,
-            space: Item::default(),
-            time: Item::default(),
-            count: Item::default(),
-            extra: None,
-        }
+        Part { number: 1.0, items: Default::default(), extra: None }
     }
 }
 
 impl Part {
     fn item(&self, axis: Axis) -> &Item {
-        match axis {
-            Axis::Space => &self.space,
-            Axis::Time => &self.time,
-            Axis::Count => &self.count,
-        }
-    }
-
-    fn item_mut(&mut self, axis: Axis) -> &mut Item {
-        match axis {
-            Axis::Space => &mut self.space,
-            Axis::Time => &mut self.time,
-            Axis::Count => &mut self.count,
-        }
+        &self.items[axis as usize]
     }
 
     /// Reads the bytes of `text` in `range`, whose ends are character boundaries.
@@ -269,7 +239,7 @@ impl Part {
         let Some((axis, scale, length)) = leading_word(rest) else {
             return Err(unknown(at..at + word_length(rest)));
         };
-        let item = self.item_mut(axis);
+        let item = &mut self.items[axis as usize];
         // After a word with exponent 0, another word of its axis may follow.
         if item.dimension != 0 {
             return Err(unknown(at..at + length));

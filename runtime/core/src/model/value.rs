@@ -3,7 +3,10 @@
 //! A result has words and blocks of bytes ([`RawValue`]). Together with the
 //! metric's type they make a [`Value`].
 
-use super::{PmStatus, ValueType, until_nul};
+use std::fmt;
+
+use super::{PmStatus, ValueType, until_nul, write_shortest_double, write_shortest_float};
+use crate::escape::Foreign;
 
 /// A value as a result carries it (`pmValue` of pmFetch(3)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +46,16 @@ pub enum RawValueRef<'r> {
 }
 
 /// A value with its type (`pmAtomValue` of pmExtractValue(3)).
+///
+/// ```
+/// use pmderive_core::model::Value;
+///
+/// assert_eq!((Value::U32(3).as_f64(), Value::from("3").as_f64()), (Some(3.0), None));
+/// assert_eq!(Value::F64(0.1).to_string(), "0.1");
+/// assert_eq!(format!("{:>6}", Value::F32(3.0)), "     3");
+/// assert_eq!(Value::from("eth0").to_string(), "eth0");
+/// assert_eq!(Value::Aggregate([0, 255].into()).to_string(), "hex:00ff");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// 32-bit signed integer.
@@ -82,6 +95,29 @@ impl Value {
             Value::Event(_) => ValueType::Event,
             Value::HighResEvent(_) => ValueType::HighResEvent,
         }
+    }
+}
+
+/// Numbers with as few digits as give them back when they are read, text as
+/// [`Foreign`], other bytes in hexadecimal. [`Value::atom_text`] and
+/// [`RawValue::print`] have libpcp's forms.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        match self {
+            Value::I32(value) => return value.fmt(f),
+            Value::U32(value) => return value.fmt(f),
+            Value::I64(value) => return value.fmt(f),
+            Value::U64(value) => return value.fmt(f),
+            Value::F32(value) => write_shortest_float(&mut text, *value),
+            Value::F64(value) => write_shortest_double(&mut text, *value),
+            Value::Text(value) => return f.pad(&Foreign(value).form(f.alternate())),
+            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                text.push_str("hex:");
+                text.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
+            }
+        }
+        f.pad(&text)
     }
 }
 
@@ -188,9 +224,6 @@ impl RawValueRef<'_> {
     }
 
     /// Like [`RawValue::decode`].
-    ///
-    /// # Errors
-    /// As for [`RawValue::decode`].
     pub fn decode(self, value_type: ValueType) -> Result<Value, PmStatus> {
         let mut room = [0; 8];
         let (code, bytes) = match (self.encoded(&mut room), value_type) {

@@ -21,9 +21,6 @@ impl RawValue {
 
 impl RawValueRef<'_> {
     /// Like [`RawValue::extract`].
-    ///
-    /// # Errors
-    /// As for [`RawValue::extract`].
     pub fn extract(self, value_type: ValueType, wanted: ValueType) -> Result<Value, PmStatus> {
         let mut room = [0; 8];
         let value = match self.encoded(&mut room) {
@@ -77,6 +74,12 @@ impl Value {
             ValueType::String => Value::Text(number.text().into()),
             _ => return Err(PmStatus::CONV),
         })
+    }
+
+    /// The nearest number of double precision. Text, bytes and event records have
+    /// none.
+    pub fn as_f64(&self) -> Option<f64> {
+        self.number().ok().map(|number| number.double())
     }
 
     /// Converts the value to other units (`pmConvScale(3)`). Integers are

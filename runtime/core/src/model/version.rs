@@ -2,6 +2,7 @@
 
 /// The release of libpcp whose words or answers the caller wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PcpVersion {
     /// 6.0.
     #[default]

@@ -1,58 +1,47 @@
 //! Why a text is no pattern.
 
-use std::fmt;
-
 /// The reason why a text is no pattern. Displayed in the words of
 /// `regerror(3)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
     /// `[` at the end of the pattern.
+    #[error("Invalid regular expression")]
     Invalid,
     /// `[x` without an end.
+    #[error("Unmatched [, [^, [:, [., or [=")]
     UnmatchedBracket,
     /// `(` without an end.
+    #[error("Unmatched ( or \\(")]
     UnmatchedParen,
     /// `{` without an end.
+    #[error("Unmatched \\{{")]
     UnmatchedBrace,
     /// `{` with something other than one number or two ascending numbers.
+    #[error("Invalid content of \\{{\\}}")]
     BadInterval,
     /// A range such as `[z-a]` or `[[:digit:]-z]`.
+    #[error("Invalid range end")]
     BadRange,
     /// An unknown class such as `[[:nothing:]]`.
+    #[error("Invalid character class name")]
     BadClass,
     /// A collating element such as `[[.xyz.]]`.
+    #[error("Invalid collation character")]
     BadCollation,
     /// `*`, `+`, `?` or `{` with nothing to repeat.
+    #[error("Invalid preceding regular expression")]
     NothingToRepeat,
     /// A backslash at the end.
+    #[error("Trailing backslash")]
     TrailingBackslash,
     /// `\1` before the end of the first group.
+    #[error("Invalid back reference")]
     BadBackReference,
     /// A number above 32,767 in `{n,m}`.
+    #[error("Regular expression too big")]
     TooBig,
     /// Valid for `regcomp(3)`, but larger or deeper than this module's limits.
+    #[error("this pattern is too large or too deeply nested")]
     TooLarge,
 }
-
-impl fmt::Display for PatternError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PatternError::Invalid => "Invalid regular expression",
-            PatternError::UnmatchedBracket => "Unmatched [, [^, [:, [., or [=",
-            PatternError::UnmatchedParen => "Unmatched ( or \\(",
-            PatternError::UnmatchedBrace => "Unmatched \\{",
-            PatternError::BadInterval => "Invalid content of \\{\\}",
-            PatternError::BadRange => "Invalid range end",
-            PatternError::BadClass => "Invalid character class name",
-            PatternError::BadCollation => "Invalid collation character",
-            PatternError::NothingToRepeat => "Invalid preceding regular expression",
-            PatternError::TrailingBackslash => "Trailing backslash",
-            PatternError::BadBackReference => "Invalid back reference",
-            PatternError::TooBig => "Regular expression too big",
-            PatternError::TooLarge => "this pattern is too large or too deeply nested",
-        })
-    }
-}
-
-impl std::error::Error for PatternError {}

@@ -92,3 +92,14 @@ pub enum Status {
     /// A PMAPI status takes the place of values.
     Failed(PmStatus),
 }
+
+/// The reason or the status in words.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Values => f.write_str("there are values"),
+            Status::Empty(reason) => reason.fmt(f),
+            Status::Failed(status) => status.fmt(f),
+        }
+    }
+}

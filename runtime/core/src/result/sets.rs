@@ -29,6 +29,22 @@ pub struct SetPlace {
 }
 
 /// One metric's values in a result.
+///
+/// ```
+/// use pmderive_core::model::{Pmid, Timestamp, Value, ValueType};
+/// use pmderive_core::result::{ResultBatch, ResultWriter};
+///
+/// let mut batch = ResultBatch::default();
+/// let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(60, 0));
+/// writer.set(Pmid::new(60, 0, 4));
+/// writer.in_place(3, 7);
+/// for set in batch.sets() {
+///     for (instance, value) in set.values() {
+///         let value = value.map(|value| value.decode(ValueType::U32));
+///         assert_eq!((instance, value), (3, Some(Ok(Value::U32(7)))));
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct ValueSet<'a> {
     /// The metric.

@@ -11,6 +11,20 @@ pub struct Child {
     pub is_leaf: bool,
 }
 
+/// True if a name is that of a node of the name space, or of one below it. All names are
+/// at or below the root, whose name is empty.
+///
+/// ```
+/// use pmderive_core::source::is_at_or_below;
+///
+/// assert!(is_at_or_below("disk.dev.read", "disk.dev"));
+/// assert!(!is_at_or_below("disk.device", "disk.dev"));
+/// ```
+pub fn is_at_or_below(name: &str, node: &str) -> bool {
+    let Some(rest) = name.strip_prefix(node) else { return false };
+    node.is_empty() || rest.is_empty() || rest.starts_with('.')
+}
+
 impl Child {
     /// The children of a node, from full names of metrics. Each child comes
     /// once, in the order of first appearance. A child that is both a metric

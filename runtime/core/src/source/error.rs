@@ -4,6 +4,19 @@ use super::Fault;
 use crate::model::PmStatus;
 
 /// A source failed as a whole.
+///
+/// ```
+/// use pmderive_core::model::PmStatus;
+/// use pmderive_core::source::SourceError;
+///
+/// let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+/// let error = SourceError::Io { target: "web17".to_owned(), source };
+/// assert_eq!(error.to_string(), "web17: connection reset");
+/// assert_eq!((error.status(), error.is_transient()), (PmStatus::IPC, true));
+/// ```
+///
+/// A function that returns it, and names no other errors, fails with its source
+/// only.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -15,8 +28,7 @@ pub enum SourceError {
         /// Advice: what to check or to try.
         help: &'static str,
         /// The error of the system.
-        #[source]
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// The connection or file broke while in use.
     #[error("{target}: {source}")]
@@ -24,8 +36,7 @@ pub enum SourceError {
         /// Host specification or file.
         target: String,
         /// The error of the system.
-        #[source]
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// No attempt to connect was made because the last one failed a short time
     /// ago (`pmReconnectContext(3)`).
@@ -61,10 +72,9 @@ pub enum SourceError {
     Malformed {
         /// Host specification or file, with the position where known.
         target: String,
-        /// The violation. For a host it is a `ProtocolError`, whose own source
-        /// gives structure, field and offset.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        /// The violation. For a host it is a `ProtocolError`, which has the
+        /// structure, field and offset of bytes that cannot be decoded.
+        r#source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A file of an archive is damaged or missing, and PCP has a status for
     /// that.

@@ -20,6 +20,15 @@ use crate::weak_table::WeakTable;
 /// Each metric should be there once, which nobody checks: a source may deliver
 /// only one of two value sets for a metric that is there twice.
 /// [`distinct`](super::distinct) removes repetitions.
+///
+/// ```
+/// use pmderive_core::model::{InDom, Pmid};
+/// use pmderive_core::source::FetchList;
+///
+/// let (metric, its_instances) = (Pmid::new(60, 0, 4), InDom::new(60, 1));
+/// let list = FetchList::new(vec![metric], vec![its_instances]);
+/// assert_eq!(list.pmids(), [metric]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct FetchList(Arc<Contents>);
 

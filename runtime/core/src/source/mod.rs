@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::result::{FetchResult, MetricValues, ResultBatch};
 
-pub use child::Child;
+pub use child::{Child, is_at_or_below};
 pub use error::SourceError;
 pub use fault::Fault;
 pub use list::FetchList;
@@ -71,25 +71,16 @@ pub trait MetadataSource {
     fn metadata_epoch(&self) -> u64;
 
     /// Identifier of each name, in order ([`Question::Pmid`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
         each(self, names.iter().map(|name| Question::Pmid(name)))
     }
 
     /// Descriptor of each metric, in order ([`Question::Desc`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
         each(self, pmids.iter().map(|pmid| Question::Desc(*pmid)))
     }
 
     /// An instance domain ([`Question::Domain`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn instance_domain(
         &mut self,
         indom: InDom,
@@ -99,9 +90,6 @@ pub trait MetadataSource {
     }
 
     /// Each of several domains, in order ([`Question::Domain`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn instance_domain_of_each(
         &mut self,
         indoms: &[InDom],
@@ -112,18 +100,12 @@ pub trait MetadataSource {
 
     /// Every instance of a domain that the source has ever seen
     /// ([`Question::KnownInstances`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn known_instances(&mut self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
         one(self, Question::KnownInstances(indom))
     }
 
     /// Names that instances have at other times
     /// ([`Question::NamesAtOtherTimes`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn names_at_other_times(
         &mut self,
         indom: InDom,
@@ -135,17 +117,11 @@ pub trait MetadataSource {
 
     /// Identifier of the instance that a name stands for
     /// ([`Question::Instance`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn lookup_instance(&mut self, indom: InDom, name: &str) -> OneAnswer<InstId> {
         one(self, Question::Instance(indom, name))
     }
 
     /// Name of an instance ([`Question::InstanceName`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn instance_name(&mut self, indom: InDom, instance: InstId) -> OneAnswer<Box<str>> {
         one(self, Question::InstanceName(indom, instance))
     }
@@ -163,57 +139,36 @@ pub trait MetadataSource {
 
     /// The direct children of a node of the name space
     /// ([`Question::Children`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn children(&mut self, node: &str) -> OneAnswer<Vec<Child>> {
         one(self, Question::Children(node))
     }
 
     /// All full names of a metric ([`Question::NamesOf`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn names_of(&mut self, pmid: Pmid) -> OneAnswer<Vec<Box<str>>> {
         one(self, Question::NamesOf(pmid))
     }
 
     /// All full names of each metric, in order ([`Question::NamesOf`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
         each(self, pmids.iter().map(|pmid| Question::NamesOf(*pmid)))
     }
 
     /// Help text ([`Question::Text`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn text(&mut self, of: TextSubject, kind: TextKind) -> OneAnswer<Box<str>> {
         one(self, Question::Text(of, kind))
     }
 
     /// Help text of each subject, in order ([`Question::Text`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
         each(self, subjects.iter().map(|of| Question::Text(*of, kind)))
     }
 
     /// Labels of one level ([`Question::Labels`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn labels(&mut self, level: LabelLevel) -> OneAnswer<Vec<LabelSet>> {
         one(self, Question::Labels(level))
     }
 
     /// Labels of each level, in order ([`Question::Labels`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         each(self, levels.iter().map(|level| Question::Labels(*level)))
     }
@@ -223,9 +178,6 @@ pub trait MetadataSource {
     /// labels are left out. Labels of single instances are at
     /// [`LabelLevel::Instances`]. [`LabelSet::merged`] merges the sets into
     /// one.
-    ///
-    /// # Errors
-    /// The source failed.
     fn labels_of_metric(&mut self, pmid: Pmid) -> MetricLabels {
         let desc: MetricDesc = match one(self, Question::Desc(pmid))? {
             Ok(desc) => desc,
@@ -245,9 +197,6 @@ pub trait MetadataSource {
     }
 
     /// Name of the host that the metrics describe ([`Question::HostName`]).
-    ///
-    /// # Errors
-    /// The source failed.
     fn host_name(&mut self) -> Result<String, SourceError> {
         let name: Result<Box<str>, PmStatus> = one(self, Question::HostName)?;
         Ok(name.map_or_else(|_| self.name(), String::from))
@@ -256,9 +205,6 @@ pub trait MetadataSource {
     /// Time zone of the host that the metrics describe, in the form of the `TZ`
     /// environment variable ([`Question::TimeZone`]). `None` if the source does
     /// not say.
-    ///
-    /// # Errors
-    /// The source failed.
     fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
         let zone: Result<Box<str>, PmStatus> = one(self, Question::TimeZone)?;
         Ok(zone.ok().map(String::from))
@@ -352,9 +298,6 @@ pub trait FetchSource: MetadataSource {
     /// Changes values at the source (`pmStore(3)`). The inner error: the source
     /// refuses one of the metrics, or this user. Values before that metric in
     /// the list may already be stored.
-    ///
-    /// # Errors
-    /// The source failed.
     fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         let _ = values;
         Ok(Err(PmStatus::NOTHOST))

@@ -12,9 +12,6 @@ use crate::model::{InstanceDomain, PmStatus, Pmid};
 /// questions get the status for "no answer". A domain's instances are the
 /// current ones, there are no texts and no labels, and the source's name is the
 /// host name.
-///
-/// # Errors
-/// The source failed.
 pub fn by_simpler_questions(
     source: &mut (impl MetadataSource + ?Sized),
     question: Question<'_>,

@@ -49,38 +49,18 @@ pub(super) struct Zone {
 
 const DAY: i64 = 86_400;
 
-const MONTHS: &[(&str, i64)] = &[
-    ("january", 1),
-    ("february", 2),
-    ("march", 3),
-    ("april", 4),
-    ("may", 5),
-    ("june", 6),
-    ("july", 7),
-    ("august", 8),
-    ("september", 9),
-    ("sept", 9),
-    ("october", 10),
-    ("november", 11),
-    ("december", 12),
-];
+/// In their order; a stroke is between forms of one name.
+const MONTHS: &str = "january february march april may june july august september/sept october \
+                      november december";
+const WEEKDAYS: &str =
+    "sunday monday tuesday/tues wednesday/wednes thursday/thur/thurs friday saturday";
 
-const WEEKDAYS: &[(&str, i64)] = &[
-    ("sunday", 0),
-    ("monday", 1),
-    ("tuesday", 2),
-    ("tues", 2),
-    ("wednesday", 3),
-    ("wednes", 3),
-    ("thursday", 4),
-    ("thur", 4),
-    ("thurs", 4),
-    ("friday", 5),
-    ("saturday", 6),
-];
+/// From the first on. `second` is missing because it is a unit.
+const ORDINALS: &str = "first - third fourth fifth sixth seventh eighth ninth tenth eleventh \
+                        twelfth";
 
 /// Units of time; each word may be plural.
-const UNITS: &[(&str, Unit)] = &[
+pub(super) const UNITS: &[(&str, Unit)] = &[
     ("year", Unit::Months(12)),
     ("month", Unit::Months(1)),
     ("fortnight", Unit::Seconds(14 * DAY)),
@@ -93,7 +73,7 @@ const UNITS: &[(&str, Unit)] = &[
     ("sec", Unit::Seconds(1)),
 ];
 
-/// `second` is missing because it is a unit. `next` is two, as it always was.
+/// `next` is two, as it always was.
 const OTHERS: &[(&str, Token)] = &[
     ("tomorrow", Token::Unit(Unit::WholeDays(DAY))),
     ("yesterday", Token::Unit(Unit::WholeDays(-DAY))),
@@ -103,74 +83,49 @@ const OTHERS: &[(&str, Token)] = &[
     ("ago", Token::Ago),
     ("last", Token::Number(-1)),
     ("next", Token::Number(2)),
-    ("first", Token::Number(1)),
-    ("third", Token::Number(3)),
-    ("fourth", Token::Number(4)),
-    ("fifth", Token::Number(5)),
-    ("sixth", Token::Number(6)),
-    ("seventh", Token::Number(7)),
-    ("eighth", Token::Number(8)),
-    ("ninth", Token::Number(9)),
-    ("tenth", Token::Number(10)),
-    ("eleventh", Token::Number(11)),
-    ("twelfth", Token::Number(12)),
 ];
 
-/// Zones in winter, with their hours west of UTC.
-const ZONES: &[(&str, i64)] = &[
-    ("gmt", 0),
-    ("ut", 0),
-    ("utc", 0),
-    ("wet", 0),
-    ("wat", 1),
-    ("at", 2),
-    ("ast", 4),
-    ("est", 5),
-    ("cst", 6),
-    ("mst", 7),
-    ("pst", 8),
-    ("yst", 9),
-    ("hst", 10),
-    ("cat", 10),
-    ("ahst", 10),
-    ("nt", 11),
-    ("idlw", 12),
-    ("cet", -1),
-    ("met", -1),
-    ("mewt", -1),
-    ("swt", -1),
-    ("fwt", -1),
-    ("eet", -2),
-    ("bt", -3),
-    ("zp4", -4),
-    ("zp5", -5),
-    ("zp6", -6),
-    ("wast", -7),
-    ("cct", -8),
-    ("jst", -9),
-    ("east", -10),
-    ("gst", -10),
-    ("nzt", -12),
-    ("nzst", -12),
-    ("idle", -12),
+/// Hours west of UTC of zones in winter.
+const ZONES: &[(i64, &str)] = &[
+    (0, "gmt ut utc wet"),
+    (1, "wat"),
+    (2, "at"),
+    (4, "ast"),
+    (5, "est"),
+    (6, "cst"),
+    (7, "mst"),
+    (8, "pst"),
+    (9, "yst"),
+    (10, "hst cat ahst"),
+    (11, "nt"),
+    (12, "idlw"),
+    (-1, "cet met mewt swt fwt"),
+    (-2, "eet"),
+    (-3, "bt"),
+    (-4, "zp4"),
+    (-5, "zp5"),
+    (-6, "zp6"),
+    (-7, "wast"),
+    (-8, "cct"),
+    (-9, "jst"),
+    (-10, "east gst"),
+    (-12, "nzt nzst idle"),
 ];
 
-/// Zones in summer, with their hours west of UTC in winter.
-const SUMMER_ZONES: &[(&str, i64)] = &[
-    ("bst", 0),
-    ("adt", 4),
-    ("edt", 5),
-    ("cdt", 6),
-    ("mdt", 7),
-    ("pdt", 8),
-    ("ydt", 9),
-    ("hdt", 10),
-    ("mest", -1),
-    ("sst", -1),
-    ("fst", -1),
-    ("wadt", -7),
-    ("eadt", -10),
-    ("nzdt", -12),
+/// Hours west of UTC in winter of zones in summer.
+const SUMMER_ZONES: &[(i64, &str)] = &[
+    (0, "bst"),
+    (4, "adt"),
+    (5, "edt"),
+    (6, "cdt"),
+    (7, "mdt"),
+    (8, "pdt"),
+    (9, "ydt"),
+    (10, "hdt"),
+    (-1, "mest sst fst"),
+    (-7, "wadt"),
+    (-10, "eadt"),
+    (-12, "nzdt"),
 ];
 
 /// Number of letters of a word that count.
@@ -242,6 +197,11 @@ fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 
+/// The position in a list of the name with a form that `is_it` accepts.
+fn position(list: &str, is_it: impl Fn(&str) -> bool) -> Option<i64> {
+    (0..).zip(list.split(' ')).find(|(_, name)| name.split('/').any(&is_it)).map(|(at, _)| at)
+}
+
 fn word(text: &str) -> Token {
     let mut word = text.to_ascii_lowercase();
     match &*word {
@@ -252,28 +212,30 @@ fn word(text: &str) -> Token {
     if word.len() == 4 && word.ends_with('.') {
         word.truncate(3);
     }
-    let named = |table: &[(&str, i64)]| match word.len() {
-        3 => table.iter().find(|(name, _)| name.starts_with(&*word)).map(|(_, value)| *value),
-        _ => find(table, &word),
-    };
+    let is_named = |name: &str| name == word || word.len() == 3 && name.starts_with(&*word);
+    let named = |list| position(list, is_named);
     let unit = |word: &str| find(UNITS, word).map(Token::Unit);
     named(MONTHS)
-        .map(Token::Month)
+        .map(|month| Token::Month(month + 1))
         .or_else(|| named(WEEKDAYS).map(Token::Weekday))
         .or_else(|| zone(&word))
         .or_else(|| (word == "dst").then_some(Token::Dst))
         .or_else(|| unit(&word))
         .or_else(|| unit(word.strip_suffix('s')?))
         .or_else(|| find(OTHERS, &word))
+        .or_else(|| Some(Token::Number(position(ORDINALS, |name| name == word)? + 1)))
         .or_else(|| military_zone(&word))
         .or_else(|| if word.contains('.') { zone(&word.replace('.', "")) } else { None })
         .unwrap_or(Token::Other)
 }
 
 fn zone(word: &str) -> Option<Token> {
-    let winter = find(ZONES, word).map(|hours| Zone { west: hours * 60, is_dst: false });
-    let summer = || find(SUMMER_ZONES, word).map(|hours| Zone { west: hours * 60, is_dst: true });
-    winter.or_else(summer).map(Token::Zone)
+    let named = |(table, is_dst): (&[(i64, &str)], bool)| {
+        let mut rows = table.iter();
+        let (hours, _) = rows.find(|(_, names)| names.split(' ').any(|name| name == word))?;
+        Some(Token::Zone(Zone { west: hours * 60, is_dst }))
+    };
+    [(ZONES, false), (SUMMER_ZONES, true)].into_iter().find_map(named)
 }
 
 /// Zones of one letter: A is an hour west of UTC and M twelve; N is an hour

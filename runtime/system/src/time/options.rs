@@ -67,7 +67,7 @@ pub enum ReportingError {
     Zone(#[source] SourceError),
     /// A text is no time.
     #[error("invalid time window.\n{0}")]
-    Window(#[source] WindowError),
+    Window(WindowError),
 }
 
 impl ReportingOptions<'_> {

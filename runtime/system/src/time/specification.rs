@@ -13,6 +13,7 @@ use pmderive_core::model::{Timestamp, parse_interval, trim_c_space};
 use super::TimeZone;
 use super::ctime_form::{DateParts, Fault, UNEXPECTED};
 use super::date_form;
+use super::date_words::UNITS;
 
 /// The times and the zone that a text may refer to.
 pub(super) struct Reference<'z> {
@@ -26,20 +27,6 @@ pub(super) struct Reference<'z> {
 /// A text that is no point in time: the part that was read, and the fault in
 /// it.
 pub(super) type Misread = (String, Fault);
-
-/// Words that make a free date relative to start or end.
-const UNIT_WORDS: &[&str] = &[
-    " year",
-    " month",
-    " fortnight",
-    " week",
-    " day",
-    " hour",
-    " minute",
-    " min",
-    " second",
-    " sec",
-];
 
 impl Reference<'_> {
     /// Reads a point in time.
@@ -82,7 +69,9 @@ impl Reference<'_> {
         let text = trim_c_space(text);
         let text = text.strip_prefix('@').unwrap_or(text);
         let lower = text.to_ascii_lowercase();
-        let is_distance = UNIT_WORDS.iter().any(|word| lower.trim_start().contains(word));
+        // A unit behind a blank makes it relative to start or end.
+        let has_unit = |(word, _): &(&str, _)| lower.trim_start().contains(&format!(" {word}"));
+        let is_distance = UNITS.iter().any(has_unit);
         let is_past =
             lower.contains("last") || lower.contains("ago") || lower.trim_start().starts_with('-');
         let reference = match self.end {

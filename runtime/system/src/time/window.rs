@@ -30,6 +30,17 @@ impl WindowSpec<'_> {
 }
 
 /// A span of time, and a point in it at which to begin.
+///
+/// ```
+/// use pmderive_core::model::Timestamp;
+/// use pmderive_system::time::{TimeWindow, TimeZone, WindowSpec};
+///
+/// let archive = (Timestamp::new(1000, 0), Some(Timestamp::new(5000, 0)));
+/// let spec = WindowSpec { start: Some("10min"), finish: Some("-1min"), ..WindowSpec::default() };
+/// let window = TimeWindow::parse(&spec, archive, &TimeZone::utc())?;
+/// assert_eq!((window.start.sec, window.end.map(|end| end.sec)), (1600, Some(4940)));
+/// # Ok::<(), pmderive_system::time::WindowError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWindow {
     /// Never before the first time of the source.
@@ -111,9 +122,6 @@ impl TimeWindow {
 
     /// Like [`TimeWindow::parse`], with the time that texts such as `yesterday`
     /// are relative to.
-    ///
-    /// # Errors
-    /// As for [`TimeWindow::parse`].
     pub fn parse_at(
         spec: &WindowSpec<'_>,
         bounds: (Timestamp, Option<Timestamp>),

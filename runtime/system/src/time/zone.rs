@@ -20,6 +20,16 @@ use super::zoneinfo::{self, ZoneFile};
 const MAX_TEXT_BYTES: usize = 1024;
 
 /// A time zone (`pmNewZone(3)`). Cheap to clone.
+///
+/// ```
+/// use pmderive_core::model::Timestamp;
+/// use pmderive_system::time::TimeZone;
+///
+/// let zone = TimeZone::parse("CET-1CEST,M3.5.0,M10.5.0/3");
+/// let time = Timestamp::new(1_709_115_330, 250_000_000);
+/// assert_eq!(zone.ctime(time), "Wed Feb 28 11:15:30 2024");
+/// assert_eq!(zone.zoned(time), "2024-02-28T11:15:30.250000000+01:00");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct TimeZone {
     text: Arc<str>,
