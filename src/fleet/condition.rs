@@ -60,6 +60,8 @@ pub enum State {
     New,
     /// Its latest slot was answered.
     Up,
+    /// Its latest slot was never begun, and the one before did not fail.
+    Missed,
     /// Its latest slot failed; why, as of the latest attempt.
     Failing(Reason),
 }

@@ -118,21 +118,24 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
 }
 
 fn hosts(writer: &mut Writer<'_>, conditions: &[Arc<Condition>]) {
-    let (mut new, mut up, mut failing) = (0_u64, 0_u64, [0_u64; Reason::ALL.len()]);
+    let (mut new, mut up, mut missed) = (0_u64, 0_u64, 0_u64);
+    let mut failing = [0_u64; Reason::ALL.len()];
     for condition in conditions {
         match condition.latest().state {
             HostState::New => new += 1,
             HostState::Up => up += 1,
+            HostState::Missed => missed += 1,
             HostState::Failing(reason) => failing[reason as usize] += 1,
         }
     }
     let name = "pmderive_hosts";
     let help = Some(
-        "Hosts by their latest slot: up, new before the first, or why the latest attempt failed.",
+        "Hosts by their latest slot: up, missed, new before the first, or why the latest attempt failed.",
     );
     writer.family(&Family { name, kind: Kind::Gauge, help });
     writer.integer(name, &[("state", "new")], new);
     writer.integer(name, &[("state", "up")], up);
+    writer.integer(name, &[("state", "missed")], missed);
     for reason in Reason::ALL {
         writer.integer(name, &[("state", reason.word())], failing[reason as usize]);
     }
