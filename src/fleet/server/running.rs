@@ -191,15 +191,17 @@ impl Sink {
         self.delivery.as_ref()?.lines.as_ref()
     }
 
+    /// Nothing more goes in. A sink that is leaving gets no more time than it has.
     fn close(&self, deadline: Instant) {
-        if let Some(delivery) = &self.delivery {
-            delivery.ring.close(deadline);
+        if let Some(Delivery { ring, .. }) = &self.delivery {
+            ring.close(ring.deadline().map_or(deadline, |own| own.min(deadline)));
         }
     }
 
     fn end(self, deadline: Instant) {
         self.close(deadline);
         let Some(Delivery { ring, job, .. }) = self.delivery else { return };
+        let deadline = ring.deadline().unwrap_or(deadline);
         if !job.join(deadline + LAST_WORDS) {
             // Its thread ends with the process.
             ring.abandon();
@@ -366,6 +368,38 @@ mod tests {
             };
         }
         sinks.stop(Instant::now());
+    }
+
+    /// It has had its time, and others need none.
+    #[tokio::test(start_paused = true)]
+    async fn a_sink_that_left_and_is_stuck_keeps_nothing_from_ending() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lines");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        let mut reader = std::fs::File::options().read(true).write(true).open(&path).expect("one");
+        // As much as there is room for.
+        std::io::Write::write_all(&mut reader, &[b'\n'; 64 << 10]).expect("room");
+        let span = Span::new(SourceId(0), 0, 0);
+        let kind = SinkKind::JsonLines(Some(path));
+        let sink = config::Sink { name: "a".into(), span, export: None, buffer: 1 << 20, kind };
+        let newest = Arc::new(Newest::default());
+        let places = [SinkPlace(0)];
+        let Ok(sinks) = Sinks::default().follow::<Machine>(&[sink], &places, &newest) else {
+            panic!("it starts")
+        };
+        sinks.all[0].outlet.push(samples::frame_of_slot(1));
+        let is_writing = |sinks: &Sinks| sinks.all[0].lines().is_some_and(JsonLines::is_writing);
+        while !is_writing(&sinks) {
+            std::thread::yield_now();
+        }
+        let Ok(sinks) = sinks.follow::<Machine>(&[], &[], &newest) else { panic!("it leaves") };
+        tokio::time::advance(FAREWELL + LAST_WORDS).await;
+        let before = std::time::Instant::now();
+        let numbers = sinks.stop(Instant::now() + Duration::from_secs(60));
+        assert!(before.elapsed() < Duration::from_secs(60));
+        assert_eq!(numbers.len(), 1);
+        drop(reader);
     }
 
     #[test]
