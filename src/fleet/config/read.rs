@@ -16,13 +16,12 @@ use super::{
 };
 use crate::diag::{Code, Diagnostics};
 use crate::document::{Document, Table, Times, Value, number_of};
+use crate::fleet::hidden::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::client::Url;
 use crate::fleet::stamps::Stamps;
 use crate::fleet::target::SHARDS;
-use crate::fleet::targets::{
-    LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus, without,
-};
+use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::project::directory_of;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
@@ -37,8 +36,8 @@ const TIMES: Times =
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
 /// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
-/// nothing was reported. Secrets in URLs become unreadable in the source map, as mistakes
-/// are shown with the lines around them.
+/// nothing was reported. Secrets become unreadable in the source map, as mistakes are shown
+/// with the lines around them.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -47,13 +46,16 @@ pub fn read(
 ) -> Option<Config> {
     let SourceText { name, text, .. } = sources.get(source).clone();
     let (document, table) = Document::parse(Code::BadServeFile, source, &text, diagnostics);
-    let table = table?;
     let mut reader = Reader { document, directory, secrets: Vec::new() };
-    let config = reader.config(&table);
-    if !reader.secrets.is_empty() {
-        sources.insert(source, SourceText::new(name, without(&text, &reader.secrets)));
+    let config = table.map(|table| reader.config(&table));
+    if config.is_none() {
+        reader.secrets = secrets_in(&text);
     }
-    Some(config)
+    let secrets = reader.secrets;
+    if !secrets.is_empty() {
+        sources.insert(source, SourceText::new(name, without(&text, secrets)));
+    }
+    config
 }
 
 /// True for sinks that would write into each other's lines, or show the same page.
@@ -91,14 +93,6 @@ fn to_be_made(path: &Path) -> PathBuf {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => path.components().filter(|part| *part != Component::CurDir).collect(),
     }
-}
-
-/// What of a URL is not shown: the user information, and a query, which may hold a token.
-fn secrets_of(url: &str) -> impl Iterator<Item = Range<usize>> + use<> {
-    let start = url.find("//").map_or(0, |slashes| slashes + 2);
-    let user = url[start..].rfind('@').map(|at| start..start + at);
-    let query = url.find('?').map(|mark| mark + 1..url.len());
-    user.into_iter().chain(query)
 }
 
 struct Reader<'r> {
@@ -188,6 +182,10 @@ impl Reader<'_> {
     fn only(&mut self, table: &Table<'_>, section: &Section, more: &[&'static str]) {
         let mut known = section.names();
         known.extend(more);
+        // Whoever writes a password here is told of a key for its file.
+        let foreign = table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref()));
+        let secret = foreign.filter(|(key, _)| word_for_secrets(key.get_ref()).is_some());
+        self.secrets.extend(secret.map(|(_, value)| value.span()));
         self.document.only(table, &known);
     }
 
@@ -292,7 +290,7 @@ impl Reader<'_> {
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {
         self.only(table, &SINK, &[]);
-        if let Some(url) = table.get("url").filter(|url| url.get_ref().as_str().is_some()) {
+        if let Some(url) = table.get("url") {
             self.hide_secrets(url);
         }
         let kind = self.required(table, span, "kind", "a sink")?;
@@ -340,8 +338,9 @@ impl Reader<'_> {
 
     /// Takes note of what is secret in a URL.
     fn hide_secrets(&mut self, url: &Value<'_>) {
-        let Some((text, span)) = self.document.string(url) else { return };
-        self.secrets.extend(secrets_of(text).map(|secret| {
+        let Some(text) = url.get_ref().as_str() else { return self.secrets.push(url.span()) };
+        let span = self.document.span(url.span());
+        self.secrets.extend(secrets_in_url(text).map(|secret| {
             // All of it, where escapes hide the place.
             let place = self.document.within(span, text, secret);
             place.start as usize..place.end as usize

@@ -1,6 +1,5 @@
 //! Reads the files that a configuration names, and makes a plan of them.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_file, read_text};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -133,20 +132,14 @@ impl Loaded {
         certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
-        // Files of targets, and where each is named first.
-        let mut listed: HashMap<PathBuf, (&config::Group, Span)> = HashMap::new();
         for (at, group) in (0..).map(GroupId).zip(&config.groups) {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
             let labels: Labels = std::iter::once(job).chain(own).collect();
             for file in &group.targets {
-                let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
-                match listed.entry(path) {
-                    Entry::Vacant(unlisted) => drop(unlisted.insert((group, file.span))),
-                    Entry::Occupied(first) => {
-                        self.diagnostics.push(listed_before(file, *first.get(), origin));
-                        continue;
-                    }
+                if let Some(warning) = targets.named_before(file) {
+                    self.diagnostics.push(warning);
+                    continue;
                 }
                 let Some(source) = self.read(file, targets::MAX_FILE_BYTES) else { continue };
                 let limit = config.limits.targets;
@@ -335,23 +328,6 @@ fn check_exports(
     let series = exported.filter(|(_, sinks)| sinks.overlaps(with_series));
     let series: Vec<_> = series.map(|(one, _)| (Arc::clone(&one.name), one.name_span)).collect();
     check_series(&series, diagnostics);
-}
-
-/// Warns of a file of targets that was read before.
-fn listed_before(
-    file: &Spanned<PathBuf>,
-    (group, first): (&config::Group, Span),
-    origin: &Origin,
-) -> Diagnostic {
-    let message = format!("{} is named twice", escape::path(&file.value));
-    let warning = Diagnostic::warning(Code::BadServeFile, file.span, message);
-    let warning = warning.label(file.span, "is left out here");
-    match origin {
-        Origin::Arguments { .. } => warning.label(first, "here it is first"),
-        Origin::File(_) => warning
-            .label(first, format!("its hosts are those of group `{}`", group.name))
-            .help("a host is in one group: give each group its own files"),
-    }
 }
 
 /// Warns of groups without hosts or of which nothing is taken, and of sinks that get nothing.
