@@ -1,7 +1,7 @@
 //! Asks a host for the names and labels of instances that were not in the frame
 //! before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::context::AsyncHostContext;
@@ -33,18 +33,13 @@ pub async fn name<T: Transport>(
     unnamed: Vec<Unnamed>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {
-    let mut indoms: Vec<InDom> = unnamed.iter().map(|one| one.indom).collect();
-    indoms.sort_unstable();
-    indoms.dedup();
+    let indoms: BTreeSet<InDom> = unnamed.iter().map(|one| one.indom).collect();
     let mut known = ask(&indoms, Freshness::Cached, host).await?;
-    let lacks = |one: &Unnamed, known: &HashMap<InDom, Known>| {
+    let lacks = |one: &&Unnamed| {
         let known = known.get(&one.indom);
         known.is_none_or(|known| one.ids.iter().any(|id| known.domain.name(*id).is_none()))
     };
-    let mut lacking: Vec<InDom> =
-        unnamed.iter().filter(|one| lacks(one, &known)).map(|one| one.indom).collect();
-    lacking.sort_unstable();
-    lacking.dedup();
+    let lacking: BTreeSet<InDom> = unnamed.iter().filter(lacks).map(|one| one.indom).collect();
     if !lacking.is_empty() {
         known.extend(ask(&lacking, Freshness::Current, host).await?);
     }
@@ -67,28 +62,27 @@ pub async fn name<T: Transport>(
 }
 
 async fn ask<T: Transport>(
-    indoms: &[InDom],
+    indoms: &BTreeSet<InDom>,
     freshness: Freshness,
     host: &mut AsyncHostContext<T>,
 ) -> Result<HashMap<InDom, Known>, SourceError> {
-    let domains = host.instance_domain_of_each(indoms, freshness).await?;
-    let of_domains: Vec<LabelLevel> =
-        indoms.iter().map(|indom| LabelLevel::InDom(*indom)).collect();
-    let of_instances: Vec<LabelLevel> =
-        indoms.iter().map(|indom| LabelLevel::Instances(*indom)).collect();
-    let levels = [of_domains, of_instances].concat();
+    let indoms: Vec<InDom> = indoms.iter().copied().collect();
+    let domains = host.instance_domain_of_each(&indoms, freshness).await?;
+    let of_domains = indoms.iter().copied().map(LabelLevel::InDom);
+    let of_instances = indoms.iter().copied().map(LabelLevel::Instances);
+    let levels: Vec<LabelLevel> = of_domains.chain(of_instances).collect();
     let labels = host.labels_of_each(&levels).await?;
     let (of_domains, of_instances) = labels.split_at(indoms.len());
     let mut known = HashMap::new();
     for (((indom, domain), labels), each) in
-        indoms.iter().zip(domains).zip(of_domains).zip(of_instances)
+        indoms.iter().copied().zip(domains).zip(of_domains).zip(of_instances)
     {
         let Ok(domain) = domain else { continue };
         let labels = labels_of(labels.as_deref().unwrap_or_default().first());
         let each = each.as_deref().unwrap_or_default().iter();
         let of_instances = each.map(|set| (set.instance(), labels_of(Some(set))));
         let of_instances = of_instances.filter(|(_, labels)| !labels.is_empty()).collect();
-        known.insert(*indom, Known { domain, labels, of_instances });
+        known.insert(indom, Known { domain, labels, of_instances });
     }
     Ok(known)
 }

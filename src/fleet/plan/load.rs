@@ -246,7 +246,7 @@ impl Loaded {
     ) -> PlannedGroup {
         let defined = Defined { registry, sources: &self.sources, files };
         let operands: Vec<&Operand> =
-            across.iter().flat_map(|definitions| definitions.operands()).collect();
+            across.iter().flat_map(|definitions| &definitions.operands).collect();
         let exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
         // What nobody gets is not evaluated, unless what somebody gets reads it.
         let (mut chosen, mut exports): (Vec<&Registered>, Vec<Export>) =
@@ -302,7 +302,7 @@ fn had(group: &PlannedGroup, across: &Definitions) -> Per<OperandId, bool> {
     let all = group.selection.chosen().zip(&group.exports);
     let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
     let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();
-    across.operands().iter().map(|operand| names.contains(&*operand.name)).collect()
+    across.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
 }
 
 /// Reports exports that match nothing, and metrics that are one series to Prometheus.
