@@ -127,9 +127,9 @@ impl Loaded {
             }
         }
         let web = &config.web;
-        let certificate = web.certificate.iter().flat_map(|(one, key)| [one, key]);
+        let identity = web.identity.iter().flat_map(|one| [&one.certificate, &one.key]);
         // The listener reads them, at the same time as the plan takes effect.
-        certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
+        identity.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
         for (at, group) in (0..).map(GroupId).zip(&config.groups) {
@@ -217,22 +217,16 @@ impl Loaded {
     ) -> StageTwo {
         let definitions = Definitions::read(registry, &[], hosts, &mut self.diagnostics);
         let defined = Defined { registry, sources: &self.sources, files };
-        let exported = of_fleet(fleet, &defined, &mut self.diagnostics);
+        let exports = of_fleet(fleet, &config.sinks, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
         let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
-        let wanted = |sink: &config::Sink| {
-            let list = sink.export.as_ref()?.iter();
-            Some(list.map(|entry| entry.value.clone()).collect())
-        };
         StageTwo {
             definitions: Arc::new(definitions),
             texts,
             operands: Per::default(),
             schedule: Schedule { interval, grace },
-            exported: exported.into(),
-            wanted: config.sinks.iter().map(wanted).collect(),
-            places: (0..).map(SinkPlace).take(config.sinks.len()).collect(),
+            exports,
         }
     }
 
@@ -316,13 +310,13 @@ fn check_exports(
     let chosen = all.filter(|(_, export)| export.is_chosen);
     let of_hosts: Vec<(&Registered, SinkSet)> =
         chosen.map(|(one, export)| (one, export.sinks)).collect();
-    let of_fleet = || fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
-    let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet());
+    let of_fleet = fleet.iter().flat_map(|fleet| fleet.exports.keys().map(|name| &**name));
+    let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet);
     check_sinks(sinks, names, diagnostics);
     let with_series = with_series(sinks);
     let of_fleet = fleet.iter().flat_map(|fleet| {
-        let known = fleet.exported.iter().filter_map(|name| fleet.definitions.named(name));
-        known.map(|one| (&**one, fleet.sinks_of(&one.name)))
+        let all = fleet.exports.iter();
+        all.filter_map(|(name, sinks)| Some((&**fleet.definitions.named(name)?, *sinks)))
     });
     let exported = of_hosts.into_iter().chain(of_fleet);
     let series = exported.filter(|(_, sinks)| sinks.overlaps(with_series));
@@ -364,13 +358,11 @@ fn idle(
             warn(group.span, message, &format!("name metrics in its `export`, or {marks}"));
         }
     }
-    let is_for = |place, sinks: SinkSet| sinks.contains(place);
-    let of_fleet = |place| {
-        fleet.is_some_and(|all| all.exported.iter().any(|name| is_for(place, all.sinks_of(name))))
-    };
+    let of_groups = groups.iter().flat_map(|group| &group.exports).map(|export| export.sinks);
+    let of_fleet = fleet.iter().flat_map(|fleet| fleet.exports.values().copied());
+    let served = of_groups.chain(of_fleet).fold(SinkSet::NONE, SinkSet::union);
     for (place, sink) in (0..).map(SinkPlace).zip(&config.sinks) {
-        let of_groups = groups.iter().flat_map(|group| &group.exports);
-        if !of_groups.into_iter().any(|export| is_for(place, export.sinks)) && !of_fleet(place) {
+        if !served.contains(place) {
             let message = format!("sink `{}` gets no metric", sink.name);
             let help = "see `export` of the sink, of the groups and of `[fleet]`";
             warn(sink.span, message, help);

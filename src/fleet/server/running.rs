@@ -13,7 +13,6 @@ use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::client::Credentials;
 use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::remote_write::SenderOptions;
@@ -282,15 +281,8 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
 }
 
 fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite) -> SenderOptions {
-    let credentials = match (&remote.login, &remote.token_file) {
-        (Some((user, file)), _) => {
-            Credentials::Basic { user: user.to_string(), password_file: file.clone() }
-        }
-        (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
-        (None, None) => Credentials::None,
-    };
     SenderOptions {
-        credentials,
+        credentials: remote.credentials.clone(),
         authorities: remote.authorities.clone(),
         timeout: remote.timeout,
         most_age: remote.max_age,
@@ -317,7 +309,7 @@ mod tests {
     use super::*;
     use crate::fleet::frame::Schema;
     use crate::fleet::labels::Labels;
-    use crate::fleet::sinks::client::Url;
+    use crate::fleet::sinks::client::{Credentials, Url};
     use crate::fleet::sinks::samples;
     use crate::fleet::world::Machine;
     use crate::text::{SourceId, Span};
@@ -421,8 +413,7 @@ mod tests {
             url: Url::parse("http://nowhere/").expect("a URL"),
             authorities: None,
             authorities_then: Default::default(),
-            login: None,
-            token_file: Some("nosuch".into()),
+            credentials: Credentials::Bearer { token_file: "nosuch".into() },
             timeout: Duration::from_secs(1),
             max_age: Duration::from_secs(1),
         };
