@@ -1,6 +1,6 @@
 //! The condition of a host: what pages and metrics about the fleet say of it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
@@ -66,6 +66,18 @@ pub enum State {
     Failing(Reason),
 }
 
+impl State {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::New => "new",
+            State::Up => "up",
+            State::Missed => "missed",
+            State::Failing(reason) => Reason::ALL[reason as usize].1,
+        }
+    }
+}
+
 impl Condition {
     /// Of a host that is new.
     pub fn new(target: Arc<Target>) -> Condition {
@@ -79,15 +91,11 @@ impl Condition {
 
     /// What became of its latest slots.
     pub fn latest(&self) -> Latest {
-        self.lock().clone()
+        lock(&self.latest).clone()
     }
 
     /// Writes down what became of a slot.
     pub fn update(&self, change: impl FnOnce(&mut Latest)) {
-        change(&mut self.lock());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Latest> {
-        lock(&self.latest)
+        change(&mut lock(&self.latest));
     }
 }

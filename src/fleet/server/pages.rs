@@ -106,13 +106,7 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     object.object("labels", |labels| {
         target.labels.iter().for_each(|(name, value)| labels.text(name, value));
     });
-    let state = match latest.state {
-        State::New => "new",
-        State::Up => "up",
-        State::Missed => "missed",
-        State::Failing(reason) => reason.word(),
-    };
-    object.text("state", state);
+    object.text("state", latest.state.word());
     object.value("series", latest.series);
     if let Some(slot) = latest.slot {
         object.value("slot", slot.0);
