@@ -94,7 +94,7 @@ fn stage_two(criterion: &mut Criterion) {
     let schedule = Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
     let engine = Arc::new(Engine::new(LANGUAGE, Backend::Auto));
     let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| SinkSet::NONE);
-    fleet.set_targets(&targets);
+    fleet.collector.set_targets(&targets);
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
     group.sample_size(20);
@@ -105,7 +105,7 @@ fn stage_two(criterion: &mut Criterion) {
             slot += 1;
             frames.iter_mut().for_each(|frame| frame.slot = Slot(slot));
             let begun = Instant::now();
-            frames.iter().for_each(|frame| fleet.frame(frame));
+            frames.iter().for_each(|frame| fleet.collector.frame(frame));
             let fed = Instant::now();
             black_box(fleet.finish(Slot(slot)));
             feeding += fed - begun;

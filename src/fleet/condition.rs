@@ -1,6 +1,6 @@
 //! The condition of a host: what pages and metrics about the fleet say of it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
@@ -60,8 +60,22 @@ pub enum State {
     New,
     /// Its latest slot was answered.
     Up,
+    /// Its latest slot was never begun, and the one before did not fail.
+    Missed,
     /// Its latest slot failed; why, as of the latest attempt.
     Failing(Reason),
+}
+
+impl State {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::New => "new",
+            State::Up => "up",
+            State::Missed => "missed",
+            State::Failing(reason) => Reason::ALL[reason as usize].1,
+        }
+    }
 }
 
 impl Condition {
@@ -77,15 +91,11 @@ impl Condition {
 
     /// What became of its latest slots.
     pub fn latest(&self) -> Latest {
-        self.lock().clone()
+        lock(&self.latest).clone()
     }
 
     /// Writes down what became of a slot.
     pub fn update(&self, change: impl FnOnce(&mut Latest)) {
-        change(&mut self.lock());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Latest> {
-        lock(&self.latest)
+        change(&mut lock(&self.latest));
     }
 }

@@ -58,14 +58,14 @@ pub struct Frame {
 }
 
 /// The exported metrics of hosts that are alike.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Schema {
     /// The metrics; by name in the frames of hosts and of the fleet.
     pub metrics: Per<ExportedId, Exported>,
 }
 
 /// An exported metric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exported {
     /// Its name, as in `shop.rate`.
     pub name: Arc<str>,

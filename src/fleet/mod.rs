@@ -23,6 +23,7 @@ pub mod counting;
 pub mod ended;
 pub mod engine;
 pub mod frame;
+mod hidden;
 pub mod host;
 mod instances;
 pub mod json_lines;

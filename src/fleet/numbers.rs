@@ -22,29 +22,16 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All of them.
-    pub const ALL: [Reason; 7] = [
-        Reason::Connect,
-        Reason::BackOff,
-        Reason::Timeout,
-        Reason::Lost,
-        Reason::Malformed,
-        Reason::Refused,
-        Reason::Kinds,
+    /// All of them at their numbers, with the words for them, values of the label `reason`.
+    pub const ALL: [(Reason, &str); 7] = [
+        (Reason::Connect, "connect"),
+        (Reason::BackOff, "back-off"),
+        (Reason::Timeout, "timeout"),
+        (Reason::Lost, "lost"),
+        (Reason::Malformed, "malformed"),
+        (Reason::Refused, "refused"),
+        (Reason::Kinds, "kinds"),
     ];
-
-    /// The word for it, a value of the label `reason`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Reason::Connect => "connect",
-            Reason::BackOff => "back-off",
-            Reason::Timeout => "timeout",
-            Reason::Lost => "lost",
-            Reason::Malformed => "malformed",
-            Reason::Refused => "refused",
-            Reason::Kinds => "kinds",
-        }
-    }
 }
 
 /// All that hosts count.
@@ -91,7 +78,7 @@ mod tests {
 
     #[test]
     fn reasons_stand_at_their_numbers() {
-        for (at, reason) in Reason::ALL.into_iter().enumerate() {
+        for (at, (reason, _)) in Reason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, at);
         }
     }

@@ -20,7 +20,7 @@ pub fn operands_of<'d>(
     hosts: &'d Registry,
     is_open: bool,
 ) -> Vec<&'d Registered> {
-    let named = across.operands().iter().filter(|operand| operand.computed.is_none());
+    let named = across.operands.iter().filter(|operand| operand.computed.is_none());
     let named = named.filter_map(|operand| hosts.get(&operand.name));
     named.chain(across.computed_by(hosts, is_open)).collect()
 }
@@ -67,7 +67,7 @@ pub fn mistakes<'g>(
 /// What is wrong with definitions over the fleet, but for cycles, which are found when texts
 /// are read.
 pub fn beyond_texts(aggregates: &Aggregates) -> Diagnostics {
-    let mut found = aggregates.diagnostics().clone();
+    let mut found = aggregates.evaluation.diagnostics().clone();
     found.retain(|one| one.code != Code::DefinitionCycle);
     found
 }

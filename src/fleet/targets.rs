@@ -3,18 +3,22 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as Place;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::Ipv6Addr;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::context::spec::Target as HostTarget;
 use serde::Deserialize;
 
+use super::hidden::{password_in, secrets_in, without};
 use super::labels::Labels;
 use super::target::{GroupId, Target};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::escape;
+use crate::syntax::ast::Spanned;
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Largest file of targets that is read, in bytes.
@@ -29,7 +33,8 @@ const MAX_LABELS: usize = 64;
 /// What the name of a label may be made of.
 pub const LABEL_NAME_RULE: &str = "at most 1024 letters, digits and `_`, and no digit in front";
 
-/// Mistakes that are told of one file at most, and hosts that are listed twice.
+/// Mistakes that are told of one file at most, hosts that are listed twice, and attributes
+/// that mean nothing.
 const MAX_MISTAKES: usize = 20;
 
 /// One entry of a file.
@@ -52,6 +57,8 @@ struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 #[derive(Debug, Default)]
 pub struct Targets {
     all: Vec<Arc<Target>>,
+    /// Where each file is named first, by what it is.
+    files: HashMap<PathBuf, Span>,
     /// Where each host stands, by what it is.
     places: HashMap<Box<str>, Span>,
     /// Labels with an `instance` among them, and where the first host that has them stands.
@@ -68,6 +75,22 @@ impl Targets {
         self.all
     }
 
+    /// Takes note of a file. The warning, if it was named before, whatever it was called:
+    /// then nobody reads it again.
+    pub fn named_before(&mut self, file: &Spanned<PathBuf>) -> Option<Diagnostic> {
+        let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
+        match self.files.entry(path) {
+            Place::Vacant(unnamed) => {
+                unnamed.insert(file.span);
+                None
+            }
+            Place::Occupied(first) => {
+                let message = format!("{} is named twice", escape::path(&file.value));
+                Some(left_out(message, file.span, *first.get()))
+            }
+        }
+    }
+
     /// Adds the targets of a text of the source map to a group whose hosts have
     /// `labels`. Nothing is added beyond `limit` targets. Passwords in the text become
     /// unreadable, as mistakes are shown with the lines around them.
@@ -81,13 +104,19 @@ impl Targets {
         diagnostics: &mut Diagnostics,
     ) {
         let SourceText { name, text, .. } = sources.get(source).clone();
-        let secrets = Vec::new();
-        let mut file =
-            File { source, text: &text, diagnostics, mistakes: 0, duplicates: 0, secrets };
+        let mut file = File {
+            source,
+            text: &text,
+            diagnostics,
+            mistakes: 0,
+            duplicates: 0,
+            doubts: HashSet::new(),
+            secrets: Vec::new(),
+        };
         self.read_file(&mut file, group, labels, limit);
         file.tell_duplicates();
         if !file.secrets.is_empty() {
-            let shown = without(&text, &file.secrets);
+            let shown = without(&text, file.secrets);
             sources.insert(source, SourceText::new(name, shown));
         }
     }
@@ -139,9 +168,7 @@ impl Targets {
             }
         }
     }
-}
 
-impl Targets {
     /// Warns, once, of a host whose series cannot be told from those of another.
     fn check_labels(&mut self, labels: &Labels, name: &str, place: Span, file: &mut File<'_>) {
         let Some(first) = self.instances.get(labels) else {
@@ -168,6 +195,8 @@ struct File<'f> {
     mistakes: usize,
     /// How many targets are left out, as they are listed before.
     duplicates: usize,
+    /// What was told of attributes that mean nothing.
+    doubts: HashSet<String>,
     /// Where passwords stand, as far as that is known.
     secrets: Vec<Range<usize>>,
 }
@@ -180,6 +209,10 @@ const NO_SECRETS: (&str, &str) = (
 
 /// What a target is like.
 const AS_TARGET: &str = "a target is a host specification such as web1, web1:44321 or pcps://web1";
+
+/// What attributes a target may have.
+const ATTRIBUTES: &str = "a target has `container=NAME`, and `secure` or `secure=relaxed`; its group \
+                          has `user` and `password-file`";
 
 /// How an address of IPv6 is a target.
 fn in_brackets(address: Ipv6Addr) -> String {
@@ -202,25 +235,11 @@ fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
     slash.map(|before| (before + 1, "unexpected slash"))
 }
 
-/// What may be a password in what is no host: it stands before an `@`, where a port might.
-fn secret_of(text: &str) -> Option<Range<usize>> {
-    let start = text.find("//").map_or(0, |slashes| slashes + 2);
-    let end = start + text[start..].rfind('@')?;
-    let colon = start + text[start..end].find(':')?;
-    Some(colon + 1..end)
-}
-
-/// A text with asterisks in these places.
-pub(super) fn without(text: &str, places: &[Range<usize>]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for (at, one) in text.char_indices() {
-        let is_secret = one != '\n' && places.iter().any(|place| place.contains(&at));
-        match is_secret {
-            true => shown.extend(std::iter::repeat_n('*', one.len_utf8())),
-            false => shown.push(one),
-        }
-    }
-    shown
+/// Warns of what stands elsewhere already, and is left out here.
+fn left_out(message: String, place: Span, first: Span) -> Diagnostic {
+    Diagnostic::warning(Code::BadServeFile, place, message)
+        .label(place, "is left out here")
+        .label(first, "here it is first")
 }
 
 impl File<'_> {
@@ -239,14 +258,10 @@ impl File<'_> {
         if self.duplicates > MAX_MISTAKES {
             return;
         }
-        let message = format!("`{name}` is listed twice");
-        let warning = Diagnostic::warning(Code::BadServeFile, place, message)
-            .label(place, "is left out here")
-            .label(first, "here it is first")
-            .help(
-                "a host is in one group, and in one entry; take this one away, or give it another port",
-            );
-        self.diagnostics.push(warning);
+        let help =
+            "a host is in one group, and in one entry; take this one away, or give it another port";
+        let warning = left_out(format!("`{name}` is listed twice"), place, first);
+        self.diagnostics.push(warning.help(help));
     }
 
     /// Says of how many more targets the same is true.
@@ -268,6 +283,8 @@ impl File<'_> {
         let span = self.range(offset, offset + 1);
         let words = error.to_string();
         let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
+        let words = without(words, secrets_in(words));
+        self.secrets.extend(secrets_in(self.text));
         let help = r#"such as [{ "targets": ["web1", "web2:44322"], "labels": { "rack": "a" } }]"#;
         self.error(span, format!("this is no list of targets: {words}"), help);
     }
@@ -292,6 +309,15 @@ impl File<'_> {
         }
     }
 
+    /// The place of one character of a text, if that is known; else that of the text.
+    fn place(&self, text: &Text<'_>, at: usize) -> Span {
+        let span = self.span(text);
+        match text.0 {
+            Cow::Borrowed(_) => self.range(span.start as usize + at, span.start as usize + at + 1),
+            Cow::Owned(_) => span,
+        }
+    }
+
     /// Takes note of a secret in a text of the file; all of the file is one where the place
     /// of the text is not known.
     fn hide(&mut self, text: &Text<'_>, secret: Range<usize>) {
@@ -312,17 +338,13 @@ impl File<'_> {
         }
         let spec: HostSpec = match text.0.parse() {
             Ok(spec) => spec,
-            Err(_) if let Some(secret) = secret_of(&text.0) => {
+            Err(_) if let Some(secret) = password_in(&text.0) => {
                 self.hide(text, secret);
                 self.error(span, NO_SECRETS.0, NO_SECRETS.1);
                 return None;
             }
             Err(error) => {
-                let start = span.start as usize + error.offset;
-                let place = match text.0 {
-                    Cow::Borrowed(_) => self.range(start, start + 1),
-                    Cow::Owned(_) => span,
-                };
+                let place = self.place(text, error.offset);
                 let bare: Option<Ipv6Addr> = text.0.parse().ok();
                 let help = bare.map_or_else(|| AS_TARGET.to_owned(), in_brackets);
                 self.error(place, format!("this is no host: {}", error.problem), help);
@@ -340,15 +362,30 @@ impl File<'_> {
             if let Some(mark) = text.0.find('?') {
                 self.hide(text, mark + 1..text.0.len());
             }
-            let start = span.start as usize + at;
-            let place = match text.0 {
-                Cow::Borrowed(_) => self.range(start, start + 1),
-                Cow::Owned(_) => span,
-            };
+            let place = self.place(text, at);
             self.error(place, format!("this is no host: {problem}"), AS_TARGET);
             return None;
         }
+        self.tell_doubts(text, &spec);
         Some((canonical(&text.0).into(), spec))
+    }
+
+    /// Warns of attributes that mean nothing, of each once. What attributes are set to is not
+    /// shown then, as one with another name may be a password.
+    fn tell_doubts(&mut self, text: &Text<'_>, spec: &HostSpec) {
+        let attributes = text.0.find('?').filter(|_| !spec.warnings.is_empty());
+        let Some(mark) = attributes else { return };
+        for (at, _) in text.0.match_indices('=').filter(|(at, _)| *at > mark) {
+            let end = text.0[at..].find('&').map_or(text.0.len(), |end| at + end);
+            self.hide(text, at + 1..end);
+        }
+        for warning in &spec.warnings {
+            let words = warning.split(';').next().unwrap_or_default();
+            if self.doubts.len() < MAX_MISTAKES && self.doubts.insert(words.to_owned()) {
+                let warning = Diagnostic::warning(Code::BadServeFile, self.span(text), words);
+                self.diagnostics.push(warning.help(ATTRIBUTES));
+            }
+        }
     }
 
     /// The labels of an entry, without those of Prometheus.
@@ -446,6 +483,7 @@ mod tests {
             ("pcp://me:s3cret@web1", "pcp://me:******@web1"),
             ("me:s3/c\u{e9}:t@x@web1:44321", "me:**********@web1:44321"),
             ("web1?user=me&pass=s3cret", "web1?*******************"),
+            ("web1?passwrd=s3cret&secure=x&y", "web1?passwrd=******&secure=*&y"),
             // A proxy is no secret.
             ("web1:44321@proxy:44322", "web1:44321@proxy:44322"),
             ("web1:x", "web1:x"),
@@ -459,7 +497,9 @@ mod tests {
             assert_eq!(*sources.get(source).text, *text.replace(target, shown), "{target}");
             let is_secret = shown.contains('*');
             let told = diagnostics.iter().any(|one| one.message == NO_SECRETS.0);
-            assert_eq!(told, is_secret, "{target}");
+            let doubted = diagnostics.iter().any(|one| one.help.as_deref() == Some(ATTRIBUTES));
+            assert_eq!(told || doubted, is_secret, "{target}");
+            assert!(diagnostics.iter().all(|one| !one.message.contains("s3cret")), "{target}");
         }
     }
 
@@ -554,6 +594,14 @@ mod tests {
             (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port"),
             (r#"[{"targets": ["we b"]}]"#, " : this is no host: unexpected blank"),
             (r#"[{"targets": [" web1:45101"]}]"#, " : this is no host: unexpected blank"),
+            (
+                r#"[{"targets": ["a?contianer=x", "b?contianer=y"]}]"#,
+                "a?contianer=*: `contianer` is no attribute of a host and is ignored",
+            ),
+            (
+                r#"[{"targets": "me:s3cret@web1"}]"#,
+                "\": this is no list of targets: invalid type: string \"me:******@web1\", expected a sequence",
+            ),
             (r#"[{"targets": ["web1/x"]}]"#, "/: this is no host: unexpected slash"),
             (r#"[{"targets": ["pcps://web1/x:4"]}]"#, "/: this is no host: unexpected slash"),
             (

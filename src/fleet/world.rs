@@ -91,8 +91,39 @@ impl Job {
     }
 }
 
+/// Runs work in a thread of its own, with a runtime of its own and so many threads at most
+/// for calls that block.
+///
+/// # Errors
+/// The system has no more threads or descriptors.
+pub fn thread<W: Future<Output = ()> + 'static>(
+    name: &str,
+    blocking: usize,
+    work: impl FnOnce() -> W + Send + 'static,
+) -> io::Result<Job> {
+    // A thread cannot be called so.
+    let name = name.replace('\0', "");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(blocking)
+        .thread_name(&name)
+        .build()?;
+    let (ends, over) = channel();
+    let beat = Arc::<AtomicU64>::default();
+    let own_beat = Arc::clone(&beat);
+    std::thread::Builder::new().name(name).spawn(move || {
+        let _ends: Sender<()> = ends;
+        let local = LocalSet::new();
+        local.spawn_local(keep_beating(own_beat));
+        local.block_on(&runtime, async { work().await });
+        // A name that is still looked up, or a page that is still made, is not waited for.
+        runtime.shutdown_background();
+    })?;
+    Ok(Job { over: Some(over), beat })
+}
+
 /// Counts seconds, as long as the thread comes to it.
-pub async fn keep_beating(beat: Arc<AtomicU64>) {
+async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -128,29 +159,11 @@ impl World for Machine {
         engine
     }
 
-    /// In a thread of its own, with a runtime of its own.
     fn spawn<W: Future<Output = ()> + 'static>(
         name: &str,
         work: impl FnOnce() -> W + Send + 'static,
     ) -> io::Result<Job> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(LOOKUPS)
-            .build()?;
-        let (ends, over) = channel();
-        let beat = Arc::<AtomicU64>::default();
-        let own_beat = Arc::clone(&beat);
-        // A thread cannot be called so.
-        let name = name.replace('\0', "");
-        std::thread::Builder::new().name(name).spawn(move || {
-            let _ends: Sender<()> = ends;
-            let local = LocalSet::new();
-            local.spawn_local(keep_beating(own_beat));
-            local.block_on(&runtime, async { work().await });
-            // A name that is still looked up is not waited for.
-            runtime.shutdown_background();
-        })?;
-        Ok(Job { over: Some(over), beat })
+        thread(name, LOOKUPS, work)
     }
 
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {

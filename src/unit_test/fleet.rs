@@ -132,7 +132,7 @@ impl<'t> Fleet<'t> {
         let mut running: Vec<Running<'_>> =
             case.hosts.iter().map(start).collect::<Result<_, _>>()?;
         let targets: Vec<Arc<Target>> = running.iter().map(|one| Arc::clone(&one.target)).collect();
-        aggregates.set_targets(&targets);
+        aggregates.collector.set_targets(&targets);
         running.iter().for_each(|one| aggregates.announce(&one.schema));
         let mut all = Vec::new();
         let mut told = vec![false; case.expected.len()];
@@ -203,9 +203,9 @@ impl<'t> Fleet<'t> {
         if of_hosts_counted(text) {
             return None;
         }
-        let known = self.across.selection().iter().find(|one| *one.name == *text);
+        let known = self.across.selection.iter().find(|one| *one.name == *text);
         match known {
-            Some(one) => mistake(one, aggregates.diagnostics()),
+            Some(one) => mistake(one, aggregates.evaluation.diagnostics()),
             None if self.registry.get(text).is_some() => Some(MISTAKEN.to_owned()),
             None => Some(self.unread(&expected.subject).unwrap_or(WRONG_TEXT).to_owned()),
         }
@@ -218,11 +218,11 @@ impl Running<'_> {
         let step = usize::try_from(slot.0).unwrap_or(usize::MAX);
         if self.host.missed.contains(&step) {
             self.session.source().feed().pass();
-            return aggregates.missed(&self.target, slot);
+            return aggregates.collector.missed(&self.target, slot);
         }
         let Running { target, session, space, schema, positions, .. } = self;
         let Ok(sample) = session.sample(space) else {
-            return aggregates.failed(target, slot);
+            return aggregates.collector.failed(target, slot);
         };
         let (mut heads, mut lanes) = (Vec::with_capacity(positions.len()), Lanes::default());
         for position in positions {
@@ -245,7 +245,7 @@ impl Running<'_> {
             heads.push((values.status, Arc::new(instances)));
         }
         let stamp: Timestamp = sample.values.timestamp();
-        aggregates.frame(&Frame {
+        aggregates.collector.frame(&Frame {
             target: Arc::clone(target),
             host_labels: Labels::default(),
             slot,

@@ -360,6 +360,7 @@ fn a_file_of_targets_counts_once() {
         "count(sample.bin) by (job)",
     ]);
     assert_eq!(err.matches("is named twice").count(), 1, "{out}{err}");
+    assert!(err.contains("here it is first") && err.contains("is left out here"), "{err}");
     assert!(!err.contains("is listed twice"), "{err}");
 }
 

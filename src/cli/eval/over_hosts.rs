@@ -55,7 +55,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let schedule = Schedule { interval, grace: Duration::ZERO };
     let across = Arc::clone(&selected.across);
     let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| SinkSet::NONE);
-    aggregates.set_targets(&selected.targets);
+    aggregates.collector.set_targets(&selected.targets);
     let group = selected.group(interval, deadline).map_err(Stop::Usage)?;
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;
     let output = messages.output(purpose(arguments.format));
@@ -82,7 +82,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
         outcome = outcome.max(run.tell(&hosts, &mut aggregates));
         run.messages.warnings_of(&engine);
         let primes = *primes.get_or_insert_with(|| {
-            u64::from(hosts.need_two_samples()) + u64::from(aggregates.needs_two_slots())
+            u64::from(hosts.need_two_samples()) + u64::from(aggregates.evaluation.needs_two_slots())
         });
         if number >= primes {
             let taken = run.show(at, &frames, &of_fleet, &mut printer);
@@ -176,11 +176,11 @@ impl HostsRun<'_> {
         let sampled = hosts.sample(slot);
         for frame in &sampled.frames {
             self.told.failing.remove(&frame.target.name);
-            aggregates.frame(frame);
+            aggregates.collector.frame(frame);
             self.answered = true;
         }
         for (target, words) in sampled.failed {
-            aggregates.failed(&target, slot);
+            aggregates.collector.failed(&target, slot);
             let before = self.told.failing.insert(target.name.clone(), Arc::clone(&words));
             if before.is_none_or(|before| before != words) {
                 match words.starts_with(&*target.name) {
@@ -208,13 +208,13 @@ impl HostsRun<'_> {
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
             outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
-        let of_fleet = aggregates.diagnostics().clone();
+        let of_fleet = aggregates.evaluation.diagnostics().clone();
         self.told.note(self.selected.of_rows(&of_fleet));
         if of_fleet.errors() > 0 {
             outcome = ExitStatus::Failed;
         }
         self.messages.diagnostics(of_fleet, &self.selected.definitions.sources);
-        for warning in aggregates.take_warnings() {
+        for warning in aggregates.collector.take_warnings() {
             self.messages.warning(&warning);
         }
         outcome

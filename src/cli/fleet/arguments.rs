@@ -1,16 +1,16 @@
 //! The options that name a fleet, and the fleet that their files describe.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
+use super::shown::ShownLine;
 use crate::bind::name_in;
 use crate::cli::args::DefinitionArguments;
 use crate::cli::definitions::{Definitions, refused};
 use crate::cli::stop::Stop;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
 use crate::escape;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
@@ -20,7 +20,7 @@ use crate::fleet::plan::bounded;
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
-use crate::text::{SourceMap, Span};
+use crate::text::SourceMap;
 
 /// Definitions over a fleet, and its hosts.
 #[derive(Clone, Debug, Default, Args)]
@@ -101,21 +101,23 @@ impl FleetArguments {
         sources: &mut SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Vec<Arc<Target>>, Stop> {
-        let (mut targets, mut seen) = (Targets::default(), HashSet::new());
+        let mut targets = Targets::default();
+        let mut line = ShownLine::new("pmderive", sources.next_id());
+        let files = line.all("--targets", &self.targets, PathBuf::clone);
+        sources.add("<arguments>", line.text);
         // As `serve --targets` calls them.
         let labels = Labels::from_iter([("job", "fleet")]);
-        for path in &self.targets {
+        for file in &files {
+            if let Some(warning) = targets.named_before(file) {
+                diagnostics.push(warning);
+                continue;
+            }
+            let path = &file.value;
             let cannot = |reason: String| {
                 Stop::Usage(format!("cannot read {}: {reason}", escape::path(path)))
             };
             let text = bounded(path, MAX_FILE_BYTES).map_err(cannot)?;
             let source = sources.add(escape::path(path), text);
-            if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
-                let message = format!("{} is named twice", escape::path(path));
-                let place = Span::new(source, 0, 0);
-                diagnostics.push(Diagnostic::warning(Code::BadServeFile, place, message));
-                continue;
-            }
             let limit = Limits::default().targets;
             targets.read(source, GroupId(0), &labels, limit, sources, diagnostics);
         }

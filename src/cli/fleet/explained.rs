@@ -70,7 +70,7 @@ impl ExplainedFleet {
         let engine = Arc::new(Engine::of_this_machine(hosts.language(), Backend::Interp));
         let mut aggregates = stages::across(&engine, definitions, [(hosts, true)], source)?;
         let is_wanted = |one: &Registered| self.wanted.contains(&one.name);
-        let chosen = definitions.selection().iter().map(|one| &**one);
+        let chosen = definitions.selection.iter().map(|one| &**one);
         let chosen: Vec<&Registered> = chosen.filter(|one| is_wanted(one)).collect();
         if chosen.is_empty() {
             return Ok(Vec::new());

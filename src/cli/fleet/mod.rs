@@ -4,12 +4,14 @@
 mod arguments;
 mod checked;
 mod explained;
+mod shown;
 
 use super::args::DefinitionArguments;
 use super::stop::Stop;
 pub use arguments::{FleetArguments, name_of};
 pub use checked::CheckedFleet;
 pub use explained::ExplainedFleet;
+pub use shown::ShownLine;
 
 /// Refuses a configuration of `serve` in place of a file of definitions.
 ///

@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::args::{interval, time};
+use crate::cli::fleet::ShownLine;
 use crate::cli::stop::Stop;
 use crate::fleet::config::{
     Access, Config, DEFAULT_BUFFER, DEFAULT_INTERVAL, Group, INTERVALS, Limits, Sink, SinkKind,
@@ -15,7 +16,6 @@ use crate::fleet::config::{
 };
 use crate::fleet::labels::Labels;
 use crate::fleet::plan::Origin;
-use crate::syntax::ast::Spanned;
 use crate::text::Span;
 
 /// Said after the options.
@@ -83,11 +83,11 @@ impl ServeArguments {
             let usage = "nothing to watch: give --config FILE, or --targets FILE and -c FILE";
             return Err(Stop::Usage(usage.to_owned()));
         }
-        let mut line = CommandLine("pmderive serve".to_owned());
+        let mut line = ShownLine::new("pmderive serve", Origin::ARGUMENTS);
         let targets = line.all("--targets", &self.targets, |path| PathBuf::from(path));
         let definitions = line.all("-c", &self.definitions, |path| PathBuf::from(path));
-        let export = line.all("--export", &self.export, |entry| Box::from(entry));
-        let CommandLine(text) = line;
+        let export = line.all("--export", &self.export, |entry| Box::from(&**entry));
+        let text = line.text;
         // What is wrong with the whole, and not with one of the values.
         let whole = Span::new(Origin::ARGUMENTS, 0, text.len() as u32);
         let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
@@ -118,27 +118,5 @@ impl ServeArguments {
             sinks: vec![Sink { name, span: whole, export: None, buffer, kind }],
         };
         Ok(Origin::Arguments { text, config: Box::new(config) })
-    }
-}
-
-/// The command line as diagnostics show it.
-struct CommandLine(String);
-
-impl CommandLine {
-    /// Adds an option with each of these values; gives them with their places.
-    fn all<T>(
-        &mut self,
-        option: &str,
-        values: &[String],
-        read: impl Fn(&str) -> T,
-    ) -> Vec<Spanned<T>> {
-        let mut one = |value: &String| {
-            self.0.extend([" ", option, " "]);
-            let start = self.0.len() as u32;
-            self.0.push_str(value);
-            let span = Span::new(Origin::ARGUMENTS, start, self.0.len() as u32);
-            Spanned { value: read(value), span }
-        };
-        values.iter().map(&mut one).collect()
     }
 }

@@ -26,15 +26,15 @@ impl Carried {
     /// What `after` has of `before`.
     pub fn between(before: &Definitions, after: &Definitions) -> Carried {
         fn operands(all: &Definitions) -> impl Iterator<Item = (&str, bool)> {
-            all.operands().iter().map(|one| (&*one.name, one.computed.is_some()))
+            all.operands.iter().map(|one| (&*one.name, one.computed.is_some()))
         }
         fn aggregates(all: &Definitions) -> impl Iterator<Item = &str> {
-            all.aggregates().iter().map(|one| &*one.text)
+            all.aggregates.iter().map(|one| &*one.text)
         }
         Carried {
             operands: positions(operands(before), operands(after)),
             aggregates: positions(aggregates(before), aggregates(after)),
-            groupings: positions(before.groupings().iter(), after.groupings().iter()),
+            groupings: positions(before.groupings.iter(), after.groupings.iter()),
         }
     }
 }

@@ -189,5 +189,5 @@ impl Classes {
 /// Which metrics of a schema the operands are.
 fn columns(schema: &Schema, definitions: &Definitions) -> Per<OperandId, Option<ExportedId>> {
     let column = |operand: &Operand| schema.find(&operand.name).map(|(at, _)| at);
-    definitions.operands().iter().map(column).collect()
+    definitions.operands.iter().map(column).collect()
 }

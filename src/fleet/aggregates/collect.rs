@@ -76,13 +76,13 @@ impl Collector {
     pub fn new(definitions: Arc<Definitions>) -> Collector {
         Collector {
             by_operand: by_operand(&definitions),
-            references: Per::all(definitions.operands().len(), None),
+            references: Per::all(definitions.operands.len(), None),
             had: Per::default(),
             hosts: Per::default(),
             shards: vec![HostId(0)..HostId(0); SHARDS],
             by_name: FxHashMap::default(),
             classes: Classes::default(),
-            keys: definitions.groupings().iter().map(|_| Keys::default()).collect(),
+            keys: definitions.groupings.iter().map(|_| Keys::default()).collect(),
             open: VecDeque::new(),
             spare: None,
             finished: None,
@@ -113,14 +113,15 @@ impl Collector {
         for slot in self.open.iter_mut().flat_map(|open| open.hosts.iter_mut()) {
             slot.columns = carry(std::mem::take(&mut slot.columns), &operands);
         }
-        self.keys = definitions.groupings().iter().map(|_| Keys::default()).collect();
+        self.keys = definitions.groupings.iter().map(|_| Keys::default()).collect();
         self.definitions = definitions;
         self.had = Per::default();
         self.set_targets(targets);
     }
 
     /// Says which operands the hosts of each group have, until other definitions are
-    /// followed.
+    /// followed; those that others lack are not expected of them. Groups of which nothing is
+    /// said have all.
     pub fn set_operands(&mut self, had: Per<GroupId, Per<OperandId, bool>>) {
         self.had = had;
     }
@@ -172,7 +173,7 @@ impl Collector {
     /// Takes the metadata of hosts of one class: they decide about metrics that no
     /// class before had.
     pub fn announce(&mut self, schema: &Schema) {
-        for (at, operand) in self.definitions.operands().enumerate() {
+        for (at, operand) in self.definitions.operands.enumerate() {
             if self.references[at].is_none() {
                 let found = schema.find(&operand.name);
                 self.references[at] = found.map(|(_, metric)| Reference::of(metric));
@@ -364,10 +365,10 @@ impl Collector {
 /// The aggregates that take each operand.
 fn by_operand(definitions: &Definitions) -> Per<OperandId, Box<[AggregateId]>> {
     let of = |operand: OperandId| {
-        let all = definitions.aggregates().enumerate();
+        let all = definitions.aggregates.enumerate();
         all.filter(|(_, one)| one.operand == operand).map(|(at, _)| at).collect()
     };
-    definitions.operands().positions().map(of).collect()
+    definitions.operands.positions().map(of).collect()
 }
 
 /// True for values that are as many as their instances, and at least one.

@@ -32,11 +32,15 @@ use crate::text::Span;
 pub struct Definitions {
     /// What the evaluator computes.
     pub(super) registry: Registry,
-    /// Definitions, and after them expressions without a name.
-    pub(super) selection: Box<[Arc<Registered>]>,
-    pub(super) aggregates: Per<AggregateId, Aggregate>,
-    pub(super) operands: Per<OperandId, Operand>,
-    pub(super) groupings: Per<GroupingId, Box<[Box<str>]>>,
+    /// What is evaluated: definitions, and after them expressions without a name.
+    pub selection: Box<[Arc<Registered>]>,
+    /// The aggregates of all definitions, each once.
+    pub aggregates: Per<AggregateId, Aggregate>,
+    /// What aggregates take of hosts, each once.
+    pub operands: Per<OperandId, Operand>,
+    /// The labels of each different `by`; none for all hosts together.
+    pub groupings: Per<GroupingId, Box<[Box<str>]>>,
+    /// Each label that a `by` names, where that is written first.
     labels: Box<[Spanned<Box<str>>]>,
     /// How definitions are written of which more is computed than that.
     pub(super) written: FxHashMap<Arc<str>, String>,
@@ -90,26 +94,6 @@ impl Definitions {
         }
     }
 
-    /// The aggregates of all definitions, each once.
-    pub fn aggregates(&self) -> &Per<AggregateId, Aggregate> {
-        &self.aggregates
-    }
-
-    /// What aggregates take of hosts, each once.
-    pub fn operands(&self) -> &Per<OperandId, Operand> {
-        &self.operands
-    }
-
-    /// The labels of each different `by`; none for all hosts together.
-    pub fn groupings(&self) -> &Per<GroupingId, Box<[Box<str>]>> {
-        &self.groupings
-    }
-
-    /// Each label that a `by` names, where that is written first.
-    pub fn labels(&self) -> &[Spanned<Box<str>>] {
-        &self.labels
-    }
-
     /// Names of the definitions, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.registry.names()
@@ -128,11 +112,6 @@ impl Definitions {
         };
         let is_in = |one: &&Arc<Registered>| one.expr.nodes().any(|(_, node)| holds(node));
         self.registry.definitions().iter().find(is_in).map(|one| &*one.name)
-    }
-
-    /// What is evaluated: definitions, and after them expressions without a name.
-    pub fn selection(&self) -> &[Arc<Registered>] {
-        &self.selection
     }
 
     /// What hosts compute for aggregates alone, as far as hosts with these definitions
@@ -223,7 +202,7 @@ pub fn unknown_labels(
     if targets.is_empty() {
         return;
     }
-    for label in definitions.labels() {
+    for label in &definitions.labels {
         let name = &*label.value;
         if known.contains(&name) || OF_PMCD.contains(&name) {
             continue;

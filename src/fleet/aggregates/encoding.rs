@@ -73,7 +73,7 @@ impl Terms {
     fn new(definitions: &Definitions, references: &References) -> Terms {
         let mut text = String::new();
         let mut kinds = Per::default();
-        for aggregate in definitions.aggregates() {
+        for aggregate in &definitions.aggregates {
             let reference = references.get(aggregate.operand).copied().flatten();
             text.push_str(&format!("{}\n{reference:?}\n", aggregate.text));
             kinds.push(kind_of(references, aggregate.operand));
@@ -142,11 +142,11 @@ impl ShardPartials {
             return Err(EncodingError::Definitions);
         }
         let mut groups: Per<GroupingId, Vec<Option<GroupKey>>> = Per::default();
-        for labels in definitions.groupings() {
+        for labels in &definitions.groupings {
             groups.push(reader.groups(labels.len())?);
         }
         let mut partials: Per<AggregateId, Vec<Partial>> = Per::default();
-        for (aggregate, kind) in definitions.aggregates().iter().zip(&terms.kinds) {
+        for (aggregate, kind) in definitions.aggregates.iter().zip(&terms.kinds) {
             let count = groups[aggregate.grouping].len();
             let partial = |_| reader.partial(aggregate.function, *kind);
             partials.push((0..count).map(partial).collect::<Result<Vec<_>, _>>()?);
@@ -389,7 +389,7 @@ pub fn fuzz_partials(data: &[u8]) {
     assert_eq!(shard.encode(&definitions, &references).as_deref(), Ok(&*bytes));
     let mut merged = Merged::new(Arc::clone(&definitions), &references);
     assert_eq!(merged.add(&shard), Ok(()));
-    for (at, aggregate) in definitions.aggregates().enumerate() {
+    for (at, aggregate) in definitions.aggregates.enumerate() {
         for (_, partial) in merged.groups(at) {
             let _ = partial.clone().total(aggregate.function, merged.kind(at));
         }

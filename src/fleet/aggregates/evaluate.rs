@@ -125,14 +125,14 @@ impl Evaluation {
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Evaluation {
         let (selection, exports) = chosen(&definitions, sinks);
-        let groupings = definitions.groupings().len();
+        let groupings = definitions.groupings.len();
         let mut identifiers = Identifiers::default();
         identifiers.follow(&definitions);
         Evaluation {
             selection,
             source: source::fleet(&definitions, &identifiers),
             identifiers,
-            references: Per::all(definitions.operands().len(), None),
+            references: Per::all(definitions.operands.len(), None),
             compiled: None,
             diagnostics: Diagnostics::default(),
             evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
@@ -141,7 +141,7 @@ impl Evaluation {
             of_hosts: (0..groupings).map(|_| FleetDomain::default()).collect(),
             of_aggregates: FleetDomain::default(),
             named: Per::all(groupings, (0, 0)),
-            members: Per::all(definitions.aggregates().len(), FxHashMap::default()),
+            members: Per::all(definitions.aggregates.len(), FxHashMap::default()),
             exports,
             schema: Arc::new(Schema { metrics: Per::default() }),
             origins: Per::default(),
@@ -175,7 +175,7 @@ impl Evaluation {
     /// Forgets the members of groups, as slots are others from now on: no difference over
     /// time spans that.
     pub fn forget_members(&mut self) {
-        self.members = Per::all(self.definitions.aggregates().len(), FxHashMap::default());
+        self.members = Per::all(self.definitions.aggregates.len(), FxHashMap::default());
     }
 
     /// Makes the source anew, with what is known of operands.
@@ -188,7 +188,7 @@ impl Evaluation {
             }
         }
         // It is told of all instances again.
-        self.named = Per::all(self.definitions.groupings().len(), (u64::MAX, u64::MAX));
+        self.named = Per::all(self.definitions.groupings.len(), (u64::MAX, u64::MAX));
     }
 
     /// Takes the metadata of operands, and checks the definitions with them.
@@ -249,7 +249,7 @@ impl Evaluation {
     fn mistakes(&self, compiled: &Compiled) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         let mut refused: FxHashSet<&str> = FxHashSet::default();
-        for aggregate in self.definitions.aggregates() {
+        for aggregate in &self.definitions.aggregates {
             if let Some(reference) = &self.references[aggregate.operand]
                 && aggregate.function.desc(reference).is_none()
             {
@@ -389,8 +389,8 @@ impl Evaluation {
         counted: &mut Vec<(InstId, Hosts)>,
     ) -> Vec<InstId> {
         let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
-        let aggregate = &definitions.aggregates()[at];
-        let labels = &definitions.groupings()[aggregate.grouping];
+        let aggregate = &definitions.aggregates[at];
+        let labels = &definitions.groupings[aggregate.grouping];
         let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
         let mut unchanged: Vec<InstId> = Vec::new();
         let metric = source.feed().metric(MetricId::of_aggregate(at));
@@ -449,9 +449,8 @@ impl Evaluation {
     /// aggregate of which that is true.
     fn feed_unchanged(&mut self, unchanged: &Per<AggregateId, Vec<InstId>>) {
         let Evaluation { definitions, source, .. } = self;
-        let is_single = |of: AggregateId| {
-            definitions.groupings()[definitions.aggregates()[of].grouping].is_empty()
-        };
+        let is_single =
+            |of: AggregateId| definitions.groupings[definitions.aggregates[of].grouping].is_empty();
         for (at, one) in MetricId::of_unchanged(definitions).zip(&definitions.unchanged) {
             let (single, grouped): (Vec<AggregateId>, Vec<AggregateId>) =
                 one.aggregates.iter().partition(|of| is_single(**of));
@@ -482,7 +481,7 @@ impl Evaluation {
             return;
         }
         for grouping in groups.positions() {
-            let all = definitions.aggregates().enumerate();
+            let all = definitions.aggregates.enumerate();
             let its = || all.clone().filter(|(_, one)| one.grouping == grouping).map(|(at, _)| at);
             let keys: FxHashSet<&GroupKey> =
                 its().flat_map(|at| merged.groups(at)).filter_map(|(key, _)| key).collect();
@@ -493,7 +492,7 @@ impl Evaluation {
             of_hosts[grouping].keep(|entry| ids.contains(&entry.id));
         }
         let keys: FxHashSet<OfAggregate> = definitions
-            .aggregates()
+            .aggregates
             .positions()
             .flat_map(|at| merged.groups(at).map(move |(key, _)| (at, key.cloned())))
             .collect();
@@ -524,7 +523,7 @@ fn in_groups(
     definitions: &Definitions,
     identifiers: &Identifiers,
 ) -> Diagnostic {
-    for (grouping, labels) in definitions.groupings().enumerate() {
+    for (grouping, labels) in definitions.groupings.enumerate() {
         let by = match labels.is_empty() {
             true => "all hosts".to_owned(),
             false => format!("groups by ({})", labels.join(", ")),
@@ -555,7 +554,7 @@ fn chosen(
 ) -> (Arc<Selection>, Vec<Wanted>) {
     let registry = &definitions.registry;
     let help = |pmid| registry.line_about(pmid).map(Arc::from);
-    let chosen: Vec<&Registered> = definitions.selection().iter().map(|one| &**one).collect();
+    let chosen: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
     let defined =
         chosen.iter().map(|one| Wanted { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
     let of_hosts = HOSTS

@@ -14,7 +14,7 @@ use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
     /// Explains some of the definitions, and those that they need, with the metadata
-    /// that are known. [`Aggregates::diagnostics`] says what is wrong with them.
+    /// that are known. [`Evaluation::diagnostics`] says what is wrong with them.
     pub fn explain(&mut self, chosen: &[&Registered]) -> Vec<Explained> {
         let Evaluation { engine, definitions, source, references, identifiers, .. } =
             &mut self.evaluation;
@@ -30,7 +30,7 @@ impl Aggregates {
             }
         }
         for node in explained.iter_mut().flat_map(|one| &mut one.nodes) {
-            let aggregates = definitions.aggregates().iter();
+            let aggregates = definitions.aggregates.iter();
             if let Some(one) = aggregates.into_iter().find(|one| *one.text == *node.title) {
                 node.notes.extend(notes(definitions, one, references[one.operand].as_ref()));
             }
@@ -52,7 +52,7 @@ impl Aggregates {
 
 /// The instances of a domain of the fleet, in words.
 fn instances(definitions: &Definitions, (grouping, is_of_hosts): (GroupingId, bool)) -> String {
-    let labels = definitions.groupings().get(grouping).map_or(&[][..], |labels| labels);
+    let labels = definitions.groupings.get(grouping).map_or(&[][..], |labels| labels);
     match (is_of_hosts, labels.is_empty()) {
         (false, _) => format!("by ({})", labels.join(", ")),
         (true, true) => "of hosts".to_owned(),
@@ -66,7 +66,7 @@ fn notes(
     aggregate: &Aggregate,
     reference: Option<&Reference>,
 ) -> Vec<String> {
-    let operand = &definitions.operands()[aggregate.operand];
+    let operand = &definitions.operands[aggregate.operand];
     let name = &operand.name;
     let mut notes = vec![match (&operand.computed, reference) {
         (None, Some(reference)) => format!("takes {name} of each host: {reference}"),
@@ -75,7 +75,7 @@ fn notes(
         }
         (_, None) => format!("takes {name} of each host, whose metadata are not known"),
     }];
-    let labels = &definitions.groupings()[aggregate.grouping];
+    let labels = &definitions.groupings[aggregate.grouping];
     notes.push(match (labels.is_empty(), aggregate.function.is_ranked()) {
         (true, false) => "all hosts are one group, and there is a single value".to_owned(),
         (true, true) => "all hosts are one group".to_owned(),

@@ -148,7 +148,7 @@ pub fn placement(
             (None, None) => None,
         }
     };
-    let groupings = definitions.groupings().iter().zip(keys.iter_mut());
+    let groupings = definitions.groupings.iter().zip(keys.iter_mut());
     let placed = groupings.map(|(labels, keys)| {
         let key: Option<Vec<Box<str>>> = labels.iter().map(|label| value(label)).collect();
         Some(keys.position(key?.into()))

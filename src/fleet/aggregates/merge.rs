@@ -55,11 +55,11 @@ impl Merged {
     /// Nothing yet. The metadata are those that all processes use
     /// ([`Collector::references`](super::Collector::references)).
     pub fn new(definitions: Arc<Definitions>, references: &References) -> Merged {
-        let aggregates = definitions.aggregates().iter();
+        let aggregates = definitions.aggregates.iter();
         Merged {
             kinds: aggregates.map(|one| kind_of(references, one.operand)).collect(),
-            groups: definitions.groupings().iter().map(|_| Groups::default()).collect(),
-            partials: Per::all(definitions.aggregates().len(), Vec::new()),
+            groups: definitions.groupings.iter().map(|_| Groups::default()).collect(),
+            partials: Per::all(definitions.aggregates.len(), Vec::new()),
             last: None,
             positions: Vec::new(),
             definitions,
@@ -75,7 +75,7 @@ impl Merged {
         if let Some(last) = self.last.filter(|last| *last >= number) {
             return Err(MergeError::Order { shard: number, last });
         }
-        let aggregates = self.definitions.aggregates();
+        let aggregates = &self.definitions.aggregates;
         let fits = shard.groups.len() == self.groups.len()
             && shard.partials.len() == aggregates.len()
             && aggregates.iter().zip(&shard.partials).all(|(aggregate, partials)| {
@@ -125,7 +125,7 @@ impl Merged {
         &self,
         aggregate: AggregateId,
     ) -> impl Iterator<Item = (Option<&GroupKey>, &Partial)> {
-        let grouping = self.definitions.aggregates()[aggregate].grouping;
+        let grouping = self.definitions.aggregates[aggregate].grouping;
         self.groups[grouping].keys.iter().map(Option::as_ref).zip(&self.partials[aggregate])
     }
 }

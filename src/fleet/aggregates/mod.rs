@@ -55,8 +55,6 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive_runtime::position::Per;
-
 pub use aggregate::{AggregateId, Function};
 pub use collect::{Collector, Dropped};
 pub use definitions::{Definitions, unknown_labels};
@@ -72,11 +70,10 @@ pub use partial::MAX_QUANTILE_VALUES;
 pub use reading::Operand;
 pub use shard::ShardPartials;
 
-use super::frame::{Event, Frame, Schema, StaleReason};
+use super::frame::{Event, Schema};
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
-use super::target::{GroupId, Target};
-use crate::diag::Diagnostics;
+use super::target::Target;
 use crate::engine::Engine;
 
 /// When slots end.
@@ -113,17 +110,19 @@ pub struct Schedule {
 /// let ten = Duration::from_secs(10);
 /// let schedule = Schedule { interval: ten, grace: Duration::from_secs(8) };
 /// let mut fleet = Aggregates::new(engine, Arc::new(definitions), schedule, &|_| SinkSet::ALL);
-/// fleet.set_targets(&[]);
-/// // For each frame of a host: fleet.frame(&frame); for each slot without one:
-/// // fleet.failed(&target, slot) or fleet.missed(&target, slot). At fleet.due(slot):
+/// fleet.collector.set_targets(&[]);
+/// // For each frame of a host: fleet.collector.frame(&frame); for each slot without one:
+/// // fleet.collector.failed(&target, slot) or missed(&target, slot). At fleet.due(slot):
 /// for event in fleet.finish(Slot(7)) {
 ///     // To the sinks.
 ///     assert!(event.target().is_fleet());
 /// }
 /// ```
 pub struct Aggregates {
-    collector: Collector,
-    evaluation: Evaluation,
+    /// Takes what hosts say in a slot, and knows which are expected.
+    pub collector: Collector,
+    /// Computes the definitions, and knows what is wrong with them.
+    pub evaluation: Evaluation,
     schedule: Schedule,
 }
 
@@ -141,17 +140,6 @@ impl Aggregates {
             evaluation: Evaluation::new(engine, definitions, sinks),
             schedule,
         }
-    }
-
-    /// Says which operands the hosts of each group have; those that others lack are not
-    /// expected of them. Groups of which nothing is said have all.
-    pub fn set_operands(&mut self, had: Per<GroupId, Per<OperandId, bool>>) {
-        self.collector.set_operands(had);
-    }
-
-    /// Says which hosts are expected from now on.
-    pub fn set_targets(&mut self, targets: &[Arc<Target>]) {
-        self.collector.set_targets(targets);
     }
 
     /// Goes over to other definitions, and says which hosts are expected. What did not
@@ -185,22 +173,6 @@ impl Aggregates {
         self.evaluation.know(self.collector.references());
     }
 
-    /// Takes the values of a host.
-    pub fn frame(&mut self, frame: &Frame) {
-        self.collector.frame(frame);
-    }
-
-    /// Says that a host did not answer rightly before the deadline of a slot.
-    pub fn failed(&mut self, target: &Target, slot: Slot) {
-        self.collector.failed(target, slot);
-    }
-
-    /// Says that a slot of a host was never started; where nothing is said that is
-    /// assumed.
-    pub fn missed(&mut self, target: &Target, slot: Slot) {
-        self.collector.missed(target, slot);
-    }
-
     /// When a slot is to be finished, by the engine's clock.
     pub fn due(&self, slot: Slot) -> Nanos {
         slot.end(self.schedule.interval).after(self.schedule.grace)
@@ -226,40 +198,5 @@ impl Aggregates {
         evaluation.know(references);
         let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));
         evaluation.evaluate(slot, at, &merged)
-    }
-
-    /// All series have ended, as after a reload without any definitions.
-    pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
-        self.evaluation.end(slot, at, reason)
-    }
-
-    /// True if a first slot has no value of some definition because that needs two.
-    pub fn needs_two_slots(&self) -> bool {
-        self.evaluation.needs_two_slots()
-    }
-
-    /// What is wrong with definitions, as far as metadata are known.
-    pub fn diagnostics(&self) -> &Diagnostics {
-        self.evaluation.diagnostics()
-    }
-
-    /// Frames that were dropped since the start.
-    pub fn dropped(&self) -> Dropped {
-        self.collector.dropped()
-    }
-
-    /// Aggregates without a value though there were values, since the start.
-    pub fn refused(&self) -> Refused {
-        self.evaluation.refused()
-    }
-
-    /// Bytes of the values of hosts that are kept.
-    pub fn bytes(&self) -> usize {
-        self.collector.bytes()
-    }
-
-    /// What is to be logged of hosts whose values are left out.
-    pub fn take_warnings(&mut self) -> Vec<String> {
-        self.collector.take_warnings()
     }
 }

@@ -82,7 +82,7 @@ impl Shard<'_> {
                 }));
             }
         }
-        let aggregates = definitions.aggregates();
+        let aggregates = &definitions.aggregates;
         out.partials.resize_with(aggregates.len(), Vec::new);
         for (operand, its_aggregates) in by_operand.enumerate() {
             let kind = kind_of(references, operand);

@@ -53,12 +53,12 @@ impl MetricId {
 
     /// What says that members have not changed, parallel to [`Definitions::unchanged`].
     pub fn of_unchanged(definitions: &Definitions) -> impl Iterator<Item = MetricId> + use<> {
-        (definitions.aggregates().len()..).map(MetricId::at)
+        (definitions.aggregates.len()..).map(MetricId::at)
     }
 
     /// An operand.
     fn of_operand(definitions: &Definitions, operand: OperandId) -> MetricId {
-        let first = definitions.aggregates().len() + definitions.unchanged.len();
+        let first = definitions.aggregates.len() + definitions.unchanged.len();
         MetricId::at(first + operand.index())
     }
 }
@@ -122,12 +122,12 @@ enum Role {
 impl Identifiers {
     /// Those of definitions; what others before had as well keeps its own.
     pub fn follow(&mut self, definitions: &Definitions) {
-        let aggregates = definitions.aggregates().iter().map(|one| (Role::Aggregate, &*one.text));
+        let aggregates = definitions.aggregates.iter().map(|one| (Role::Aggregate, &*one.text));
         let unchanged = definitions.unchanged.iter().map(|one| (Role::Unchanged, &*one.name));
-        let operands = definitions.operands().iter().map(|one| (Role::Operand, &*one.name));
+        let operands = definitions.operands.iter().map(|one| (Role::Operand, &*one.name));
         let metrics = aggregates.chain(unchanged).chain(operands);
         self.metrics.follow(metrics.map(|(role, name)| (role, name.into())));
-        self.groupings.follow(definitions.groupings().iter().cloned());
+        self.groupings.follow(definitions.groupings.iter().cloned());
     }
 
     /// The metric at a position.
@@ -159,11 +159,11 @@ impl Identifiers {
 
     /// The instance domain of an aggregate; none if it has a single value.
     fn domain(&self, definitions: &Definitions, aggregate: AggregateId) -> Option<InDom> {
-        let aggregate = &definitions.aggregates()[aggregate];
+        let aggregate = &definitions.aggregates[aggregate];
         if aggregate.function.is_ranked() {
             return Some(self.of_hosts(aggregate.grouping));
         }
-        let is_grouped = !definitions.groupings()[aggregate.grouping].is_empty();
+        let is_grouped = !definitions.groupings[aggregate.grouping].is_empty();
         is_grouped.then(|| self.of_groups(aggregate.grouping))
     }
 }
@@ -173,7 +173,7 @@ impl Identifiers {
 pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSource {
     let mut values = Aggregated::default();
     let mut metadata = MemoryMetadata::default();
-    for at in definitions.aggregates().positions() {
+    for at in definitions.aggregates.positions() {
         // What the type is, is said once it is known; all have 64 bits.
         values.add(identifiers.pmid(MetricId::of_aggregate(at)), ValueType::U64);
     }
@@ -189,7 +189,7 @@ pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSourc
         metadata.add_metric(one.name.clone(), desc);
         values.add(desc.pmid, desc.value_type);
     }
-    for grouping in definitions.groupings().positions() {
+    for grouping in definitions.groupings.positions() {
         metadata.set_instances(identifiers.of_groups(grouping), Vec::new());
         metadata.set_instances(identifiers.of_hosts(grouping), Vec::new());
     }
@@ -203,12 +203,12 @@ pub fn know(
     operand: OperandId,
     reference: &Reference,
 ) -> bool {
-    let name = &definitions.operands()[operand].name;
+    let name = &definitions.operands[operand].name;
     let pmid = identifiers.pmid(MetricId::of_operand(definitions, operand));
     if source.metadata().desc(pmid).is_some() {
         return false;
     }
-    for (at, aggregate) in definitions.aggregates().enumerate() {
+    for (at, aggregate) in definitions.aggregates.enumerate() {
         if aggregate.operand == operand
             && let Some(outcome) = aggregate.function.desc(reference)
         {

@@ -2,7 +2,7 @@
 //! to be wrong later. Files that it names are not read here, except by
 //! [`super::plan`].
 
-pub mod keys;
+mod keys;
 mod read;
 
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use std::time::Duration;
 pub use read::read;
 
 use super::labels::Labels;
-use super::sinks::client::Url;
+use super::sinks::client::{Credentials, Url};
+use super::sinks::tls::Identity;
 use super::stamps::Stamps;
 use crate::dialect::{Dialect, Language};
 use crate::document::Times;
@@ -46,8 +47,8 @@ pub const MAX_SINKS: usize = 63;
 /// Who may read what is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Web {
-    /// Certificates of the server and its private key, PEM.
-    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Certificates of the server and its private key.
+    pub identity: Option<Identity>,
     /// A file whose first line is the token that requests have to bring.
     pub token_file: Option<PathBuf>,
 }
@@ -156,10 +157,8 @@ pub struct RemoteWrite {
     pub authorities: Option<PathBuf>,
     /// Their file as it was when the plan was made: with another one it is another sink.
     pub authorities_then: Stamps,
-    /// Who logs in, and the file with the password.
-    pub login: Option<(Box<str>, PathBuf)>,
-    /// A file whose first line is a bearer token.
-    pub token_file: Option<PathBuf>,
+    /// Who we are to it.
+    pub credentials: Credentials,
     /// How long the receiver may take.
     pub timeout: Duration,
     /// Samples older than this are not sent.

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use pmderive_runtime::context::Encryption;
 
-use super::keys::{FLEET, GROUP, LIMITS, SINK, Section, TOP, WEB};
+use super::keys::{TOP, keys_of};
 use super::{
     Access, Config, DEFAULT_BUFFER, DEFAULT_INTERVAL, Fleet, Group, INTERVALS, Limits, MAX_SINKS,
     RemoteWrite, Sink, SinkKind, USUAL, Web, default_deadline,
 };
 use crate::diag::{Code, Diagnostics};
 use crate::document::{Document, Table, Times, Value, number_of};
+use crate::fleet::hidden::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::labels::Labels;
-use crate::fleet::sinks::client::Url;
+use crate::fleet::sinks::client::{Credentials, Url};
+use crate::fleet::sinks::tls::Identity;
 use crate::fleet::stamps::Stamps;
 use crate::fleet::target::SHARDS;
-use crate::fleet::targets::{
-    LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus, without,
-};
+use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::project::directory_of;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
@@ -37,8 +37,8 @@ const TIMES: Times =
 
 /// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
 /// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
-/// nothing was reported. Secrets in URLs become unreadable in the source map, as mistakes
-/// are shown with the lines around them.
+/// nothing was reported. Secrets become unreadable in the source map, as mistakes are shown
+/// with the lines around them.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -47,13 +47,16 @@ pub fn read(
 ) -> Option<Config> {
     let SourceText { name, text, .. } = sources.get(source).clone();
     let (document, table) = Document::parse(Code::BadServeFile, source, &text, diagnostics);
-    let table = table?;
     let mut reader = Reader { document, directory, secrets: Vec::new() };
-    let config = reader.config(&table);
-    if !reader.secrets.is_empty() {
-        sources.insert(source, SourceText::new(name, without(&text, &reader.secrets)));
+    let config = table.map(|table| reader.config(&table));
+    if config.is_none() {
+        reader.secrets = secrets_in(&text);
     }
-    Some(config)
+    let secrets = reader.secrets;
+    if !secrets.is_empty() {
+        sources.insert(source, SourceText::new(name, without(&text, secrets)));
+    }
+    config
 }
 
 /// True for sinks that would write into each other's lines, or show the same page.
@@ -93,14 +96,6 @@ fn to_be_made(path: &Path) -> PathBuf {
     }
 }
 
-/// What of a URL is not shown: the user information, and a query, which may hold a token.
-fn secrets_of(url: &str) -> impl Iterator<Item = Range<usize>> + use<> {
-    let start = url.find("//").map_or(0, |slashes| slashes + 2);
-    let user = url[start..].rfind('@').map(|at| start..start + at);
-    let query = url.find('?').map(|mark| mark + 1..url.len());
-    user.into_iter().chain(query)
-}
-
 struct Reader<'r> {
     document: Document<'r>,
     directory: &'r Path,
@@ -111,7 +106,7 @@ struct Reader<'r> {
 impl Reader<'_> {
     fn config(&mut self, table: &Table<'_>) -> Config {
         let tables = ["limits", "web", "group", "fleet", "sink"];
-        self.only(table, &TOP, &tables);
+        self.only(table, TOP, &tables);
         let (interval, deadline) = self.times(table, DEFAULT_INTERVAL, None);
         let limits = self.section(table, "limits").map(|table| self.limits(table));
         let web = self.section(table, "web").map(|table| self.web(table));
@@ -140,9 +135,9 @@ impl Reader<'_> {
         self.ways_out(table, &sinks);
         Config {
             language: self.document.language(table, USUAL),
-            listen: table.get("listen").and_then(|value| self.address(value)),
+            listen: self.of(table, "listen", Self::address),
             web: web.unwrap_or_default(),
-            threads: table.get("threads").and_then(|value| self.threads(value)),
+            threads: self.of(table, "threads", Self::threads),
             limits: limits.unwrap_or_default(),
             groups,
             fleet,
@@ -184,11 +179,24 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports the keys that a section does not have.
-    fn only(&mut self, table: &Table<'_>, section: &Section, more: &[&'static str]) {
-        let mut known = section.names();
-        known.extend(more);
+    /// Reports the keys that a table with this heading does not have.
+    fn only(&mut self, table: &Table<'_>, heading: &str, more: &[&'static str]) {
+        let known = [&*keys_of(heading), more].concat();
+        // Whoever writes a password here is told of a key for its file.
+        let foreign = table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref()));
+        let secret = foreign.filter(|(key, _)| word_for_secrets(key.get_ref()).is_some());
+        self.secrets.extend(secret.map(|(_, value)| value.span()));
         self.document.only(table, &known);
+    }
+
+    /// What the value of a key is read as, if it is there and good.
+    fn of<T>(
+        &mut self,
+        table: &Table<'_>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &Value<'_>) -> Option<T>,
+    ) -> Option<T> {
+        read(self, table.get(key)?)
     }
 
     fn section<'v, 't>(&mut self, table: &'v Table<'t>, name: &str) -> Option<&'v Table<'t>> {
@@ -215,10 +223,10 @@ impl Reader<'_> {
     }
 
     fn limits(&mut self, table: &Table<'_>) -> Limits {
-        self.only(table, &LIMITS, &[]);
+        self.only(table, "[limits]", &[]);
         let usual = Limits::default();
         let mut number = |key, usual| {
-            table.get(key).and_then(|value| self.document.count(value, 1)).unwrap_or(usual)
+            self.of(table, key, |reader, value| reader.document.count(value, 1)).unwrap_or(usual)
         };
         Limits {
             targets: number("targets", usual.targets),
@@ -229,11 +237,11 @@ impl Reader<'_> {
     }
 
     fn web(&mut self, table: &Table<'_>) -> Web {
-        self.only(table, &WEB, &[]);
-        Web {
-            certificate: self.pair(table, "certificate", "key", Self::path),
-            token_file: self.path_of(table, "token-file"),
-        }
+        self.only(table, "[web]", &[]);
+        let identity = self.pair(table, "certificate", "key").and_then(|(certificate, key)| {
+            Some(Identity { certificate: self.path(certificate)?, key: self.path(key)? })
+        });
+        Web { identity, token_file: self.of(table, "token-file", Self::path) }
     }
 
     fn group(
@@ -243,7 +251,7 @@ impl Reader<'_> {
         interval: Duration,
         deadline: Option<Duration>,
     ) -> Option<Group> {
-        self.only(table, &GROUP, &[]);
+        self.only(table, "[[group]]", &[]);
         let name = self.required(table, span, "name", "a group")?;
         let name = self.document.string(name)?.0.into();
         let mut files = |key| {
@@ -260,14 +268,13 @@ impl Reader<'_> {
             ("required", Encryption::Required),
         ];
         let access = Access {
-            encryption: table
-                .get("secure")
-                .and_then(|value| self.document.word(value, &encryptions)),
-            tls: self.path_of(table, "tls"),
-            user: self.text_of(table, "user"),
-            password_file: self.path_of(table, "password-file"),
+            encryption: self
+                .of(table, "secure", |reader, value| reader.document.word(value, &encryptions)),
+            tls: self.of(table, "tls", Self::path),
+            user: self.of(table, "user", Self::text),
+            password_file: self.of(table, "password-file", Self::path),
         };
-        let export = table.get("export").map(|value| self.texts(value));
+        let export = self.of(table, "export", Self::texts);
         let labels = labels.unwrap_or_default();
         Some(Group { name, span, targets, definitions, export, interval, deadline, labels, access })
     }
@@ -275,11 +282,11 @@ impl Reader<'_> {
     fn fleet(&mut self, value: &Value<'_>, groups: &[Group]) -> Option<Fleet> {
         let span = self.document.span(value.span());
         let table = self.document.table(value)?;
-        self.only(table, &FLEET, &[]);
+        self.only(table, "[fleet]", &[]);
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
         let definitions = self.document.paths(files, self.directory);
-        let export = table.get("export").map(|value| self.texts(value));
-        let grace = table.get("grace").and_then(|value| self.document.time(value, &TIMES));
+        let export = self.of(table, "export", Self::texts);
+        let grace = self.of(table, "grace", Self::time);
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
         if intervals.any(|interval| Some(interval) != first) {
@@ -291,8 +298,8 @@ impl Reader<'_> {
     }
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {
-        self.only(table, &SINK, &[]);
-        if let Some(url) = table.get("url").filter(|url| url.get_ref().as_str().is_some()) {
+        self.only(table, "[[sink]]", &[]);
+        if let Some(url) = table.get("url") {
             self.hide_secrets(url);
         }
         let kind = self.required(table, span, "kind", "a sink")?;
@@ -301,7 +308,7 @@ impl Reader<'_> {
             ["url", "authorities", "user", "password-file", "token-file", "timeout", "max-age"];
         let (others, kind): (&[&str], _) = match word {
             "json-lines" => {
-                let path = self.path_of(table, "path");
+                let path = self.of(table, "path", Self::path);
                 let is_file = |path: &PathBuf| !path.ends_with("-") && *path != *STANDARD_OUTPUT;
                 let file = path.filter(is_file);
                 (&of_remote, SinkKind::JsonLines(file))
@@ -325,23 +332,20 @@ impl Reader<'_> {
             }
         };
         self.foreign(table, others, word);
-        let name = self.text_of(table, "name");
         Some(Sink {
-            name: name.unwrap_or_else(|| word.into()),
+            name: self.of(table, "name", Self::text).unwrap_or_else(|| word.into()),
             span,
-            export: table.get("export").map(|value| self.texts(value)),
-            buffer: table
-                .get("buffer")
-                .and_then(|value| self.size(value))
-                .unwrap_or(DEFAULT_BUFFER),
+            export: self.of(table, "export", Self::texts),
+            buffer: self.of(table, "buffer", Self::size).unwrap_or(DEFAULT_BUFFER),
             kind,
         })
     }
 
     /// Takes note of what is secret in a URL.
     fn hide_secrets(&mut self, url: &Value<'_>) {
-        let Some((text, span)) = self.document.string(url) else { return };
-        self.secrets.extend(secrets_of(text).map(|secret| {
+        let Some(text) = url.get_ref().as_str() else { return self.secrets.push(url.span()) };
+        let span = self.document.span(url.span());
+        self.secrets.extend(secrets_in_url(text).map(|secret| {
             // All of it, where escapes hide the place.
             let place = self.document.within(span, text, secret);
             place.start as usize..place.end as usize
@@ -365,49 +369,45 @@ impl Reader<'_> {
             let help = "such as \"http://127.0.0.1:9090/api/v1/write\"";
             self.document.error_with_help(span, problem, help);
         }
-        let user = self.text_of(table, "user");
-        let password = self.path_of(table, "password-file");
-        if user.is_some() != password.is_some() {
-            self.document.error(span, "`user` and `password-file` need each other");
-        }
-        if let Some(token) = table.get("token-file").filter(|_| user.is_some()) {
+        let login = self.pair(table, "user", "password-file").and_then(|(user, file)| {
+            let user = self.text(user)?.into_string();
+            Some(Credentials::Basic { user, password_file: self.path(file)? })
+        });
+        let token = self.of(table, "token-file", Self::path);
+        let bearer = token.map(|token_file| Credentials::Bearer { token_file });
+        if let Some(token) = table.get("token-file").filter(|_| table.contains_key("user")) {
             let span = self.document.span(token.span());
             let message = "a receiver asks for a token or for a user, not for both";
             let help = "take away `token-file`, or `user` and `password-file`";
             self.document.error_with_help(span, message, help);
         }
-        let time = |reader: &mut Self, key, usual| {
-            table.get(key).and_then(|value| reader.document.time(value, &TIMES)).unwrap_or(usual)
-        };
         Some(RemoteWrite {
-            authorities: self.path_of(table, "authorities"),
+            authorities: self.of(table, "authorities", Self::path),
             authorities_then: Stamps::default(),
-            login: user.zip(password),
-            token_file: self.path_of(table, "token-file"),
-            timeout: time(self, "timeout", Duration::from_secs(30)),
-            max_age: time(self, "max-age", Duration::from_secs(600)),
+            credentials: login.or(bearer).unwrap_or_default(),
+            timeout: self.of(table, "timeout", Self::time).unwrap_or(Duration::from_secs(30)),
+            max_age: self.of(table, "max-age", Self::time).unwrap_or(Duration::from_secs(600)),
             url: url.ok()?,
         })
     }
 
-    fn path_of(&mut self, table: &Table<'_>, key: &str) -> Option<PathBuf> {
-        table.get(key).and_then(|value| self.path(value))
+    fn text(&mut self, value: &Value<'_>) -> Option<Box<str>> {
+        Some(self.document.string(value)?.0.into())
     }
 
-    fn text_of(&mut self, table: &Table<'_>, key: &str) -> Option<Box<str>> {
-        table.get(key).and_then(|value| Some(self.document.string(value)?.0.into()))
+    fn time(&mut self, value: &Value<'_>) -> Option<Duration> {
+        self.document.time(value, &TIMES)
     }
 
     /// Two keys of which neither makes sense without the other.
-    fn pair<T>(
+    fn pair<'v, 't>(
         &mut self,
-        table: &Table<'_>,
+        table: &'v Table<'t>,
         first: &str,
         second: &str,
-        read: impl Fn(&mut Self, &Value<'_>) -> Option<T>,
-    ) -> Option<(T, T)> {
+    ) -> Option<(&'v Value<'t>, &'v Value<'t>)> {
         match (table.get(first), table.get(second)) {
-            (Some(first), Some(second)) => Some((read(self, first)?, read(self, second)?)),
+            (Some(first), Some(second)) => Some((first, second)),
             (Some(lone), None) | (None, Some(lone)) => {
                 let span = self.document.span(lone.span());
                 self.document.error(span, format!("`{first}` and `{second}` need each other"));
@@ -441,9 +441,7 @@ impl Reader<'_> {
         let own = table.get("interval").and_then(|value| self.document.time(value, &INTERVALS));
         let interval = own.unwrap_or(interval);
         let given = table.get("deadline");
-        let Some((value, own)) =
-            given.and_then(|value| Some((value, self.document.time(value, &TIMES)?)))
-        else {
+        let Some((value, own)) = given.and_then(|value| Some((value, self.time(value)?))) else {
             // Of another interval that deadline may be too long.
             return (interval, deadline.filter(|_| own.is_none()));
         };
@@ -495,12 +493,12 @@ impl Reader<'_> {
         address
     }
 
-    fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
+    fn texts(&mut self, value: &Value<'_>) -> Option<Vec<Spanned<Box<str>>>> {
         let list = self.document.array(value);
         let text = |one| {
             self.document.string(one).map(|(text, span)| Spanned { value: text.into(), span })
         };
-        list.iter().filter_map(text).collect()
+        Some(list.iter().filter_map(text).collect())
     }
 
     fn path(&mut self, value: &Value<'_>) -> Option<PathBuf> {

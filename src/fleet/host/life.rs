@@ -2,6 +2,7 @@
 //! writes down what became of it. [`super`] does what a slot is for.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
@@ -98,15 +99,22 @@ async fn wake<W: World>(
 }
 
 impl<W: World> Host<W> {
-    /// Counts the slots from the first up to the next, which were never begun. The series
-    /// of the host end, for there are no values.
+    /// Counts the slots from the first up to the next, which were never begun, and writes
+    /// that down. The series of the host end, for there are no values.
     fn miss(&mut self, first: Slot, next: Slot, orders: &Orders, shared: &Shared) {
         let missed = next.0.saturating_sub(first.0);
         if missed == 0 {
             return;
         }
         shared.numbers.missed.add(missed);
-        self.missed(first, W::now(), orders, shared);
+        let now = W::now();
+        orders.condition.update(|latest| {
+            (latest.slot, latest.at, latest.series) = (Some(Slot(next.0 - 1)), now, 0);
+            if !matches!(latest.state, State::Failing(_)) {
+                latest.state = State::Missed;
+            }
+        });
+        self.missed(first, now, orders, shared);
         // What computes across hosts has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
             shared.outlets.borrow().missed(&orders.target, Slot(slot));
@@ -122,6 +130,13 @@ impl<W: World> Host<W> {
         let outcome = self.slot_within(left, slot, orders, shared).await;
         let outcome = outcome.map_err(Failure::of_group);
         let now = W::now();
+        // Whoever sees no series any more is to see why.
+        orders.condition.update(|latest| {
+            tell(latest.state, &outcome, orders, shared);
+            (latest.slot, latest.at) = (Some(slot), now);
+            (latest.lateness, latest.took) = (lateness, now.since(begun));
+            note(latest, &outcome);
+        });
         match &outcome {
             Ok(_) => shared.numbers.answered.add(1),
             Err(failure) => {
@@ -130,12 +145,6 @@ impl<W: World> Host<W> {
                 self.failed(failure, slot, now, orders, shared);
             }
         }
-        orders.condition.update(|latest| {
-            tell(latest.state, &outcome, orders, shared);
-            (latest.slot, latest.at) = (Some(slot), now);
-            (latest.lateness, latest.took) = (lateness, now.since(begun));
-            note(latest, outcome);
-        });
     }
 }
 
@@ -144,14 +153,14 @@ fn tell(before: State, outcome: &Result<Answered, Failure>, orders: &Orders, sha
     let host = &*orders.target.name;
     match (before, outcome) {
         (State::Failing(_), Ok(_)) => shared.tell(|| tracing::info!(host, "answers again")),
-        (State::New | State::Up, Err(failure)) => {
+        (State::New | State::Up | State::Missed, Err(failure)) => {
             shared.tell(|| tracing::warn!(host, "{}", failure.words));
         }
-        (State::Failing(_), Err(_)) | (State::New | State::Up, Ok(_)) => {}
+        (State::Failing(_), Err(_)) | (State::New | State::Up | State::Missed, Ok(_)) => {}
     }
 }
 
-fn note(latest: &mut Latest, outcome: Result<Answered, Failure>) {
+fn note(latest: &mut Latest, outcome: &Result<Answered, Failure>) {
     match outcome {
         Ok(answer) => {
             latest.state = State::Up;
@@ -163,9 +172,9 @@ fn note(latest: &mut Latest, outcome: Result<Answered, Failure>) {
         Err(Failure { reason, words }) => {
             latest.series = 0;
             // Nothing was tried: the host is as the latest attempt found it.
-            if reason != Reason::BackOff || !matches!(latest.state, State::Failing(_)) {
-                latest.state = State::Failing(reason);
-                latest.error = Some(HostError { words, at: latest.at });
+            if *reason != Reason::BackOff || !matches!(latest.state, State::Failing(_)) {
+                latest.state = State::Failing(*reason);
+                latest.error = Some(HostError { words: Arc::clone(words), at: latest.at });
             }
         }
     }
@@ -174,14 +183,22 @@ fn note(latest: &mut Latest, outcome: Result<Answered, Failure>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Backend, Engine, Registry, Selection};
+    use crate::fleet::condition::Condition;
+    use crate::fleet::config::{Limits, USUAL};
+    use crate::fleet::labels::Labels;
+    use crate::fleet::outlets::Outlets;
+    use crate::fleet::plan::PlannedGroup;
+    use crate::fleet::sinks::samples;
     use crate::fleet::slot::Nanos;
+    use crate::fleet::world::Machine;
 
     #[test]
     fn slots_without_an_attempt_keep_the_reason_of_the_latest_one() {
         let mut latest = Latest::default();
         let mut fail = |at, reason, words: &str| {
             latest.at = Nanos(at);
-            note(&mut latest, Err(Failure { reason, words: words.into() }));
+            note(&mut latest, &Err(Failure { reason, words: words.into() }));
             let error = latest.error.clone().expect("one");
             (latest.state, error.words.to_string(), error.at.0)
         };
@@ -190,5 +207,40 @@ mod tests {
         assert_eq!(fail(2, Reason::BackOff, "no; in 5 seconds"), refused);
         let lost = (State::Failing(Reason::Lost), "gone".to_owned(), 3);
         assert_eq!(fail(3, Reason::Lost, "gone"), lost);
+    }
+
+    #[test]
+    fn a_slot_that_is_missed_is_written_down() {
+        let nothing = Selection::new(&Registry::new(USUAL), &[]);
+        let group = Arc::new(PlannedGroup {
+            name: "web".into(),
+            interval: Duration::from_secs(1),
+            deadline: Duration::from_millis(800),
+            options: Arc::default(),
+            certificates: Default::default(),
+            defined: 0,
+            texts: Arc::default(),
+            selection: Arc::new(nothing),
+            exports: Vec::new(),
+        });
+        let engine = Arc::new(Engine::new(USUAL, Backend::Interp));
+        let shared = Shared::new(engine, Arc::default(), Limits::default(), Outlets::default());
+        let target = samples::target("web1:44321", Labels::default());
+        let condition = Arc::new(Condition::new(Arc::clone(&target)));
+        let orders = Orders { target, group, condition };
+        let mut host = Host::<Machine>::new(&orders);
+        let failing = State::Failing(Reason::Lost);
+        for (before, after) in
+            [(State::New, State::Missed), (State::Up, State::Missed), (failing, failing)]
+        {
+            orders.condition.update(|latest| (latest.state, latest.series) = (before, 7));
+            host.miss(Slot(3), Slot(5), &orders, &shared);
+            let Latest { state, slot, series, .. } = orders.condition.latest();
+            assert_eq!((state, slot, series), (after, Some(Slot(4)), 0));
+            // None was missed.
+            host.miss(Slot(6), Slot(6), &orders, &shared);
+            assert_eq!(orders.condition.latest().slot, Some(Slot(4)));
+        }
+        assert_eq!(shared.numbers.missed.get(), 6);
     }
 }

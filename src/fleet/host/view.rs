@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use pmderive_runtime::model::InDom;
 use pmderive_runtime::program::OutputId;
+use pmderive_runtime::weak_table::Interner;
 
 use crate::engine::Compiled;
 use crate::fleet::frame::{Exported, Schema};
@@ -42,7 +43,7 @@ pub struct Views {
     /// By the address of what was compiled, which the hosts of a view hold.
     known: HashMap<usize, (Weak<Compiled>, Vec<Arc<View>>)>,
     /// Schemas in use: hosts whose metrics have other identifiers share them.
-    schemas: Vec<Weak<Schema>>,
+    schemas: Interner<Schema>,
 }
 
 impl Views {
@@ -84,21 +85,10 @@ impl Views {
         let mut exported: Vec<(Exported, Output)> = found.collect();
         exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let (metrics, outputs): (Vec<Exported>, Vec<Output>) = exported.into_iter().unzip();
-        let schema = self.schema(Schema { metrics: metrics.into() });
+        let schema = self.schemas.intern(Schema { metrics: metrics.into() });
         let sinks = schema.sinks();
         let kind = compiled.kind();
         View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }
-    }
-
-    fn schema(&mut self, schema: Schema) -> Arc<Schema> {
-        self.schemas.retain(|known| known.strong_count() > 0);
-        let mut known = self.schemas.iter().filter_map(Weak::upgrade);
-        if let Some(known) = known.find(|known| **known == schema) {
-            return known;
-        }
-        let schema = Arc::new(schema);
-        self.schemas.push(Arc::downgrade(&schema));
-        schema
     }
 }
 

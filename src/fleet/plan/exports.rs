@@ -60,14 +60,9 @@ pub fn exports<'d>(
         }
     };
     let export = |(one, is_chosen): (&'d Registered, bool)| {
-        let wants = |sink: &Sink| {
-            sink.export
-                .as_ref()
-                .is_none_or(|list| list.iter().any(|entry| matches(&entry.value, &one.name)))
-        };
         let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
         let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
-        let of_sinks = if is_chosen { sinks_that(sinks, wants) } else { SinkSet::NONE };
+        let of_sinks = if is_chosen { that_want(&one.name, sinks) } else { SinkSet::NONE };
         let help = one.pmid.and_then(|pmid| defined.registry.line_about(pmid));
         let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));
         let export = Export { sinks, is_chosen, help };
@@ -81,13 +76,21 @@ fn sinks_that(sinks: &[Sink], is_it: impl Fn(&Sink) -> bool) -> SinkSet {
     (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| is_it(sink)).map(|(at, _)| at).collect()
 }
 
-/// Names of the metrics of the fleet that sinks get: all without an `export`, numbers
+/// The sinks of a configuration that want an exported metric.
+fn that_want(metric: &str, sinks: &[Sink]) -> SinkSet {
+    let is_meant =
+        |list: &Vec<Spanned<Box<str>>>| list.iter().any(|one| matches(&one.value, metric));
+    sinks_that(sinks, |sink| sink.export.as_ref().is_none_or(is_meant))
+}
+
+/// The metrics of the fleet that sinks get, each with these: all without an `export`, numbers
 /// of hosts included. What matches nothing is reported.
 pub fn of_fleet(
     fleet: &Fleet,
+    sinks: &[Sink],
     defined: &Defined<'_>,
     diagnostics: &mut Diagnostics,
-) -> Vec<Box<str>> {
+) -> BTreeMap<Box<str>, SinkSet> {
     let own = defined.registry.all();
     let counts = counts_of_hosts().filter(|name| defined.registry.get(name).is_none());
     let own = own.iter().map(|one| (&*one.name, Some(*one)));
@@ -97,11 +100,12 @@ pub fn of_fleet(
         Some(entries) => chosen(entries, &fleet.definitions, defined.files, &all, diagnostics),
     };
     let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    chosen.map(|((name, _), _)| Box::from(name)).collect()
+    chosen.map(|((name, _), _)| (name.into(), that_want(name, sinks))).collect()
 }
 
 /// Which metrics the entries of an `export` mean, parallel to `all`: names, with definitions
-/// unless they are numbers of hosts. What matches nothing is reported.
+/// unless they are numbers of hosts. An entry is a file of definitions, or a name or pattern.
+/// What matches nothing is reported.
 fn chosen(
     entries: &[Spanned<Box<str>>],
     definitions: &[Spanned<PathBuf>],
@@ -111,10 +115,13 @@ fn chosen(
 ) -> Vec<bool> {
     let mut is_chosen = vec![false; all.len()];
     for entry in entries {
-        let choice = Choice::of(entry, definitions, files);
+        let file = definitions.iter().position(|file| file.value.ends_with(&*entry.value));
         let mut is_used = false;
         for ((name, one), is_chosen) in all.iter().zip(&mut is_chosen) {
-            let is_meant = choice.is_of(name, *one);
+            let is_meant = match file {
+                Some(at) => one.is_some_and(|one| files[at].contains(&one.name_span.source)),
+                None => matches(&entry.value, name),
+            };
             is_used |= is_meant;
             *is_chosen |= is_meant;
         }
@@ -151,17 +158,11 @@ pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics
             exported.iter().find(|(known, _)| **known == **name).map(|(_, span)| *span)
         };
         let Some(last) = metrics.last().and_then(place) else { continue };
-        let mut diagnostic = match metrics.len() {
-            1 => {
-                let message = format!("`{series}` is a name of the engine's own metrics");
-                Diagnostic::error(Code::BadServeFile, last, message)
-            }
-            _ => {
-                let message =
-                    format!("to Prometheus, {} are all `{series}`", metrics.join(" and "));
-                Diagnostic::error(Code::BadServeFile, last, message)
-            }
+        let message = match metrics.len() {
+            1 => format!("`{series}` is a name of the engine's own metrics"),
+            _ => format!("to Prometheus, {} are all `{series}`", metrics.join(" and ")),
         };
+        let mut diagnostic = Diagnostic::error(Code::BadServeFile, last, message);
         for first in metrics[..metrics.len() - 1].iter().filter_map(place) {
             diagnostic = diagnostic.label(first, "and this is the same series");
         }
@@ -169,35 +170,8 @@ pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics
     }
 }
 
-/// What an entry of `export` means.
-enum Choice<'c> {
-    File(&'c [SourceId]),
-    Names(&'c str),
-}
-
-impl<'c> Choice<'c> {
-    fn of(
-        entry: &'c Spanned<Box<str>>,
-        definitions: &[Spanned<PathBuf>],
-        files: &'c [Vec<SourceId>],
-    ) -> Choice<'c> {
-        let is_it = |file: &Spanned<PathBuf>| file.value.ends_with(&*entry.value);
-        match definitions.iter().position(is_it) {
-            Some(at) => Choice::File(&files[at]),
-            None => Choice::Names(&entry.value),
-        }
-    }
-
-    fn is_of(&self, name: &str, one: Option<&Registered>) -> bool {
-        match self {
-            Choice::File(texts) => one.is_some_and(|one| texts.contains(&one.name_span.source)),
-            Choice::Names(pattern) => matches(pattern, name),
-        }
-    }
-}
-
 /// True for a name, or a pattern of it; a pattern that is none matches nothing.
-pub fn matches(pattern: &str, name: &str) -> bool {
+fn matches(pattern: &str, name: &str) -> bool {
     pattern == name || Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 

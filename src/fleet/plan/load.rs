@@ -1,6 +1,5 @@
 //! Reads the files that a configuration names, and makes a plan of them.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_file, read_text};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -128,25 +127,19 @@ impl Loaded {
             }
         }
         let web = &config.web;
-        let certificate = web.certificate.iter().flat_map(|(one, key)| [one, key]);
+        let identity = web.identity.iter().flat_map(|one| [&one.certificate, &one.key]);
         // The listener reads them, at the same time as the plan takes effect.
-        certificate.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
+        identity.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
-        // Files of targets, and where each is named first.
-        let mut listed: HashMap<PathBuf, (&config::Group, Span)> = HashMap::new();
         for (at, group) in (0..).map(GroupId).zip(&config.groups) {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
             let labels: Labels = std::iter::once(job).chain(own).collect();
             for file in &group.targets {
-                let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
-                match listed.entry(path) {
-                    Entry::Vacant(unlisted) => drop(unlisted.insert((group, file.span))),
-                    Entry::Occupied(first) => {
-                        self.diagnostics.push(listed_before(file, *first.get(), origin));
-                        continue;
-                    }
+                if let Some(warning) = targets.named_before(file) {
+                    self.diagnostics.push(warning);
+                    continue;
                 }
                 let Some(source) = self.read(file, targets::MAX_FILE_BYTES) else { continue };
                 let limit = config.limits.targets;
@@ -224,22 +217,16 @@ impl Loaded {
     ) -> StageTwo {
         let definitions = Definitions::read(registry, &[], hosts, &mut self.diagnostics);
         let defined = Defined { registry, sources: &self.sources, files };
-        let exported = of_fleet(fleet, &defined, &mut self.diagnostics);
+        let exports = of_fleet(fleet, &config.sinks, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
         let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
-        let wanted = |sink: &config::Sink| {
-            let list = sink.export.as_ref()?.iter();
-            Some(list.map(|entry| entry.value.clone()).collect())
-        };
         StageTwo {
             definitions: Arc::new(definitions),
             texts,
             operands: Per::default(),
             schedule: Schedule { interval, grace },
-            exported: exported.into(),
-            wanted: config.sinks.iter().map(wanted).collect(),
-            places: (0..).map(SinkPlace).take(config.sinks.len()).collect(),
+            exports,
         }
     }
 
@@ -253,7 +240,7 @@ impl Loaded {
     ) -> PlannedGroup {
         let defined = Defined { registry, sources: &self.sources, files };
         let operands: Vec<&Operand> =
-            across.iter().flat_map(|definitions| definitions.operands()).collect();
+            across.iter().flat_map(|definitions| &definitions.operands).collect();
         let exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
         // What nobody gets is not evaluated, unless what somebody gets reads it.
         let (mut chosen, mut exports): (Vec<&Registered>, Vec<Export>) =
@@ -309,7 +296,7 @@ fn had(group: &PlannedGroup, across: &Definitions) -> Per<OperandId, bool> {
     let all = group.selection.chosen().zip(&group.exports);
     let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
     let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();
-    across.operands().iter().map(|operand| names.contains(&*operand.name)).collect()
+    across.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
 }
 
 /// Reports exports that match nothing, and metrics that are one series to Prometheus.
@@ -323,35 +310,18 @@ fn check_exports(
     let chosen = all.filter(|(_, export)| export.is_chosen);
     let of_hosts: Vec<(&Registered, SinkSet)> =
         chosen.map(|(one, export)| (one, export.sinks)).collect();
-    let of_fleet = || fleet.iter().flat_map(|fleet| fleet.exported.iter().map(|name| &**name));
-    let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet());
+    let of_fleet = fleet.iter().flat_map(|fleet| fleet.exports.keys().map(|name| &**name));
+    let names = of_hosts.iter().map(|(one, _)| &*one.name).chain(of_fleet);
     check_sinks(sinks, names, diagnostics);
     let with_series = with_series(sinks);
     let of_fleet = fleet.iter().flat_map(|fleet| {
-        let known = fleet.exported.iter().filter_map(|name| fleet.definitions.named(name));
-        known.map(|one| (&**one, fleet.sinks_of(&one.name)))
+        let all = fleet.exports.iter();
+        all.filter_map(|(name, sinks)| Some((&**fleet.definitions.named(name)?, *sinks)))
     });
     let exported = of_hosts.into_iter().chain(of_fleet);
     let series = exported.filter(|(_, sinks)| sinks.overlaps(with_series));
     let series: Vec<_> = series.map(|(one, _)| (Arc::clone(&one.name), one.name_span)).collect();
     check_series(&series, diagnostics);
-}
-
-/// Warns of a file of targets that was read before.
-fn listed_before(
-    file: &Spanned<PathBuf>,
-    (group, first): (&config::Group, Span),
-    origin: &Origin,
-) -> Diagnostic {
-    let message = format!("{} is named twice", escape::path(&file.value));
-    let warning = Diagnostic::warning(Code::BadServeFile, file.span, message);
-    let warning = warning.label(file.span, "is left out here");
-    match origin {
-        Origin::Arguments { .. } => warning.label(first, "here it is first"),
-        Origin::File(_) => warning
-            .label(first, format!("its hosts are those of group `{}`", group.name))
-            .help("a host is in one group: give each group its own files"),
-    }
 }
 
 /// Warns of groups without hosts or of which nothing is taken, and of sinks that get nothing.
@@ -388,13 +358,11 @@ fn idle(
             warn(group.span, message, &format!("name metrics in its `export`, or {marks}"));
         }
     }
-    let is_for = |place, sinks: SinkSet| sinks.contains(place);
-    let of_fleet = |place| {
-        fleet.is_some_and(|all| all.exported.iter().any(|name| is_for(place, all.sinks_of(name))))
-    };
+    let of_groups = groups.iter().flat_map(|group| &group.exports).map(|export| export.sinks);
+    let of_fleet = fleet.iter().flat_map(|fleet| fleet.exports.values().copied());
+    let served = of_groups.chain(of_fleet).fold(SinkSet::NONE, SinkSet::union);
     for (place, sink) in (0..).map(SinkPlace).zip(&config.sinks) {
-        let of_groups = groups.iter().flat_map(|group| &group.exports);
-        if !of_groups.into_iter().any(|export| is_for(place, export.sinks)) && !of_fleet(place) {
+        if !served.contains(place) {
             let message = format!("sink `{}` gets no metric", sink.name);
             let help = "see `export` of the sink, of the groups and of `[fleet]`";
             warn(sink.span, message, help);

@@ -6,6 +6,7 @@
 mod exports;
 mod load;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ pub struct PlannedGroup {
 }
 
 /// What is computed across hosts.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct StageTwo {
     /// The definitions over the fleet.
     pub definitions: Arc<Definitions>,
@@ -71,40 +72,20 @@ pub struct StageTwo {
     pub operands: Per<GroupId, Per<OperandId, bool>>,
     /// When slots end.
     pub schedule: Schedule,
-    /// Names of the metrics of the fleet that sinks get.
-    pub exported: Box<[Box<str>]>,
-    /// What sinks want, in the order of the configuration; each in the words of its
-    /// `export`, everything without.
-    pub wanted: Vec<Option<Vec<Box<str>>>>,
-    /// Places of the sinks, parallel to `wanted`.
-    pub places: Vec<SinkPlace>,
-}
-
-impl std::fmt::Debug for StageTwo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StageTwo").field("schedule", &self.schedule).finish_non_exhaustive()
-    }
+    /// The exported metrics of the fleet by name, with the sinks that want them.
+    pub exports: BTreeMap<Box<str>, SinkSet>,
 }
 
 impl StageTwo {
     /// The sinks that want a metric of the fleet.
     pub fn sinks_of(&self, name: &str) -> SinkSet {
-        if self.exported.iter().all(|exported| **exported != *name) {
-            return SinkSet::NONE;
-        }
-        let wants = |wanted: &Option<Vec<Box<str>>>| {
-            wanted.as_ref().is_none_or(|list| list.iter().any(|one| exports::matches(one, name)))
-        };
-        let all = self.wanted.iter().zip(&self.places);
-        all.filter(|(wanted, _)| wants(wanted)).map(|(_, place)| *place).collect()
+        self.exports.get(name).copied().unwrap_or_default()
     }
 
     /// True if the same is computed for the same sinks.
     pub fn is_same(&self, other: &StageTwo) -> bool {
         self.schedule == other.schedule
-            && self.exported == other.exported
-            && self.wanted == other.wanted
-            && self.places == other.places
+            && self.exports == other.exports
             && self.operands == other.operands
             && self.definitions.is_same(&other.definitions)
     }
@@ -122,12 +103,10 @@ impl Plan {
             placed.union(sinks.common(SinkSet::STAGE_TWO))
         };
         // Nobody has them yet beside the plan.
-        for group in self.groups.iter_mut().filter_map(Arc::get_mut) {
-            group.exports.iter_mut().for_each(|export| export.sinks = placed(export.sinks));
-        }
-        if let Some(fleet) = &mut self.fleet {
-            fleet.places = places.to_vec();
-        }
+        let groups = self.groups.iter_mut().filter_map(Arc::get_mut);
+        let of_groups = groups.flat_map(|group| &mut group.exports).map(|one| &mut one.sinks);
+        let of_fleet = self.fleet.iter_mut().flat_map(|fleet| fleet.exports.values_mut());
+        of_groups.chain(of_fleet).for_each(|sinks| *sinks = placed(*sinks));
     }
 
     /// The group of a host of the plan.

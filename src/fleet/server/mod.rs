@@ -20,7 +20,6 @@ use pmderive_runtime::locks::lock;
 use super::plan::{Loaded, Origin, Plan, load};
 use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::numbers::SinkNumbers;
-use super::sinks::tls::Identity;
 use super::stamps::Stamps;
 use super::world::Machine;
 pub use in_force::InForce;
@@ -74,8 +73,7 @@ impl Server {
     /// # Errors
     /// The listener would be open to others.
     pub fn check(plan: &Plan) -> Result<(), String> {
-        let listen = listen(plan);
-        listen.map_or(Ok(()), |listen| listen.check().map_err(|error| error.to_string()))
+        listen(plan).map_or(Ok(()), |listen| listen.check())
     }
 
     /// Says which certificates, keys, tokens and passwords cannot be used, each in words.
@@ -121,7 +119,7 @@ impl Server {
             }
             Err(error) => {
                 Server { shared, listener: None }.stop(Instant::now());
-                Err(error.to_string())
+                Err(error)
             }
         }
     }
@@ -131,7 +129,7 @@ impl Server {
     pub fn beats(&self) -> Vec<(String, u64)> {
         let mut beats = self.shared.of(InForce::beats);
         let listener = self.listener.as_ref();
-        beats.extend(listener.map(|one| ("listener".to_owned(), one.changing().beat())));
+        beats.extend(listener.map(|one| ("listener".to_owned(), one.beat())));
         beats
     }
 
@@ -238,9 +236,8 @@ impl Shared {
 fn listen(plan: &Plan) -> Option<Listen> {
     let address = plan.config.listen?;
     let web = &plan.config.web;
-    let identity = web.certificate.clone();
-    let tls = identity.map(|(certificate, key)| Identity { certificate, key });
-    Some(Listen { tls, token_file: web.token_file.clone(), ..Listen::on(address) })
+    let (tls, token_file) = (web.identity.clone(), web.token_file.clone());
+    Some(Listen { tls, token_file, ..Listen::on(address) })
 }
 
 impl Loaded {

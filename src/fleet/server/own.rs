@@ -7,43 +7,55 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use super::stage_two::Computing;
+use super::stage_two::{Computing, Numbers as AcrossNumbers};
 use super::{InForce, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
-use crate::fleet::counting::{BOUNDS, Histogram};
+use crate::fleet::counting::{BOUNDS, Histogram, Number};
 use crate::fleet::instances::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::numbers::{HostNumbers, Reason};
 use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};
 use crate::fleet::sinks::numbers as of_sinks;
-use crate::fleet::sinks::text::{Family, Kind, Writer};
+use crate::fleet::sinks::text::{Kind, Writer};
 use crate::fleet::world::Machine;
 
-/// Name, help, and what of the numbers it is.
-type Row<N> = (&'static str, &'static str, fn(&HostNumbers) -> N);
-
-/// One of the histograms.
-type OfNumbers = fn(&HostNumbers) -> &Histogram;
+/// Name, help, and what of some numbers it is.
+type Row<N, T> = (&'static str, &'static str, fn(&N) -> &T);
 
 /// Numbers of hosts that only grow.
-const COUNTERS: &[Row<u64>] = &[
-    ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| n.started.get()),
-    ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| n.answered.get()),
-    ("pmderive_connects_total", "Connections that came about.", |n| n.connects.get()),
+const COUNTERS: &[Row<HostNumbers, Number>] = &[
+    ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| &n.started),
+    ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| &n.answered),
+    ("pmderive_connects_total", "Connections that came about.", |n| &n.connects),
     ("pmderive_reconnects_total", "Connections to hosts that had been connected before.", |n| {
-        n.reconnects.get()
+        &n.reconnects
     }),
-    ("pmderive_binds_total", "Times that definitions were bound to a host.", |n| n.binds.get()),
+    ("pmderive_binds_total", "Times that definitions were bound to a host.", |n| &n.binds),
     (
         "pmderive_too_many_instances_total",
         "Metrics of frames that were left out, as they had too many instances.",
-        |n| n.too_many_instances.get(),
+        |n| &n.too_many_instances,
     ),
 ];
 
+/// Numbers of what computes across hosts, which only grow.
+const ACROSS: &[Row<AcrossNumbers, Number>] = &[
+    ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
+    ("pmderive_fleet_frames_late_total", "Frames that came after their slot and its grace.", |n| {
+        &n.late
+    }),
+    (
+        "pmderive_fleet_frames_unexpected_total",
+        "Frames of hosts that are no targets any more.",
+        |n| &n.unexpected,
+    ),
+    ("pmderive_fleet_frames_dropped_total", "Frames for which there was no room.", |n| &n.overflow),
+    ("pmderive_fleet_refused_total", "Aggregates of too many or too large values.", |n| &n.refused),
+];
+
 /// Times of hosts.
-const TIMES: &[(&str, &str, OfNumbers)] = &[
+const TIMES: &[Row<HostNumbers, Histogram>] = &[
     ("pmderive_slot_lateness_seconds", "How late slots began.", |n| &n.lateness),
     ("pmderive_fetch_seconds", "Time from a request to its reply.", |n| &n.fetch),
     ("pmderive_evaluate_seconds", "Time to evaluate a reply.", |n| &n.evaluate),
@@ -56,58 +68,22 @@ const TIMES: &[(&str, &str, OfNumbers)] = &[
 
 /// Writes all of them.
 pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'_>) {
-    gauge(
-        writer,
-        "pmderive_uptime_seconds",
-        "How long the process has run.",
-        shared.started.elapsed().as_secs_f64(),
-    );
-    let name = "pmderive_build_info";
-    writer.family(&Family { name, kind: Kind::Gauge, help: Some("The version that runs.") });
-    writer.integer(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    let uptime = shared.started.elapsed().as_secs_f64();
+    gauge(writer, "pmderive_uptime_seconds", "How long the process has run.", uptime);
+    let about = ("pmderive_build_info", Kind::Gauge, "The version that runs.");
+    each(writer, about, "version", [(env!("CARGO_PKG_VERSION"), 1)]);
     let is_good = !shared.is_refused.load(Ordering::Relaxed);
-    gauge(
-        writer,
-        "pmderive_config_is_good",
-        "1 if the files that were read last are in force, 0 if they were refused.",
-        f64::from(u8::from(is_good)),
-    );
-    counter(
-        writer,
-        "pmderive_reloads_total",
-        "Times that the files were read again.",
-        shared.reloads.load(Ordering::Relaxed),
-    );
+    let help = "1 if the files that were read last are in force, 0 if they were refused.";
+    gauge(writer, "pmderive_config_is_good", help, f64::from(u8::from(is_good)));
+    let reloads = shared.reloads.load(Ordering::Relaxed);
+    counter(writer, "pmderive_reloads_total", "Times that the files were read again.", reloads);
     // Once for all, as there may be very many.
     let conditions = in_force.fleet.conditions();
     hosts(writer, &conditions);
     numbers(writer, in_force.numbers());
     if let Some(numbers) = in_force.across.as_ref().map(Computing::numbers) {
-        let rows = [
-            ("pmderive_fleet_slots_total", "Slots computed across hosts.", &numbers.slots),
-            (
-                "pmderive_fleet_frames_late_total",
-                "Frames that came after their slot and its grace.",
-                &numbers.late,
-            ),
-            (
-                "pmderive_fleet_frames_unexpected_total",
-                "Frames of hosts that are no targets any more.",
-                &numbers.unexpected,
-            ),
-            (
-                "pmderive_fleet_frames_dropped_total",
-                "Frames for which there was no room.",
-                &numbers.overflow,
-            ),
-            (
-                "pmderive_fleet_refused_total",
-                "Aggregates of too many or too large values.",
-                &numbers.refused,
-            ),
-        ];
-        for (name, help, number) in rows {
-            counter(writer, name, help, number.get());
+        for (name, help, number) in ACROSS {
+            counter(writer, name, help, number(numbers).get());
         }
     }
     kinds(writer, in_force, &conditions);
@@ -118,49 +94,32 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
 }
 
 fn hosts(writer: &mut Writer<'_>, conditions: &[Arc<Condition>]) {
-    let (mut new, mut up, mut failing) = (0_u64, 0_u64, [0_u64; Reason::ALL.len()]);
-    for condition in conditions {
-        match condition.latest().state {
-            HostState::New => new += 1,
-            HostState::Up => up += 1,
-            HostState::Failing(reason) => failing[reason as usize] += 1,
-        }
-    }
-    let name = "pmderive_hosts";
-    let help = Some(
-        "Hosts by their latest slot: up, new before the first, or why the latest attempt failed.",
-    );
-    writer.family(&Family { name, kind: Kind::Gauge, help });
-    writer.integer(name, &[("state", "new")], new);
-    writer.integer(name, &[("state", "up")], up);
-    for reason in Reason::ALL {
-        writer.integer(name, &[("state", reason.word())], failing[reason as usize]);
-    }
+    let states: Vec<HostState> = conditions.iter().map(|one| one.latest().state).collect();
+    let help = "Hosts by their latest slot: up, missed, new before the first, or why the latest \
+                attempt failed.";
+    let count = |state: HostState| {
+        (state.word(), states.iter().filter(|one| **one == state).count() as u64)
+    };
+    let failing = Reason::ALL.into_iter().map(|(reason, _)| HostState::Failing(reason));
+    let all = [HostState::New, HostState::Up, HostState::Missed].into_iter().chain(failing);
+    each(writer, ("pmderive_hosts", Kind::Gauge, help), "state", all.map(count));
 }
 
 fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
     for (name, help, number) in COUNTERS {
-        counter(writer, name, help, number(numbers));
+        counter(writer, name, help, number(numbers).get());
     }
-    let name = "pmderive_slots_missed_total";
-    let help = Some(
-        "Slots that were never begun: the process was late for them, or the clock or an earlier \
-         slot skipped them.",
-    );
-    writer.family(&Family { name, kind: Kind::Counter, help });
+    let help = "Slots that were never begun: the process was late for them, or the clock or an \
+                earlier slot skipped them.";
     let late = numbers.missed_late.get();
-    writer.integer(name, &[("reason", "late")], late);
-    writer.integer(name, &[("reason", "skipped")], numbers.missed.get().saturating_sub(late));
-    let name = "pmderive_slots_failed_total";
-    let help = Some("Slots that were not answered rightly before their deadline.");
-    writer.family(&Family { name, kind: Kind::Counter, help });
-    for reason in Reason::ALL {
-        let count = numbers.failed[reason as usize].get();
-        writer.integer(name, &[("reason", reason.word())], count);
-    }
+    let missed = [("late", late), ("skipped", numbers.missed.get().saturating_sub(late))];
+    each(writer, ("pmderive_slots_missed_total", Kind::Counter, help), "reason", missed);
+    let help = "Slots that were not answered rightly before their deadline.";
+    let failed = Reason::ALL.map(|(reason, word)| (word, numbers.failed[reason as usize].get()));
+    each(writer, ("pmderive_slots_failed_total", Kind::Counter, help), "reason", failed);
     for (name, help, histogram) in TIMES {
         let (counts, sum) = histogram(numbers).counts();
-        writer.family(&Family { name, kind: Kind::Histogram, help: Some(help) });
+        writer.family(name, Kind::Histogram, Some(help));
         writer.histogram(name, &[], &BOUNDS, &counts, sum);
     }
 }
@@ -183,9 +142,6 @@ fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc
     let kinds = kinds_of(in_force, conditions);
     let name = "pmderive_kinds";
     gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
-    let name = "pmderive_kind_hosts";
-    let help = Some("Hosts of the largest kinds; those of all others together are `others`.");
-    writer.family(&Family { name, kind: Kind::Gauge, help });
     let mut hosts: BTreeMap<u64, u64> = BTreeMap::new();
     for condition in conditions {
         if let Some(kind) = condition.latest().kind {
@@ -193,15 +149,15 @@ fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc
         }
     }
     let named = hosts.into_iter().map(|(kind, hosts)| (kind.to_string(), hosts));
-    for (kind, hosts) in largest(named.collect(), &"others".to_owned()) {
-        writer.integer(name, &[("kind", &kind)], hosts);
-    }
+    let help = "Hosts of the largest kinds; those of all others together are `others`.";
+    let hosts = largest(named.collect(), &"others".to_owned());
+    each(writer, ("pmderive_kind_hosts", Kind::Gauge, help), "kind", hosts);
     let name = "pmderive_kinds_split";
     let help = Some(
         "Kinds of hosts that differ from most, by the first metric that differs and by what differs. \
          All other metrics together are `others`.",
     );
-    writer.family(&Family { name, kind: Kind::Gauge, help });
+    writer.family(name, Kind::Gauge, help);
     let mut splits: BTreeMap<(Box<str>, &str), u64> = BTreeMap::new();
     for (metric, split) in kinds.into_iter().filter_map(|kind| kind.differs?.first) {
         *splits.entry((metric, split.word())).or_default() += 1;
@@ -229,13 +185,9 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
     let newest = in_force.newest().bytes() as u64;
     let hosts: usize = conditions.iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
-    let name = "pmderive_memory_bytes";
-    let help = Some(
-        "Bytes of memory by part of the program, such as previous samples of hosts, rings of sinks \
-         and newest frames for /metrics.",
-    );
-    writer.family(&Family { name, kind: Kind::Gauge, help });
-    for (part, bytes) in [
+    let help = "Bytes of memory by part of the program, such as previous samples of hosts, rings of \
+                sinks and newest frames for /metrics.";
+    let parts = [
         ("programs", programs.tables as u64),
         ("layouts", programs.layouts as u64),
         ("targets", targets(conditions)),
@@ -245,9 +197,8 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
         // The bytes of the sink that is scraped are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),
         ("labels", encoded),
-    ] {
-        writer.integer(name, &[("part", part)], bytes);
-    }
+    ];
+    each(writer, ("pmderive_memory_bytes", Kind::Gauge, help), "part", parts);
     process::write(writer);
 }
 
@@ -292,18 +243,31 @@ pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
             latest.took.as_secs_f64(),
         ),
     ] {
-        writer.family(&Family { name, kind: Kind::Gauge, help: Some(help) });
+        writer.family(name, Kind::Gauge, Some(help));
         writer.sample(name, &labels, value);
     }
 }
 
 pub(super) fn gauge(writer: &mut Writer<'_>, name: &str, help: &str, value: f64) {
-    writer.family(&Family { name, kind: Kind::Gauge, help: Some(help) });
+    writer.family(name, Kind::Gauge, Some(help));
     writer.sample(name, &[], value);
 }
 
+/// Writes a family: a whole number for each value of a label.
+fn each<V: AsRef<str>>(
+    writer: &mut Writer<'_>,
+    (name, kind, help): (&str, Kind, &str),
+    label: &str,
+    rows: impl IntoIterator<Item = (V, u64)>,
+) {
+    writer.family(name, kind, Some(help));
+    for (value, number) in rows {
+        writer.integer(name, &[(label, value.as_ref())], number);
+    }
+}
+
 fn counter(writer: &mut Writer<'_>, name: &str, help: &str, value: u64) {
-    writer.family(&Family { name, kind: Kind::Counter, help: Some(help) });
+    writer.family(name, Kind::Counter, Some(help));
     writer.integer(name, &[], value);
 }
 

@@ -32,10 +32,10 @@ impl Pages for Shared {
         match condition.map(|condition| condition.latest().state) {
             None => Err("no target is called that; `/-/targets` shows all of them"),
             Some(State::New) => Err("its first slot has not come to an end"),
-            Some(State::Failing(_)) => Ok(()),
+            Some(State::Failing(_) | State::Missed) => Ok(()),
             Some(State::Up) => {
-                Err("it answers, but missed its newest slot, has no metric for that sink, or its \
-                     frame has no room (`buffer` of the sink)")
+                Err("it answers, but has no metric for that sink, or its frame has \
+                                    no room (`buffer` of the sink)")
             }
         }
     }
@@ -106,12 +106,7 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     object.object("labels", |labels| {
         target.labels.iter().for_each(|(name, value)| labels.text(name, value));
     });
-    let state = match latest.state {
-        State::New => "new",
-        State::Up => "up",
-        State::Failing(reason) => reason.word(),
-    };
-    object.text("state", state);
+    object.text("state", latest.state.word());
     object.value("series", latest.series);
     if let Some(slot) = latest.slot {
         object.value("slot", slot.0);
@@ -126,7 +121,7 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
     }
     match (&latest.error, latest.state) {
         (Some(error), State::Failing(_)) => object.text("error", &error.words),
-        (Some(error), State::New | State::Up) => {
+        (Some(error), State::New | State::Up | State::Missed) => {
             object.text("last_error", &error.words);
             object.value("last_error_at", seconds(error.at));
         }

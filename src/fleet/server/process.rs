@@ -4,7 +4,7 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
 use super::own::gauge;
-use crate::fleet::sinks::text::{Family, Kind, Writer};
+use crate::fleet::sinks::text::{Kind, Writer};
 
 /// Writes what `/proc` tells (proc(5)). What cannot be read is left out.
 pub fn write(writer: &mut Writer<'_>) {
@@ -19,7 +19,7 @@ pub fn write(writer: &mut Writer<'_>) {
         let seconds = |ticks: u64| ticks as f64 / clock_ticks_per_second() as f64;
         let name = "process_cpu_seconds_total";
         let help = Some("Time of processors that the process has taken.");
-        writer.family(&Family { name, kind: Kind::Counter, help });
+        writer.family(name, Kind::Counter, help);
         writer.sample(name, &[], seconds(times.taken));
         if let Some(boot) = boot_time(&read("/proc/stat")) {
             let help = "When the process began, in seconds since 1970.";

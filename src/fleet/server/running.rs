@@ -13,7 +13,6 @@ use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::client::Credentials;
 use crate::fleet::sinks::newest::Newest;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::remote_write::SenderOptions;
@@ -191,15 +190,17 @@ impl Sink {
         self.delivery.as_ref()?.lines.as_ref()
     }
 
+    /// Nothing more goes in. A sink that is leaving gets no more time than it has.
     fn close(&self, deadline: Instant) {
-        if let Some(delivery) = &self.delivery {
-            delivery.ring.close(deadline);
+        if let Some(Delivery { ring, .. }) = &self.delivery {
+            ring.close(ring.deadline().map_or(deadline, |own| own.min(deadline)));
         }
     }
 
     fn end(self, deadline: Instant) {
         self.close(deadline);
         let Some(Delivery { ring, job, .. }) = self.delivery else { return };
+        let deadline = ring.deadline().unwrap_or(deadline);
         if !job.join(deadline + LAST_WORDS) {
             // Its thread ends with the process.
             ring.abandon();
@@ -280,15 +281,8 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
 }
 
 fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite) -> SenderOptions {
-    let credentials = match (&remote.login, &remote.token_file) {
-        (Some((user, file)), _) => {
-            Credentials::Basic { user: user.to_string(), password_file: file.clone() }
-        }
-        (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
-        (None, None) => Credentials::None,
-    };
     SenderOptions {
-        credentials,
+        credentials: remote.credentials.clone(),
         authorities: remote.authorities.clone(),
         timeout: remote.timeout,
         most_age: remote.max_age,
@@ -315,7 +309,7 @@ mod tests {
     use super::*;
     use crate::fleet::frame::Schema;
     use crate::fleet::labels::Labels;
-    use crate::fleet::sinks::client::Url;
+    use crate::fleet::sinks::client::{Credentials, Url};
     use crate::fleet::sinks::samples;
     use crate::fleet::world::Machine;
     use crate::text::{SourceId, Span};
@@ -368,6 +362,38 @@ mod tests {
         sinks.stop(Instant::now());
     }
 
+    /// It has had its time, and others need none.
+    #[tokio::test(start_paused = true)]
+    async fn a_sink_that_left_and_is_stuck_keeps_nothing_from_ending() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lines");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        let mut reader = std::fs::File::options().read(true).write(true).open(&path).expect("one");
+        // As much as there is room for.
+        std::io::Write::write_all(&mut reader, &[b'\n'; 64 << 10]).expect("room");
+        let span = Span::new(SourceId(0), 0, 0);
+        let kind = SinkKind::JsonLines(Some(path));
+        let sink = config::Sink { name: "a".into(), span, export: None, buffer: 1 << 20, kind };
+        let newest = Arc::new(Newest::default());
+        let places = [SinkPlace(0)];
+        let Ok(sinks) = Sinks::default().follow::<Machine>(&[sink], &places, &newest) else {
+            panic!("it starts")
+        };
+        sinks.all[0].outlet.push(samples::frame_of_slot(1));
+        let is_writing = |sinks: &Sinks| sinks.all[0].lines().is_some_and(JsonLines::is_writing);
+        while !is_writing(&sinks) {
+            std::thread::yield_now();
+        }
+        let Ok(sinks) = sinks.follow::<Machine>(&[], &[], &newest) else { panic!("it leaves") };
+        tokio::time::advance(FAREWELL + LAST_WORDS).await;
+        let before = std::time::Instant::now();
+        let numbers = sinks.stop(Instant::now() + Duration::from_secs(60));
+        assert!(before.elapsed() < Duration::from_secs(60));
+        assert_eq!(numbers.len(), 1);
+        drop(reader);
+    }
+
     #[test]
     fn where_there_is_no_sink_none_is_closed() {
         assert!(!Sinks::default().are_closed());
@@ -387,8 +413,7 @@ mod tests {
             url: Url::parse("http://nowhere/").expect("a URL"),
             authorities: None,
             authorities_then: Default::default(),
-            login: None,
-            token_file: Some("nosuch".into()),
+            credentials: Credentials::Bearer { token_file: "nosuch".into() },
             timeout: Duration::from_secs(1),
             max_age: Duration::from_secs(1),
         };

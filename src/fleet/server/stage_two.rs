@@ -246,11 +246,11 @@ impl<W: World> Work<W> {
         match message {
             Message::Event(event) => {
                 if let Some(frame) = event.frame() {
-                    self.aggregates.frame(frame);
+                    self.aggregates.collector.frame(frame);
                 }
             }
-            Message::Failed(target, slot) => self.aggregates.failed(&target, slot),
-            Message::Missed(target, slot) => self.aggregates.missed(&target, slot),
+            Message::Failed(target, slot) => self.aggregates.collector.failed(&target, slot),
+            Message::Missed(target, slot) => self.aggregates.collector.missed(&target, slot),
             Message::Follow(plan, targets, outlets) => self.follow(*plan, &targets, outlets),
             Message::Leave => {
                 self.leave();
@@ -269,15 +269,16 @@ impl<W: World> Work<W> {
         // After a pause of the whole machine only the latest slots count.
         let newest = slot_of(&self.plan, now).0;
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(2)));
-        self.numbers.kept_bytes.set(self.aggregates.bytes() as u64);
-        let (dropped, refused) = (self.aggregates.dropped(), self.aggregates.refused());
+        self.numbers.kept_bytes.set(self.aggregates.collector.bytes() as u64);
+        let (dropped, refused) =
+            (self.aggregates.collector.dropped(), self.aggregates.evaluation.refused());
         self.numbers.late.set(dropped.late);
         self.numbers.unexpected.set(dropped.unexpected);
         self.numbers.refused.set(refused.overflows + refused.too_many_values);
-        for warning in self.aggregates.take_warnings() {
+        for warning in self.aggregates.collector.take_warnings() {
             tracing::warn!("{warning}");
         }
-        for diagnostic in news(self.aggregates.diagnostics(), &mut self.told) {
+        for diagnostic in news(self.aggregates.evaluation.diagnostics(), &mut self.told) {
             let definitions = &self.plan.definitions;
             let around = || definitions.around(diagnostic.span);
             let metric = diagnostic.metric.as_deref().or_else(around).unwrap_or("?");
@@ -288,12 +289,12 @@ impl<W: World> Work<W> {
 
     fn follow(&mut self, plan: StageTwo, targets: &[Arc<Target>], outlets: Outlets) {
         if self.plan.is_same(&plan) {
-            self.aggregates.set_targets(targets);
+            self.aggregates.collector.set_targets(targets);
         } else {
             let definitions = Arc::clone(&plan.definitions);
             let sinks_of = |name: &str| plan.sinks_of(name);
             self.aggregates.follow(definitions, plan.schedule, &sinks_of, targets);
-            self.aggregates.set_operands(plan.operands.clone());
+            self.aggregates.collector.set_operands(plan.operands.clone());
             if plan.schedule.interval != self.plan.schedule.interval {
                 self.next = first_slot(&plan, W::now());
             }
@@ -304,7 +305,8 @@ impl<W: World> Work<W> {
     }
 
     fn leave(&mut self) {
-        let ended = self.aggregates.end(self.next, W::now(), StaleReason::DefinitionChanged);
+        let ended =
+            self.aggregates.evaluation.end(self.next, W::now(), StaleReason::DefinitionChanged);
         if let Some(event) = ended {
             self.offer(event);
         }
@@ -320,8 +322,8 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     let definitions = Arc::clone(&plan.definitions);
     let sinks_of = |name: &str| plan.sinks_of(name);
     let mut aggregates = Aggregates::new(engine, definitions, plan.schedule, &sinks_of);
-    aggregates.set_operands(plan.operands.clone());
-    aggregates.set_targets(targets);
+    aggregates.collector.set_operands(plan.operands.clone());
+    aggregates.collector.set_targets(targets);
     aggregates
 }
 

@@ -3,7 +3,7 @@
 
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
 
-use super::text::{Family, Kind, Writer};
+use super::text::{Kind, Writer};
 
 /// How a request ended: of a sink that sends, or to one that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
 pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n SinkNumbers)]) {
     for (suffix, kind, help, label, parts) in FAMILIES {
         let name = format!("pmderive_sink_{suffix}");
-        writer.family(&Family { name: &name, kind: *kind, help: Some(help) });
+        writer.family(&name, *kind, Some(help));
         for (sink, numbers) in sinks {
             for (part, number) in *parts {
                 let mut labels = vec![("sink", *sink)];
@@ -155,7 +155,7 @@ pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n SinkNumbers)]) 
     }
     let name = "pmderive_sink_requests_total";
     let help = Some("Requests of a sink, or to it, by how they ended.");
-    writer.family(&Family { name, kind: Kind::Counter, help });
+    writer.family(name, Kind::Counter, help);
     for (sink, numbers) in sinks {
         for (outcome, text) in RequestOutcome::ALL {
             let labels = [("sink", *sink), ("outcome", text)];
@@ -164,7 +164,7 @@ pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n SinkNumbers)]) 
     }
     let name = "pmderive_sink_request_duration_seconds";
     let help = Some("How long requests of a sink, or to it, or writes to its file, took.");
-    writer.family(&Family { name, kind: Kind::Histogram, help });
+    writer.family(name, Kind::Histogram, help);
     for (sink, numbers) in sinks {
         let (counts, sum) = numbers.latency.counts();
         writer.histogram(name, &[("sink", *sink)], &BOUNDS, &counts, sum);

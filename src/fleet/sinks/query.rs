@@ -42,18 +42,25 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The form of text that an `Accept` header prefers, as RFC 9110 has it; of two
-/// that are wanted alike OpenMetrics.
-pub fn format(accept: &str) -> Format {
-    let (mut open, mut text) = (0.0_f32, 0.0_f32);
-    for wanted in accept.split(',') {
+/// What a header such as `Accept` lists, in small letters, and how much each is wanted, as
+/// RFC 9110 has it.
+pub fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
+    header.split(',').map(|wanted| {
         let mut parts = wanted.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let what = parts.next().unwrap_or_default().to_ascii_lowercase();
         let quality = parts.find_map(|part| {
             let (name, value) = part.split_once('=')?;
             name.trim().eq_ignore_ascii_case("q").then(|| value.trim().parse().unwrap_or(0.0))
         });
-        let quality: f32 = quality.unwrap_or(1.0);
+        (what, quality.unwrap_or(1.0))
+    })
+}
+
+/// The form of text that an `Accept` header prefers; of two that are wanted alike
+/// OpenMetrics.
+pub fn format(accept: &str) -> Format {
+    let (mut open, mut text) = (0.0_f32, 0.0_f32);
+    for (media, quality) in weighted(accept) {
         match &*media {
             "application/openmetrics-text" => open = open.max(quality),
             "text/plain" | "text/*" | "*/*" => text = text.max(quality),

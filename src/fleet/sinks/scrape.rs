@@ -9,7 +9,7 @@ use pmderive_runtime::program::Status;
 use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
 use super::newest::Shown;
 use super::number;
-use super::text::{Family, Format, Kind, Writer, labels};
+use super::text::{Format, Kind, Writer, labels};
 use crate::check::units_name;
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
@@ -104,7 +104,7 @@ fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Fa
     if writer.format() == Format::OpenMetrics && name.strip_suffix("_total").is_some_and(is_taken) {
         kind = if kind == Kind::Counter { Kind::Unknown } else { kind };
     }
-    writer.family(&Family { name, kind, help: exported.help.as_deref() });
+    writer.family(name, kind, exported.help.as_deref());
 }
 
 /// Labels of series as text, made once for the instances that metrics share.

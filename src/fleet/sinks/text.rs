@@ -35,17 +35,6 @@ pub enum Kind {
     Unknown,
 }
 
-/// A family of series.
-#[derive(Clone, Copy, Debug)]
-pub struct Family<'f> {
-    /// Name of the series, with `_total` if it has that.
-    pub name: &'f str,
-    /// Its type.
-    pub kind: Kind,
-    /// One line about it.
-    pub help: Option<&'f str>,
-}
-
 /// Writes series in one of the formats.
 #[derive(Debug)]
 pub struct Writer<'o> {
@@ -59,16 +48,16 @@ impl<'o> Writer<'o> {
         Writer { out, format }
     }
 
-    /// Begins a family, whose samples follow.
-    pub fn family(&mut self, family: &Family<'_>) {
-        let (mut name, mut kind) = (family.name, family.kind);
+    /// Begins a family of series, whose samples follow: their name, with `_total` if it has
+    /// that, their type, and one line about them.
+    pub fn family(&mut self, mut name: &str, mut kind: Kind, help: Option<&str>) {
         if self.format == Format::OpenMetrics && kind == Kind::Counter {
             match name.strip_suffix("_total") {
                 Some(family) => name = family,
                 None => kind = Kind::Unknown,
             }
         }
-        if let Some(help) = family.help {
+        if let Some(help) = help {
             self.out.extend(["# HELP ", name, " "]);
             escape(self.out, help, self.format == Format::OpenMetrics);
             self.out.push('\n');
@@ -211,12 +200,12 @@ mod tests {
         let mut out = String::new();
         let mut writer = Writer::new(&mut out, format);
         let help = Some("back\\slash, \"quotes\"\nand a line");
-        writer.family(&Family { name: "a_total", kind: Kind::Counter, help });
+        writer.family("a_total", Kind::Counter, help);
         writer.integer("a_total", &[("sink", "x\"\\\n")], u64::MAX);
-        writer.family(&Family { name: "b", kind: Kind::Counter, help: None });
+        writer.family("b", Kind::Counter, None);
         writer.sample("b", &[], 0.1);
         writer.comment("two\nlines");
-        writer.family(&Family { name: "h", kind: Kind::Histogram, help: None });
+        writer.family("h", Kind::Histogram, None);
         writer.histogram("h", &[("a", "b")], &[0.5, 1.0], &[2, 0, 1], 7.5);
         writer.finish();
         out

@@ -11,13 +11,13 @@ fn mistakes_in_definitions_over_a_fleet() {
     let exports = ["shop.rate", "shop.name", "shop.size"];
     let (definitions, sources, mut diagnostics) = read(text, &exports);
     let mut fleet = aggregates(&definitions.into());
-    assert!(fleet.diagnostics().is_empty(), "nothing is known of hosts yet");
+    assert!(fleet.evaluation.diagnostics().is_empty(), "nothing is known of hosts yet");
     fleet.announce(&schema([
         exported("shop.rate", ValueType::F64, Semantics::Instant, "count / sec"),
         exported("shop.name", ValueType::String, Semantics::Discrete, ""),
         exported("shop.size", ValueType::U64, Semantics::Instant, "byte"),
     ]));
-    diagnostics.extend(fleet.diagnostics().iter().cloned());
+    diagnostics.extend(fleet.evaluation.diagnostics().iter().cloned());
     diagnostics.sort();
     let shown = diagnostics.iter().map(|one| render(one, &sources, Style::Plain));
     let shown: Vec<String> = shown.collect();

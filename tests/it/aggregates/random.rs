@@ -186,7 +186,7 @@ impl Fleet {
     fn set_targets(&mut self, hosts: &[Host]) {
         let listed = hosts.iter().filter(|host| host.is_listed);
         let targets: Vec<Arc<Target>> = listed.map(|host| Arc::clone(&host.target)).collect();
-        self.alone.set_targets(&targets);
+        self.alone.collector.set_targets(&targets);
         self.shared.iter_mut().for_each(|shared| shared.set_targets(&targets));
         self.model.set_targets(&targets);
     }
@@ -201,9 +201,9 @@ impl Fleet {
     ) {
         match (&heard, frame) {
             (Heard::Frame(_), Some(frame)) => {
-                let before = self.alone.dropped();
-                self.alone.frame(frame);
-                let taken = more(before, self.alone.dropped());
+                let before = self.alone.collector.dropped();
+                self.alone.collector.frame(frame);
+                let taken = more(before, self.alone.collector.dropped());
                 for shared in &mut self.shared {
                     let collector = shared.of(target);
                     let before = collector.dropped();
@@ -212,11 +212,11 @@ impl Fleet {
                 }
             }
             (Heard::Failed, _) => {
-                self.alone.failed(target, Slot(slot));
+                self.alone.collector.failed(target, Slot(slot));
                 self.shared.iter_mut().for_each(|one| one.of(target).failed(target, Slot(slot)));
             }
             _ => {
-                self.alone.missed(target, Slot(slot));
+                self.alone.collector.missed(target, Slot(slot));
                 self.shared.iter_mut().for_each(|one| one.of(target).missed(target, Slot(slot)));
             }
         }
@@ -237,7 +237,7 @@ fn run(seed: u64, slots: u64) {
     let definitions = definitions(DEFINITIONS, &["c", "n", "x"]);
     let mut alone = aggregates(&definitions);
     alone.announce(&classes[0]);
-    assert!(alone.diagnostics().is_empty(), "{:?}", alone.diagnostics());
+    assert!(alone.evaluation.diagnostics().is_empty(), "{:?}", alone.evaluation.diagnostics());
     let shared = [1, 2, 3, 7].map(|count| Shared::new(&definitions, count, &classes[0])).into();
     let mut fleet = Fleet { alone, shared, model: Model::default() };
     let mut hosts = hosts(&mut random);

@@ -42,9 +42,9 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let value = column(&one, &[f64::from(at as u32).to_bits()]);
         let count = column(&one, &[slot * 1000 * at]);
         let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
-        fleet.frame(&frame);
+        fleet.collector.frame(&frame);
     }
-    assert_eq!(fleet.dropped(), Dropped::default());
+    assert_eq!(fleet.collector.dropped(), Dropped::default());
 }
 
 /// Identifiers of groups by name, of one metric.
@@ -79,7 +79,7 @@ fn schedule(grace: u64) -> Schedule {
 fn what_did_not_change_goes_on() {
     let exported = ["n", "x", "y"];
     let mut fleet = aggregates(&definitions(BEFORE, &exported));
-    fleet.set_targets(&hosts());
+    fleet.collector.set_targets(&hosts());
     for slot in [7, 8] {
         answer(&mut fleet, slot);
         fleet.finish(Slot(slot));
@@ -154,7 +154,7 @@ fn a_rate_that_was_away_begins_anew() {
     let both = "f.n = sum(n) by (rack)\nf.rate = rate(sum(n) by (rack))\n";
     let both = definitions(both, &["n"]);
     let mut fleet = aggregates(&both);
-    fleet.set_targets(&hosts());
+    fleet.collector.set_targets(&hosts());
     let mut has_rate = |slot, definitions| {
         fleet.follow(Arc::clone(definitions), schedule(8), &|_| samples::sinks(&[0]), &hosts());
         answer(&mut fleet, slot);
@@ -169,7 +169,7 @@ fn a_rate_that_was_away_begins_anew() {
 fn another_interval_begins_other_slots() {
     let definitions = definitions(BEFORE, &["n", "x"]);
     let mut fleet = aggregates(&definitions);
-    fleet.set_targets(&hosts());
+    fleet.collector.set_targets(&hosts());
     for slot in [70, 71] {
         answer(&mut fleet, slot);
         fleet.finish(Slot(slot));

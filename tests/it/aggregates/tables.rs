@@ -33,7 +33,7 @@ fn of(expression: &str) -> String {
     let definitions = definitions(&format!("f.x = {expression}\n"), &["x", "n"]);
     let mut fleet = aggregates(&definitions);
     let hosts = hosts();
-    fleet.set_targets(&hosts.clone().map(|(target, _)| target));
+    fleet.collector.set_targets(&hosts.clone().map(|(target, _)| target));
     let schema = schema([
         exported("n", ValueType::U32, Semantics::Counter, "count"),
         exported("x", ValueType::F64, Semantics::Instant, "byte"),
@@ -44,10 +44,10 @@ fn of(expression: &str) -> String {
         let of = if bits.len() == 1 { &one } else { &two };
         let counts = column(&instances(&[""]), &[u64::from(u32::MAX)]);
         let frame = frame(target, own, 7, &schema, &[counts, column(of, &bits)]);
-        fleet.frame(&frame);
+        fleet.collector.frame(&frame);
     }
     let events = fleet.finish(Slot(7));
-    assert!(fleet.diagnostics().is_empty(), "{:?}", fleet.diagnostics());
+    assert!(fleet.evaluation.diagnostics().is_empty(), "{:?}", fleet.evaluation.diagnostics());
     let frame = frame_of(&events);
     let (at, metric) = frame.schema.find("f.x").expect("a definition without mistakes");
     let column = frame.columns.get(at).expect("a column");
@@ -137,7 +137,7 @@ fn expressions_of_hosts_are_operands() {
                 f.d = max(sum(x))\nf.e = sum(sum(x)) by (rack)\nf.f = count(defined(y) ? x : n)\n";
     let definitions = definitions(text, &["x", "n"]);
     let operands: Vec<(&str, bool)> = definitions
-        .operands()
+        .operands
         .iter()
         .map(|operand| (&*operand.name, operand.computed.is_some()))
         .collect();
@@ -156,11 +156,11 @@ fn expressions_of_hosts_are_operands() {
     assert_eq!(computed("f.e"), "sum(sum(x)) by (rack)");
     let hosts = [target("a", "rack=a"), target("b", "rack=b")];
     let mut fleet = aggregates(&definitions);
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let schema = schema([exported("x / n + 1", ValueType::F64, Semantics::Instant, "")]);
     for (at, host) in hosts.iter().enumerate() {
         let columns = [column(&instances(&[""]), &[(at as f64 + 1.5).to_bits()])];
-        fleet.frame(&frame(host, "", 1, &schema, &columns));
+        fleet.collector.frame(&frame(host, "", 1, &schema, &columns));
     }
     let shown = shown(&fleet.finish(Slot(1)));
     let of = |name: &str| -> Vec<f64> {
@@ -183,7 +183,7 @@ fn rates_are_of_the_same_members_only() {
     let definitions = definitions("f.x = rate(sum(n) by (rack))\n", &["n"]);
     let mut fleet = aggregates(&definitions);
     let hosts = [target("a1", "rack=a"), target("a2", "rack=a"), target("b1", "rack=b")];
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let schema = schema([exported("n", ValueType::U64, Semantics::Counter, "count")]);
     let (one, two) = (instances(&["sda"]), instances(&["sda", "sdb"]));
     let (both, only_b) = (r#"{rack="a"}=3 {rack="b"}=1"#, r#"{rack="b"}=1"#);
@@ -209,8 +209,8 @@ fn rates_are_of_the_same_members_only() {
                 _ => [column(&one, &[value])],
             };
             match answering[at] {
-                true => fleet.frame(&frame(target, "", slot, &schema, &columns)),
-                false => fleet.failed(target, Slot(slot)),
+                true => fleet.collector.frame(&frame(target, "", slot, &schema, &columns)),
+                false => fleet.collector.failed(target, Slot(slot)),
             }
         }
         assert_eq!(values(&fleet.finish(Slot(slot))), expected, "slot {slot}");
@@ -225,25 +225,25 @@ fn hosts_are_counted_by_what_became_of_them() {
     let mut hosts: Vec<_> = names.iter().map(|name| target(name, "rack=a")).collect();
     // Only itself knows where it stands, and it has never answered.
     hosts.push(target("unknown", ""));
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let schema_of =
         |units: &str| schema([exported("x", ValueType::F64, Semantics::Instant, units)]);
     let (first, other) = (schema_of("byte"), schema_of("sec"));
     fleet.announce(&first);
     let one = instances(&[""]);
     let value = || vec![column(&one, &[1.5f64.to_bits()])];
-    fleet.frame(&frame(&hosts[0], "", 3, &first, &value()));
-    fleet.failed(&hosts[1], Slot(3));
-    fleet.missed(&hosts[2], Slot(3));
-    fleet.frame(&frame(&hosts[4], "", 3, &first, &[column(&one, &[])]));
-    fleet.frame(&frame(&hosts[5], "", 3, &other, &value()));
-    fleet.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
+    fleet.collector.frame(&frame(&hosts[0], "", 3, &first, &value()));
+    fleet.collector.failed(&hosts[1], Slot(3));
+    fleet.collector.missed(&hosts[2], Slot(3));
+    fleet.collector.frame(&frame(&hosts[4], "", 3, &first, &[column(&one, &[])]));
+    fleet.collector.frame(&frame(&hosts[5], "", 3, &other, &value()));
+    fleet.collector.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
     assert_eq!(fleet.due(Slot(3)), Nanos(48_000_000_000));
     let events = fleet.finish(Slot(3));
-    assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (0, 0));
-    fleet.frame(&frame(&hosts[7], "", 3, &first, &value()));
-    fleet.frame(&frame(&target("x", ""), "", 4, &first, &value()));
-    assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (1, 1));
+    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (0, 0));
+    fleet.collector.frame(&frame(&hosts[7], "", 3, &first, &value()));
+    fleet.collector.frame(&frame(&target("x", ""), "", 4, &first, &value()));
+    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (1, 1));
     let shown = shown(&events);
     let number = |what: &str, group: &str| {
         let name = format!("{{aggregate=\"sum(x) by (rack)\",{group}}}");
@@ -274,7 +274,7 @@ fn hosts_are_counted_by_what_became_of_them() {
         assert_eq!(numbers.len(), 3, "{what}");
     }
     assert_eq!(values(&events), r#"{rack="a"}=1.5"#);
-    let warnings = fleet.take_warnings();
+    let warnings = fleet.collector.take_warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].starts_with("x of other and hosts like it is DOUBLE"), "{warnings:?}");
     let frame = frame_of(&events);
@@ -288,7 +288,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
         let definitions = definitions(text, &["x"]);
         let mut fleet = aggregates(&definitions);
         let hosts = [target("a", ""), target("b", "")];
-        fleet.set_targets(&hosts);
+        fleet.collector.set_targets(&hosts);
         let semantics = match text.contains("rate") {
             true => Semantics::Counter,
             false => Semantics::Instant,
@@ -318,7 +318,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
                 for (names, schema) in [(wholes, &whole), (floats, &float)] {
                     if names.contains(&*host.name) {
                         let columns = [column(&one, &[bits(slot, schema)])];
-                        fleet.frame(&frame(host, "", slot, schema, &columns));
+                        fleet.collector.frame(&frame(host, "", slot, schema, &columns));
                     }
                 }
             }
@@ -330,7 +330,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
         // What decides now is told of the third slot in which all were left out.
         assert_eq!(told[6], if is_rate { "" } else { "=7" });
         assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
-        let warnings = fleet.take_warnings();
+        let warnings = fleet.collector.take_warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[1].ends_with("on no host any more: hosts that have it decide anew"));
     }
@@ -344,7 +344,7 @@ fn hosts_without_an_operand_are_not_expected() {
     let of_group = |name: &str, labels: &str, group| {
         Arc::new(Target { group: GroupId(group), ..(*target(name, labels)).clone() })
     };
-    fleet.set_targets(&[
+    fleet.collector.set_targets(&[
         of_group("a", "rack=a", 0),
         of_group("b", "rack=a", 1),
         of_group("c", "rack=c", 1),
@@ -352,7 +352,7 @@ fn hosts_without_an_operand_are_not_expected() {
     ]);
     // In the order in which they are taken: x, y.
     let had = [[true, true], [false, true]].map(|had| had.into());
-    fleet.set_operands(had.into());
+    fleet.collector.set_operands(had.into());
     let shown = shown(&fleet.finish(Slot(3)));
     let expected = &shown["fleet.hosts.expected"];
     let expected: Vec<String> =
@@ -368,12 +368,12 @@ fn groups_end_once_and_keep_their_identifiers() {
     let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
     let hosts = [target("a", "rack=a"), target("b", "rack=b")];
     let one = instances(&[""]);
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let mut told = Vec::new();
     for (slot, answering) in [(1, "b"), (2, "ab"), (3, "b"), (4, "b"), (5, "ab"), (6, "")] {
         for host in hosts.iter().filter(|host| answering.contains(&*host.name)) {
             let columns = [column(&one, &[1f64.to_bits()])];
-            fleet.frame(&frame(host, "", slot, &schema, &columns));
+            fleet.collector.frame(&frame(host, "", slot, &schema, &columns));
         }
         for event in fleet.finish(Slot(slot)) {
             let (what, schema, series) = match &event {
@@ -410,10 +410,10 @@ fn groups_end_once_and_keep_their_identifiers() {
         "6 has ",
     ];
     assert_eq!(told, expected);
-    let ended = fleet.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged);
+    let ended = fleet.evaluation.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged);
     let Some(Event::Stale(stale)) = ended else { panic!("numbers of hosts have ended") };
     assert_eq!(stale.series.len(), 6);
-    assert!(fleet.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged).is_none());
+    assert!(fleet.evaluation.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged).is_none());
 }
 
 #[test]
@@ -422,22 +422,22 @@ fn quantiles_of_too_many_values_have_no_value() {
     let mut fleet = aggregates(&definitions);
     let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
     let hosts = [target("a", ""), target("b", "")];
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let names: Vec<String> = (0..MAX_QUANTILE_VALUES).map(|at| format!("i{at:05}")).collect();
     let many = instances(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let bits = vec![2f64.to_bits(); MAX_QUANTILE_VALUES];
     for (slot, has_one_more, expected) in [(1, false, "=2"), (2, true, ""), (3, false, "=2")] {
-        fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&many, &bits)]));
+        fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&many, &bits)]));
         if has_one_more {
             let one = vec![column(&instances(&["i"]), &[1f64.to_bits()])];
-            fleet.frame(&frame(&hosts[1], "", slot, &schema, &one));
+            fleet.collector.frame(&frame(&hosts[1], "", slot, &schema, &one));
         }
         let events = fleet.finish(Slot(slot));
         assert_eq!(values(&events), expected, "slot {slot}");
         let count = MAX_QUANTILE_VALUES as u64 + u64::from(has_one_more);
         assert_eq!(shown(&events)["f.n"][""], count);
     }
-    assert_eq!(fleet.refused().too_many_values, 1);
+    assert_eq!(fleet.evaluation.refused().too_many_values, 1);
 }
 
 /// Bad input harms nothing else.
@@ -447,29 +447,29 @@ fn frames_that_do_not_fit_have_no_value() {
     let mut fleet = aggregates(&definitions);
     let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
     let hosts = ["a", "b", "c", "d"].map(|name| target(name, ""));
-    fleet.set_targets(&hosts);
+    fleet.collector.set_targets(&hosts);
     let two = instances(&["p", "q"]);
     let bits = [1f64.to_bits(), 2f64.to_bits()];
-    fleet.frame(&frame(&hosts[0], "", 1, &schema, &[column(&two, &bits)]));
-    fleet.frame(&frame(&hosts[1], "", 1, &schema, &[column(&two, &bits[..1])]));
-    fleet.frame(&frame(&hosts[2], "", 1, &schema, &[]));
+    fleet.collector.frame(&frame(&hosts[0], "", 1, &schema, &[column(&two, &bits)]));
+    fleet.collector.frame(&frame(&hosts[1], "", 1, &schema, &[column(&two, &bits[..1])]));
+    fleet.collector.frame(&frame(&hosts[2], "", 1, &schema, &[]));
     // The last of two frames of a slot counts.
-    fleet.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &bits)]));
-    fleet.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &[bits[0]; 2])]));
+    fleet.collector.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &bits)]));
+    fleet.collector.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &[bits[0]; 2])]));
     let events = fleet.finish(Slot(1));
     assert_eq!(values(&events), "=5");
     assert_eq!(shown(&events)["f.n"][""], 4);
     // Slots far ahead do not pile up.
     for slot in 10..100 {
-        fleet.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
+        fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
     // One that is older than all that are open counts nowhere, and neither does its failure.
-    let late = fleet.dropped().late;
-    fleet.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
-    assert_eq!(fleet.dropped().late, late + 1);
-    fleet.failed(&hosts[0], Slot(95));
+    let late = fleet.collector.dropped().late;
+    fleet.collector.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
+    assert_eq!(fleet.collector.dropped().late, late + 1);
+    fleet.collector.failed(&hosts[0], Slot(95));
     assert_eq!(values(&fleet.finish(Slot(96))), "=3");
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
-    fleet.frame(&frame(&hosts[0], "", 2, &schema, &[]));
-    assert_eq!(fleet.dropped().late, late + 2);
+    fleet.collector.frame(&frame(&hosts[0], "", 2, &schema, &[]));
+    assert_eq!(fleet.collector.dropped().late, late + 2);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::StaleReason;
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::http::{Answer, Listen, ListenError, Listener, Pages};
+use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest::Newest;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
@@ -311,25 +311,25 @@ fn addresses_that_cannot_be() {
         Listener::start(listen, Arc::default(), pages).expect_err("no listener")
     };
     let on = |address: &str| Listen::on(address.parse().expect("an address"));
-    let error = start(Listen::on(first.address())).to_string();
+    let error = start(Listen::on(first.address()));
     let taken = "is taken: end the program that listens there, or choose another port";
     assert_eq!(error, format!("{} {taken}", first.address()));
     let error = start(on("192.0.2.1:9464"));
     assert_eq!(
-        error.to_string(),
+        error,
         "192.0.2.1:9464 can be reached by others: give the listener a certificate, a key and a \
          token (`[web]` of a configuration). An address of this machine alone needs none, such as \
          127.0.0.1:9464"
     );
     for address in ["0.0.0.0:0", "[::]:0", "[::ffff:192.0.2.1]:0"] {
-        assert!(matches!(start(on(address)), ListenError::Open { .. }), "{address}");
+        assert!(start(on(address)).contains("can be reached by others"), "{address}");
     }
     on("[::ffff:127.0.0.1]:0").check().expect("loopback");
     let nowhere = Path::new("/nonexistent/file");
     let identity = Identity { certificate: nowhere.into(), key: nowhere.into() };
     let half = Listen { tls: Some(identity.clone()), ..on("0.0.0.0:0") };
-    assert!(matches!(start(half), ListenError::Open { .. }));
-    let error = start(Listen { tls: Some(identity), ..on("127.0.0.1:0") }).to_string();
+    assert!(start(half).contains("can be reached by others"));
+    let error = start(Listen { tls: Some(identity), ..on("127.0.0.1:0") });
     assert_eq!(error, "/nonexistent/file: No such file or directory (os error 2)");
     first.stop(end());
 }

@@ -225,15 +225,8 @@ fn bears(headers: &HeaderMap, token: Option<&Secret>) -> bool {
 /// True if a request may be answered with gzip (RFC 9110, 12.5.3).
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let all = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let codings = all.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    codings.map(|coding| coding.split(';').map(str::trim)).any(|mut parts| {
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        let is_refused = parts.any(|part| {
-            let quality = part.strip_prefix("q=").or(part.strip_prefix("Q="));
-            quality.is_some_and(|quality| quality.parse().is_ok_and(|quality: f32| quality <= 0.0))
-        });
-        is_gzip && !is_refused
-    })
+    let mut codings = all.filter_map(|value| value.to_str().ok()).flat_map(query::weighted);
+    codings.any(|(coding, quality)| coding == "gzip" && quality > 0.0)
 }
 
 /// True if a browser asks for the page of another site. It brings the password by

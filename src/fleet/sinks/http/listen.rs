@@ -2,7 +2,6 @@
 //! that can change while it runs.
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,65 +69,27 @@ impl Listen {
     /// Whether it may listen there.
     ///
     /// # Errors
-    /// [`ListenError::Open`].
-    pub fn check(&self) -> Result<(), ListenError> {
-        let is_safe = self.tls.is_some() && self.token_file.is_some();
-        if is_safe || self.address.ip().to_canonical().is_loopback() {
+    /// It would be open to others.
+    pub fn check(&self) -> Result<(), String> {
+        let Listen { address, tls, token_file, .. } = self;
+        let is_safe = tls.is_some() && token_file.is_some();
+        if is_safe || address.ip().to_canonical().is_loopback() {
             return Ok(());
         }
-        Err(ListenError::Open { address: self.address })
+        Err(format!(
+            "{address} can be reached by others: give the listener a certificate, a key and a \
+             token (`[web]` of a configuration). An address of this machine alone needs none, such \
+             as 127.0.0.1:{}",
+            address.port()
+        ))
     }
 
     /// Checks that certificate, key and token can be used.
     ///
     /// # Errors
-    /// [`ListenError::File`].
-    pub fn check_files(&self) -> Result<(), ListenError> {
+    /// One of them cannot be used.
+    pub fn check_files(&self) -> Result<(), String> {
         Files::read(self).map(drop)
-    }
-}
-
-/// Why there is no listener.
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    /// It would be open to others.
-    #[error(
-        "{address} can be reached by others: give the listener a certificate, a key and a token \
-         (`[web]` of a configuration). An address of this machine alone needs none, such as \
-         127.0.0.1:{}",
-        address.port()
-    )]
-    Open {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// Somebody else listens there.
-    #[error("{address} is taken: end the program that listens there, or choose another port")]
-    Taken {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}{}", advice(source))]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A file of its certificate, key or token.
-    #[error("{0}")]
-    File(String),
-    /// There is no thread for it.
-    #[error("no thread for the listener: {0}")]
-    Thread(io::Error),
-}
-
-fn advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "; only root may use ports below 1024",
-        io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has",
-        _ => "",
     }
 }
 
@@ -145,10 +106,10 @@ impl fmt::Debug for Files {
 }
 
 impl Files {
-    fn read(listen: &Listen) -> Result<Files, ListenError> {
-        let tls = listen.tls.as_ref().map(tls::server).transpose().map_err(ListenError::File)?;
-        let token = listen.token_file.as_deref().map(Secret::read).transpose();
-        Ok(Files { tls, token: token.map_err(ListenError::File)? })
+    fn read(listen: &Listen) -> Result<Files, String> {
+        let tls = listen.tls.as_ref().map(tls::server).transpose()?;
+        let token = listen.token_file.as_deref().map(Secret::read).transpose()?;
+        Ok(Files { tls, token })
     }
 }
 
@@ -158,7 +119,6 @@ pub struct Changing {
     pub(super) listen: Listen,
     pub(super) files: Arc<RwLock<Files>>,
     sink: Arc<AtomicU64>,
-    pub(super) beat: Arc<AtomicU64>,
 }
 
 /// No sink in [`Changing::sink`]: places have 32 bits.
@@ -169,9 +129,9 @@ impl Changing {
     ///
     /// # Errors
     /// One of its files cannot be used.
-    pub(super) fn new(listen: Listen) -> Result<Changing, ListenError> {
+    pub(super) fn new(listen: Listen) -> Result<Changing, String> {
         let files = Arc::new(RwLock::new(Files::read(&listen)?));
-        let changing = Changing { files, sink: Arc::default(), beat: Arc::default(), listen };
+        let changing = Changing { files, sink: Arc::default(), listen };
         changing.show(changing.listen.sink);
         Ok(changing)
     }
@@ -181,7 +141,7 @@ impl Changing {
     ///
     /// # Errors
     /// One of them cannot be used.
-    pub fn read(&self) -> Result<Files, ListenError> {
+    pub fn read(&self) -> Result<Files, String> {
         Files::read(&self.listen)
     }
 
@@ -198,10 +158,5 @@ impl Changing {
     /// Place of the sink whose metrics are shown.
     pub(super) fn shown(&self) -> Option<SinkPlace> {
         u32::try_from(self.sink.load(Ordering::Relaxed)).ok().map(SinkPlace)
-    }
-
-    /// Grows every second unless the listener's thread is stuck.
-    pub fn beat(&self) -> u64 {
-        self.beat.load(Ordering::Relaxed)
     }
 }

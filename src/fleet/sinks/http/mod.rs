@@ -18,16 +18,19 @@ mod serving;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::newest::Newest;
+use crate::fleet::world::{Job, thread};
 use answer::Answers;
 pub use answer::{Answer, Pages};
-pub use listen::{Changing, Listen, ListenError, RequestLimits};
-use serving::Serving;
+pub use listen::{Changing, Listen, RequestLimits};
+use serving::{MAKERS, Serving};
+
+/// How long its thread may take to end after its deadline.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A listener that runs.
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub struct Listener {
     changing: Changing,
     /// When everything has to be over, once it is to end.
     end: watch::Sender<Option<Instant>>,
-    thread: Option<JoinHandle<()>>,
+    job: Job,
 }
 
 impl Listener {
@@ -49,26 +52,21 @@ impl Listener {
         listen: Listen,
         newest: Arc<Newest>,
         pages: Arc<dyn Pages>,
-    ) -> Result<Listener, ListenError> {
+    ) -> Result<Listener, String> {
         listen.check()?;
         let address = listen.address;
         let changing = Changing::new(listen)?;
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => ListenError::Taken { address },
-            _ => ListenError::Address { address, source },
-        };
+        let failed = |error: io::Error| unusable(address, &error);
         let socket = TcpListener::bind(address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let (end, ending) = watch::channel(None);
         let answers = Answers { newest, pages, changing: changing.clone() };
-        let serving = Serving { answers: Arc::new(answers), ending };
-        let thread = std::thread::Builder::new()
-            .name("listener".into())
-            .spawn(move || serving.run(socket))
-            .map_err(ListenError::Thread)?;
+        let serving = Arc::new(Serving { answers: Arc::new(answers), ending });
+        let job = thread("listener", MAKERS, move || serving.accept(socket))
+            .map_err(|error| format!("no thread for the listener: {error}"))?;
         tracing::info!("listening on {address}");
-        Ok(Listener { address, changing, end, thread: Some(thread) })
+        Ok(Listener { address, changing, end, job })
     }
 
     /// Where it listens.
@@ -81,13 +79,15 @@ impl Listener {
         &self.changing
     }
 
+    /// Grows every second unless its thread is stuck.
+    pub fn beat(&self) -> u64 {
+        self.job.beat()
+    }
+
     /// Ends it: requests that are under way have until the deadline.
     pub fn stop(mut self, deadline: Instant) {
         self.end.send_replace(Some(deadline));
-        if let Some(thread) = self.thread.take() {
-            // A panic in there has been told of.
-            let _ = thread.join();
-        }
+        std::mem::take(&mut self.job).join((deadline + LAST_WORDS).into());
     }
 }
 
@@ -95,4 +95,19 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.end.send_replace(Some(Instant::now()));
     }
+}
+
+/// Why an address cannot be listened on, and what to do.
+fn unusable(address: SocketAddr, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            return format!(
+                "{address} is taken: end the program that listens there, or choose another port"
+            );
+        }
+        io::ErrorKind::PermissionDenied => "; only root may use ports below 1024",
+        io::ErrorKind::AddrNotAvailable => "; choose an address that this machine has",
+        _ => "",
+    };
+    format!("cannot listen on {address}: {error}{advice}")
 }

@@ -23,10 +23,9 @@ use super::answer::{Answer, Answers};
 use super::listen::RequestLimits;
 use super::places::{Place, Places};
 use crate::fleet::sinks::numbers::RequestOutcome;
-use crate::fleet::world::keep_beating;
 
 /// Threads that make answers.
-const MAKERS: usize = 2;
+pub(super) const MAKERS: usize = 2;
 /// Rest after a connection could not be accepted, since files are short, say.
 const REST: Duration = Duration::from_millis(100);
 
@@ -52,24 +51,7 @@ impl Serving {
     }
 
     /// Serves until it is to end.
-    pub(super) fn run(self, socket: TcpListener) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(MAKERS)
-            .thread_name("listener")
-            .build();
-        match runtime {
-            Ok(runtime) => {
-                runtime.spawn(keep_beating(Arc::clone(&self.answers.changing.beat)));
-                runtime.block_on(Arc::new(self).accept(socket));
-                // A page that takes longer than the deadline is not waited for.
-                runtime.shutdown_background();
-            }
-            Err(error) => tracing::error!("the listener cannot run: {error}"),
-        }
-    }
-
-    async fn accept(self: Arc<Serving>, socket: TcpListener) {
+    pub(super) async fn accept(self: Arc<Serving>, socket: TcpListener) {
         let socket = match tokio::net::TcpListener::from_std(socket) {
             Ok(socket) => socket,
             Err(error) => return tracing::error!("the listener cannot run: {error}"),
