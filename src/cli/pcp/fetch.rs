@@ -63,9 +63,6 @@ impl Domains {
     }
 
     /// A domain, as it was when it was asked for first at these times.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn get(&mut self, source: &mut ToolSource, indom: InDom) -> Result<Domain, SourceError> {
         if let (Scope::HereOnly, Context::Archive(archive)) = (self.scope, source.kind())
             && self.at.replace(archive.origin()) != Some(archive.origin())
@@ -91,9 +88,6 @@ impl Domains {
 /// stands. Domains that are not known come along with the values of a live
 /// source, which is tried again while it fails and patience lasts. The inner
 /// error: the fetch as a whole failed.
-///
-/// # Errors
-/// The source failed.
 pub fn fetch(
     source: &mut ToolSource,
     pmids: &[Pmid],
@@ -156,9 +150,6 @@ pub struct Fetched {
 
 /// Fetches metrics of an archive, each from its own first record after the origin, as
 /// if it were fetched alone. Those whose first record is the same come in one fetch.
-///
-/// # Errors
-/// The source failed.
 pub fn fetch_each(
     source: &mut ToolSource,
     pmids: &[Pmid],

@@ -52,9 +52,6 @@ impl Labels {
     }
 
     /// Asks for the labels of metrics and of their instances, together.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn look_up(
         &mut self,
         context: &mut Session<AnyNamed>,
@@ -75,9 +72,6 @@ impl Labels {
 
     /// Asks for the labels of an instance domain by itself. As in pminfo, what is
     /// found then stays, even if it is nothing.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn look_up_domain(
         &mut self,
         context: &mut Session<AnyNamed>,
