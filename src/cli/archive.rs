@@ -19,7 +19,7 @@ use super::pcp::val::Detail;
 use super::samples::window::ZoneOptions;
 use super::source::tell_warnings;
 use super::stop::Stop;
-use super::terminal::{Output, Purpose, RawArgument};
+use super::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
 /// Arguments of `archive`.
@@ -31,13 +31,13 @@ pub struct ArchiveArguments {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Read every record, the metadata and the index. Report the number of records
     /// and all damage.
     #[arg(long)]
     pub scan: bool,
+    /// With --scan, list all damaged places, not only the first 20.
+    #[arg(short, long, display_order = 993)]
+    pub verbose: bool,
     /// How they are read.
     #[command(flatten)]
     pub expansion: ExpansionArguments,
@@ -72,7 +72,12 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Exit
         }
     }
     out.print(b"")?;
-    if arguments.scan && scan(&mut archive, told, &mut out, messages)? > 0 {
+    let places = Places {
+        messages,
+        count: told,
+        most: if arguments.verbose { usize::MAX } else { MOST_DAMAGE },
+    };
+    if arguments.scan && scan(&mut archive, places, &mut out)? > 0 {
         outcome = ExitStatus::SourceFailed;
     }
     Ok(outcome)
@@ -117,12 +122,14 @@ fn write_part(
 struct Places<'m> {
     messages: &'m Messages,
     count: usize,
+    /// So many are told.
+    most: usize,
 }
 
 impl Places<'_> {
     fn add(&mut self, error: &SourceError) {
         self.count += 1;
-        if self.count <= MOST_DAMAGE {
+        if self.count <= self.most {
             self.messages.error(error);
         }
     }
@@ -132,11 +139,10 @@ impl Places<'_> {
 /// places, those told before included.
 fn scan(
     archive: &mut ArchiveContext,
-    told: usize,
+    mut places: Places<'_>,
     out: &mut Output,
-    messages: &Messages,
 ) -> Result<usize, Stop> {
-    let mut places = Places { messages, count: told };
+    let told = places.count;
     for part in archive.parts() {
         part.inspect(&mut |error| places.add(&error));
     }
@@ -163,8 +169,9 @@ fn scan(
     archive.check_rest()?;
     archive.take_warnings().iter().for_each(|error| places.add(error));
     let damaged = places.count;
-    if let Some(more @ 1..) = damaged.checked_sub(MOST_DAMAGE.max(told)) {
-        messages.error(&format_args!("{more} more damaged places are not listed"));
+    if let Some(more @ 1..) = damaged.checked_sub(places.most.max(told)) {
+        let text = format_args!("{more} more damaged places are not listed (-v lists them)");
+        places.messages.error(&text);
     }
     let left_out = match archive.records_left_out() {
         0 => String::new(),

@@ -46,6 +46,9 @@ pub struct CommonArguments {
     /// Print more, such as the definition files that are read.
     #[arg(short, long, global = true, display_order = 993)]
     pub verbose: bool,
+    /// Names and values are printed unescaped (`--raw`).
+    #[arg(skip)]
+    pub is_raw: bool,
 }
 
 /// Diagnostics that are drawn unless the arguments say otherwise.

@@ -154,28 +154,6 @@ impl Command {
         }
     }
 
-    /// True if text of others is to be printed as it is.
-    pub fn is_raw(&self) -> bool {
-        match self {
-            Command::Eval(arguments) => arguments.raw.raw,
-            Command::Export(arguments) => arguments.raw.raw,
-            Command::Check(arguments) => arguments.raw.raw,
-            Command::Explain(arguments) => arguments.raw.raw,
-            Command::Fmt(arguments) => arguments.raw.raw,
-            Command::Test(arguments) => arguments.raw.raw,
-            Command::Deps(arguments) => arguments.raw.raw,
-            Command::Record(arguments) => arguments.raw.raw,
-            Command::Archive(arguments) => arguments.raw.raw,
-            // The options are those of PCP's tools, and JSON escapes by itself.
-            Command::Info(_) | Command::Val(_) | Command::Probe(_) => false,
-            Command::Help(_) | Command::Completions(_) | Command::Man(_) => false,
-            #[cfg(feature = "fleet")]
-            Command::Serve(_) => false,
-            #[cfg(feature = "lsp")]
-            Command::Lsp(_) => false,
-        }
-    }
-
     /// True if the arguments of a command called after a tool of PCP choose this
     /// machine without pmcd.
     pub fn is_local(&self) -> bool {

@@ -98,8 +98,17 @@ fn parse_or_tell(
 fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, clap::Error> {
     let matches = command.try_get_matches_from_mut(given);
     let mut matches = matches.map_err(|error| with_way_to_help(error, given))?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
+    let chosen = matches.subcommand();
+    let is_raw = chosen.is_some_and(|(name, of)| ESCAPING.contains(&name) && of.get_flag("raw"));
+    let read = Arguments::from_arg_matches_mut(&mut matches);
+    let mut arguments = read.map_err(|error| error.format(command))?;
+    arguments.common.is_raw = is_raw;
+    Ok(arguments)
 }
+
+/// Commands that escape text of others in a pipe as well, unless `--raw` is given.
+const ESCAPING: [&str; 9] =
+    ["eval", "export", "check", "explain", "fmt", "test", "deps", "record", "archive"];
 
 /// Commands that a program may be built without, and the features that build them.
 const OPTIONAL: [(&str, &str); 2] = [("serve", "fleet"), ("lsp", "lsp")];
@@ -210,6 +219,13 @@ pub fn command() -> clap::Command {
                     .help("Print more, such as the definition files that are read")
                     .display_order(993),
             )
+        });
+    }
+    for name in ESCAPING {
+        command = command.mut_subcommand(name, |command| {
+            let raw = clap::Arg::new("raw").long("raw").action(ArgAction::SetTrue);
+            let help = "Print names and values unescaped, control characters included";
+            command.arg(raw.help(help).display_order(999))
         });
     }
     for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {

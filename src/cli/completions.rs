@@ -2,7 +2,7 @@
 //! program. clap_complete knows the shells.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Command};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::{Shell, generate};
 
 use super::exit_status::ExitStatus;
@@ -12,6 +12,7 @@ use super::terminal::Purpose;
 use crate::diag::Code;
 use crate::functions::signature;
 use crate::manual::TOPICS;
+use crate::report::table::Format;
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -35,25 +36,51 @@ pub fn run(
     command: Command,
     messages: &Messages,
 ) -> Result<ExitStatus, Stop> {
-    // To shells `?` is a pattern, so that `-?` would have to be in quotes.
-    let with_word = |command: Command| command.mut_arg("help", |help| help.short(None));
-    let mut command = with_words(with_word(command).mut_subcommands(with_word));
+    let mut command = offered(&with_words(command));
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, "pmderive", &mut script);
     messages.output(Purpose::Exact).print(script)?;
     Ok(ExitStatus::Good)
 }
 
+/// A name or word that lives as long as the process, which ends with this command.
+fn lasting(word: String) -> &'static str {
+    word.leak()
+}
+
+/// The command line without options and commands that the help hides.
+fn offered(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|one| !one.is_hide_set()).cloned();
+    // To shells `?` is a pattern, so that `-?` would have to be in quotes.
+    let arguments = arguments.map(|one| match one.get_id() == "help" {
+        true => one.short(None),
+        false => one,
+    });
+    let commands = command.get_subcommands().filter(|one| !one.is_hide_set()).map(offered);
+    Command::new(lasting(command.get_name().to_owned()))
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(command.get_about().cloned().unwrap_or_default())
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .disable_version_flag(true)
+        .args(arguments)
+        .subcommands(commands)
+}
+
 /// The command line with the words that arguments of `help`, `man` and `explain` may be.
 fn with_words(command: Command) -> Command {
-    // Such words have to live as long as the process, which ends with this command.
-    let lasting = |word: String| -> &'static str { word.leak() };
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let commands: Vec<_> = shown.map(|one| lasting(one.get_name().to_owned())).collect();
     let codes = Code::ALL.iter().map(|code| lasting(code.to_string())).collect();
     let topics = TOPICS.iter().map(|topic| topic.name);
     let functions = signature::all().map(|function| function.name);
     let topics = topics.chain(functions).chain(commands.iter().copied()).collect();
+    let formats = Format::value_variants().iter().filter(|format| format.is_built_in());
+    let formats = formats.filter_map(ValueEnum::to_possible_value);
+    let command = command.mut_subcommand("export", |export| {
+        let formats = PossibleValuesParser::from(formats.collect::<Vec<_>>());
+        export.mut_arg("format", |format| format.value_parser(formats))
+    });
     [("help", "words", topics), ("man", "word", commands), ("explain", "metrics", codes)]
         .into_iter()
         .fold(command, |command, (name, argument, words): (_, _, Vec<&'static str>)| {

@@ -24,7 +24,7 @@ use super::messages::Messages;
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
 use super::stop::Stop;
-use super::terminal::{Purpose, RawArgument};
+use super::terminal::Purpose;
 
 /// Arguments of `deps`.
 #[derive(Debug, Args)]
@@ -45,9 +45,6 @@ pub struct DepsArguments {
     /// Let pmlogger log every INTERVAL, such as 10sec [default: pmlogger's own].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
     pub interval: Option<Duration>,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Choose the form of the list.
     #[arg(long, value_enum, default_value_t)]
     pub format: DepsFormat,

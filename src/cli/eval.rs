@@ -14,7 +14,7 @@ use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::samples::run::Run;
 use super::stop::Stop;
-use super::terminal::shows_output;
+use super::terminal::{is_output_closed, shows_output};
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
@@ -31,7 +31,9 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
         return over_hosts::run(arguments, messages);
     }
     let mut definitions = what.read(messages)?;
-    let open = |messages: &Messages| what.follow.open(|| Ok(what.open_source(messages)?));
+    let open = |messages: &Messages| {
+        what.follow.open(&is_output_closed, || Ok(what.open_source(messages)?))
+    };
     // Only the source knows whether a name is that of a group.
     let mut asked = match what.may_name_groups(&definitions) {
         true => Some(open(messages)?),

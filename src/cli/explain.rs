@@ -29,7 +29,7 @@ use super::messages::Messages;
 use super::positional::refuse_files;
 use super::source::open_metadata;
 use super::stop::Stop;
-use super::terminal::{self, Purpose, RawArgument};
+use super::terminal::{self, Purpose};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -49,9 +49,6 @@ pub struct ExplainArguments {
     /// Choose the form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: ExplainFormat,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Show kernels as Cranelift IR.
     #[arg(long)]
     pub clif: bool,
@@ -199,10 +196,10 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Exit
         &mut definitions,
         &mut diagnostics,
     )?;
-    let metadata = arguments.metadata.metadata.as_deref();
+    let metadata = definition_arguments.metadata(&arguments.metadata, &arguments.source)?;
     let dialect = language.dialect;
     let mut source: Box<dyn MetadataSource> =
-        match open_metadata(&arguments.source, metadata, dialect, messages)? {
+        match open_metadata(&arguments.source, metadata.as_deref(), dialect, messages)? {
             Some(source) => source,
             None => Box::new(arguments.source.open(dialect, messages)?),
         };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pmderive_runtime::context::Context as AnySource;
+use rustix::io::Errno;
 
 use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
@@ -19,7 +20,7 @@ use super::samples::arguments::SampleArguments;
 use super::samples::run::{Run, Sink};
 use super::signals::Signals;
 use super::stop::Stop;
-use super::terminal::{Output, Purpose, RawArgument, shows_output};
+use super::terminal::{Purpose, is_closed, is_output_closed, shows_output};
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
@@ -27,9 +28,6 @@ pub struct ExportArguments {
     /// What to export.
     #[command(flatten)]
     pub what: SampleArguments,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Choose the form of the table [default: by the name of FILE; csv on standard output].
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -70,7 +68,6 @@ impl ExportArguments {
 /// Runs the command.
 pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let format = arguments.format()?;
-    let is_raw = arguments.raw.raw;
     let purpose = match format {
         Format::Csv => Purpose::Csv,
         _ => Purpose::Exact,
@@ -83,17 +80,18 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     }
     let what = &arguments.what;
     let mut definitions = what.read(messages)?;
-    let mut source = what.follow.open(|| Ok(what.open_source(messages)?))?;
+    let file = arguments.file();
+    let is_unread = || file.is_none() && is_output_closed();
+    let mut source = what.follow.open(&is_unread, || Ok(what.open_source(messages)?))?;
     let mut outcome = what.select(&mut definitions, Some(&mut source), messages)?;
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
-    let file = arguments.file();
     // This comes before there is anything that a signal could leave behind.
     let signals = Signals::to_end().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {
-            Some(terminal) => Destination::stream(Output::terminal(terminal, purpose, is_raw)),
+            Some(terminal) => Destination::stream(messages.terminal(terminal, purpose)),
             None => Destination::file(path).map_err(|error| named(file, error))?,
         },
         None => Destination::stream(messages.output(purpose)),
@@ -114,8 +112,10 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     run.take_all_of_archive();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.sampler.clock = Box::new(signals);
-    if file.is_some() {
-        run.sampler.outlive_output();
+    if let (Some(_), Some(follower)) = (file, &mut run.sampler.follower) {
+        // Only a pipe has a reader that may go.
+        let device = destination.device().map_err(|error| named(file, error))?;
+        follower.is_unread = Box::new(move || device.as_ref().is_some_and(is_closed));
     }
     let mut table = Table {
         registry: &definitions.registry,
@@ -133,6 +133,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     let is_cut_off = run.sampler.clock.is_over() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
+        // The reader of a pipe has gone while nothing was written.
+        Err(Stop::OutputClosed(_)) if file.is_some() => Err(named(file, Errno::PIPE.into())),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
             let samples = table.samples;
             if let Some(partial) = table.partial()? {

@@ -26,7 +26,7 @@ use super::messages::Messages;
 use super::patch;
 use super::rewrite::replace;
 use super::stop::Stop;
-use super::terminal::{Purpose, RawArgument};
+use super::terminal::Purpose;
 
 /// Said after the options.
 const NOTES: &str = "\
@@ -48,9 +48,6 @@ pub struct FmtArguments {
     /// Print the formatted text instead of changing files.
     #[arg(long)]
     stdout: bool,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Language of the files.
     #[command(flatten)]
     language: LanguageArguments,

@@ -8,7 +8,7 @@ use crate::escape;
 use crate::project::{Folders, Project};
 use crate::syntax::{Unreadable, counted, definition_files};
 
-use super::args::{DefinitionArguments, LanguageArguments};
+use super::args::{DefinitionArguments, LanguageArguments, MetadataArguments, SourceArguments};
 use super::messages::Messages;
 use super::stop::Stop;
 
@@ -65,6 +65,32 @@ impl DefinitionArguments {
                 "{} and {} differ in `compat`: check their files one by one",
                 escape::path(first),
                 escape::path(other)
+            ))),
+        }
+    }
+
+    /// The file of metadata that stands for a source: that of the option, or without a
+    /// source the one that the folders name.
+    pub fn metadata(
+        &self,
+        given: &MetadataArguments,
+        source: &SourceArguments,
+    ) -> Result<Option<PathBuf>, Stop> {
+        if given.metadata.is_some() || source.is_given() {
+            return Ok(given.metadata.clone());
+        }
+        let files = self.folders.files();
+        let mut named: Vec<&PathBuf> =
+            files.filter_map(|(_, project)| Some(&project.metadata.as_ref()?.value)).collect();
+        named.sort();
+        named.dedup();
+        match named[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            [first, second, ..] => Err(Stop::Usage(format!(
+                "the folders name {} and {}: choose one with --metadata",
+                escape::path(first),
+                escape::path(second)
             ))),
         }
     }

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
+use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
@@ -66,13 +67,12 @@ impl Messages {
         }
     }
 
-    /// Does what the options say that all commands have; with `is_raw` text of others is
-    /// printed as it is.
-    pub fn configure(&mut self, arguments: &CommonArguments, is_raw: bool) {
+    /// Does what the options say that all commands have.
+    pub fn configure(&mut self, arguments: &CommonArguments) {
         self.is_quiet = arguments.quiet;
         self.is_verbose = arguments.verbose;
         self.colour = arguments.color;
-        self.is_raw = is_raw;
+        self.is_raw = arguments.is_raw;
         self.left = arguments.max_diagnostics;
     }
 
@@ -100,6 +100,11 @@ impl Messages {
     /// Standard output, for text of a purpose.
     pub fn output(&self, purpose: Purpose) -> Output {
         Output::standard(purpose, self.is_raw)
+    }
+
+    /// A terminal that was named as a file.
+    pub fn terminal(&self, file: File, purpose: Purpose) -> Output {
+        Output::terminal(file, purpose, self.is_raw)
     }
 
     /// True if standard output has colours.

@@ -95,7 +95,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome.into(),
     };
-    messages.configure(&arguments.common, arguments.command.is_raw());
+    messages.configure(&arguments.common);
     let settled = arguments.command.settle(&mut messages);
     let outcome = settled.and_then(|()| run(&arguments.command, &mut messages));
     let outcome = outcome.unwrap_or_else(|stop| {

@@ -147,8 +147,12 @@ fn with_json(command: Command) -> Command {
         return command;
     }
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).conflicts_with("format");
-    command.arg(json.help("As --format json")).mut_arg("format", |format| {
-        format.default_value_if("json", ArgPredicate::Equals("true".into()), "json")
+    // In its place among the others, which decides about the order of headings.
+    command.arg(json.help("As --format json")).mut_args(|argument| {
+        match argument.get_id() == "format" {
+            true => argument.default_value_if("json", ArgPredicate::Equals("true".into()), "json"),
+            false => argument,
+        }
     })
 }
 

@@ -58,9 +58,6 @@ impl Progress {
     /// Follows a scan of an archive from where it is to the last time of the
     /// scan, without one to its end; of other sources the end is not known, and
     /// nothing is shown. As for [`Progress::new`] otherwise.
-    ///
-    /// # Errors
-    /// The archive has no end.
     pub fn of(
         context: &mut Context,
         last: Option<Timestamp>,

@@ -24,9 +24,6 @@ pub struct Signals {
 impl Signals {
     /// Notes those that ask a command to end, SIGHUP, SIGINT, SIGQUIT and SIGTERM, as soon
     /// as it is made; not SIGHUP under nohup(1).
-    ///
-    /// # Errors
-    /// The system has no more descriptors.
     pub fn to_end() -> io::Result<Signals> {
         let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
         let signals: Vec<i32> = [SIGINT, SIGQUIT, SIGTERM].into_iter().chain(hangup).collect();
@@ -35,9 +32,6 @@ impl Signals {
 
     /// Notes signals from now on. A second one of those that ask to `end` ends the process
     /// at once, as it would without this.
-    ///
-    /// # Errors
-    /// The system has no more descriptors.
     pub fn watch(signals: &[i32], end: &[i32]) -> io::Result<Signals> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;

@@ -25,9 +25,6 @@ impl SourceArguments {
 
     /// Opens the source that was chosen, or else the pmcd of this machine, with
     /// the peculiarities that a dialect's definitions rely on.
-    ///
-    /// # Errors
-    /// It cannot be opened.
     pub fn open(&self, dialect: Dialect, messages: &Messages) -> Result<Context, SourceError> {
         let mut context = self.open_untold(dialect, messages)?;
         tell_warnings(&mut context, messages);
@@ -36,9 +33,6 @@ impl SourceArguments {
 
     /// Opens the source and says nothing of what is wrong with archives: an archive that
     /// is followed may be incomplete only while it is written.
-    ///
-    /// # Errors
-    /// It cannot be opened.
     pub fn open_untold(
         &self,
         dialect: Dialect,
@@ -76,9 +70,6 @@ impl SourceArguments {
 impl ExpansionArguments {
     /// Opens archives, given as one list with commas, as the version of PCP does
     /// whose answers are given.
-    ///
-    /// # Errors
-    /// They cannot be opened.
     pub fn open(&self, archives: &Path, dialect: Dialect) -> Result<Context, SourceError> {
         let options = OpenOptions {
             max_expanded: self.max_expanded,
@@ -125,9 +116,6 @@ pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
 
 /// Opens the source of a command that looks at no values: the one that was
 /// chosen, or metadata in a file; `None` if neither is given.
-///
-/// # Errors
-/// It cannot be opened.
 pub fn open_metadata(
     arguments: &SourceArguments,
     metadata: Option<&Path>,

@@ -19,22 +19,14 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
 
-use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::appearance;
 use super::stop::Stop;
 use crate::escape;
 use crate::text::Escaping;
-
-/// The option of commands whose text is escaped in a pipe as well.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct RawArgument {
-    /// Print names and values unescaped, control characters included.
-    #[arg(long, display_order = 999)]
-    pub raw: bool,
-}
 
 /// What the output of a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +57,12 @@ pub fn shows_output() -> bool {
 
 /// True if nobody can read the standard output any more, as behind `| head`.
 pub fn is_output_closed() -> bool {
-    let stdout = io::stdout();
-    let mut output = [PollFd::new(&stdout, PollFlags::empty())];
+    is_closed(&io::stdout())
+}
+
+/// True if nobody can read any more what is written to a pipe.
+pub fn is_closed(output: &impl AsFd) -> bool {
+    let mut output = [PollFd::new(output, PollFlags::empty())];
     poll(&mut output, Some(&Timespec::default())).is_ok()
         && output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }

@@ -26,7 +26,7 @@ use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::stop::Stop;
-use super::terminal::{Purpose, RawArgument};
+use super::terminal::Purpose;
 
 /// Largest file of tests that is read, in bytes.
 const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
@@ -74,9 +74,6 @@ pub struct TestArguments {
     /// Also report the definitions, and the branches of `?:`, that no test exercises.
     #[arg(long)]
     coverage: bool,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Files of tests (TOML). A directory stands for all files of tests below it, `-` for
     /// standard input.
     #[arg(required = true, value_name = "FILE|DIRECTORY|-")]

@@ -70,12 +70,7 @@ impl Described {
     /// Continues without an item that an archive cannot hold.
     fn allow(&mut self, written: Result<(), WriteError>) -> Result<(), WriteError> {
         match written {
-            Err(
-                error @ (WriteError::Text { .. }
-                | WriteError::Labels { .. }
-                | WriteError::NameTaken { .. }
-                | WriteError::TooLong { .. }),
-            ) => {
+            Err(error @ WriteError::Unstorable { .. }) => {
                 self.refused.push(error.to_string());
                 Ok(())
             }
@@ -109,9 +104,7 @@ impl Described {
         self.pmids.insert(desc.pmid);
         let all: Vec<&str> = names.iter().map(|name| &**name).collect();
         match writer.describe(desc, &all) {
-            Err(
-                WriteError::Text { .. } | WriteError::NameTaken { .. } | WriteError::TooLong { .. },
-            ) => {}
+            Err(WriteError::Unstorable { .. }) => {}
             written => return written,
         }
         // Writes the names one by one, because only one of them is wrong. The

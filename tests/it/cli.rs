@@ -518,6 +518,40 @@ fn equivalent_domains_are_known_everywhere() {
     }
 }
 
+/// With `-v` a scan lists what it otherwise counts.
+#[test]
+fn all_damaged_places_are_listed_if_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |suffix: &str| folder.path().join(format!("a.{suffix}"));
+    for suffix in ["meta", "index", "0"] {
+        std::fs::copy(format!("{FLEET}.{suffix}"), path(suffix)).expect("a copy");
+    }
+    let mut volume = std::fs::read(path("0")).expect("the volume");
+    let length = |volume: &[u8], at: usize| {
+        u32::from_be_bytes(volume[at..at + 4].try_into().expect("a word")) as usize
+    };
+    let mut at = length(&volume, 0);
+    let record = volume[at..][..length(&volume, at)].to_vec();
+    at = volume.len();
+    (0..30).for_each(|_| volume.extend_from_slice(&record));
+    // The word behind each record is not the one before it.
+    while at < volume.len() {
+        at += length(&volume, at);
+        volume[at - 1] ^= 1;
+    }
+    std::fs::write(path("0"), volume).expect("written");
+    let archive = folder.path().join("a").display().to_string();
+    let told = |options: &[&str]| {
+        let scanned = run(&[&["archive", "--scan"], options, &[&archive]].concat());
+        assert!(scanned.out.ends_with("damaged places: 30\n"), "{}", scanned.out);
+        scanned.err
+    };
+    let few = told(&[]);
+    assert_eq!(few.lines().count(), 21, "{few}");
+    assert!(few.ends_with("10 more damaged places are not listed (-v lists them)\n"), "{few}");
+    assert_eq!(told(&["-v"]).matches("at byte").count(), 30);
+}
+
 /// What PCP ignores in silence is told, before the connection fails for it; with `--compat`
 /// its tools are as silent.
 #[test]
@@ -535,15 +569,29 @@ fn settings_without_a_meaning_are_told() {
         let told = finished(told.expect("the command")).err;
         assert!(own.iter().all(|warning| told.contains(warning)), "{told}");
     }
-    let zones = [("Europe/Berln", true), ("", true), ("XYZ5", false), ("Etc/UTC", false)];
+    let is_unknown = "this machine knows no time zone";
+    let zones = [
+        ("Europe/Berln", is_unknown),
+        ("", is_unknown),
+        ("XYZ", is_unknown),
+        (
+            "EET",
+            "three letters alone are a name of UTC, as in PCP; for the time zone EET write `:EET`",
+        ),
+        ("XYZ5", ""),
+        ("Etc/UTC", ""),
+        ("UTC", ""),
+        (":EET", ""),
+    ];
     for command in [&["eval", "-s", "1"][..], &["val", "-s", "1"], &["info", "-f"]] {
-        for (zone, is_told) in zones {
+        for (zone, warning) in zones {
             let zoned = run(&[command, &["-a", FLEET, "-Z", zone, "hinv.ncpu"]].concat());
-            let warning = format!("warning: this machine knows no time zone `{zone}`");
-            assert_eq!(zoned.err.contains(&warning), is_told, "{command:?}: {}", zoned.err);
+            let found = zoned.err.matches("warning: ").count();
+            assert_eq!(found, usize::from(!warning.is_empty()), "{command:?}: {}", zoned.err);
+            assert!(zoned.err.contains(warning), "{command:?}: {}", zoned.err);
         }
     }
-    for arguments in [["-h", host], ["-Z", "Europe/Berln"]] {
+    for arguments in [["-h", host], ["-Z", "Europe/Berln"], ["-Z", "EET"]] {
         let silent =
             run(&[&["val", "--compat", "6.0", "-s", "1"], &arguments[..], &["nosuch"]].concat());
         assert!(!silent.err.contains("warning"), "{}", silent.err);

@@ -212,6 +212,30 @@ fn differences_and_metrics_that_come_later_outlast_the_wait() {
     assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
 }
 
+/// A pipe that was named as the file has a reader that may go, too.
+#[test]
+fn an_export_into_a_pipe_ends_with_its_reader() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let archive = archive.to_str().expect("a plain path");
+    let file = pipe.to_str().expect("a plain path");
+    let arguments = ["export", "-a", archive, "--follow", "--format", "csv", "-o", file];
+    let mut command = pmderive(&[&arguments[..], &["hinv.ncpu"]].concat());
+    let mut child = Running(command.stderr(Stdio::piped()).spawn().expect("the command"));
+    let whole = run(&["export", "-a", archive, "--format", "csv", "hinv.ncpu"]).out;
+    let lines = BufReader::new(std::fs::File::open(&pipe).expect("the pipe")).lines();
+    // All that there is, behind which the command waits.
+    let read: Vec<String> =
+        lines.take(whole.lines().count()).map(|line| line.expect("text")).collect();
+    assert_eq!(read, whole.lines().collect::<Vec<_>>());
+    let mut told = String::new();
+    child.0.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(3), "{told}");
+    assert!(told.ends_with("pipe: Broken pipe (os error 32)\n"), "{told}");
+}
+
 /// Nobody tells a command that waits for more that its output is closed, as behind
 /// `| head -1`. What goes to a file does not end.
 #[test]

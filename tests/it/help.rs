@@ -83,6 +83,17 @@ fn shells_get_completions_and_man_gets_pages() {
             assert!(out.contains(word) || !["bash", "zsh"].contains(&shell), "{shell}: {word}");
         }
     }
+    // What is hidden and what this program refuses are not offered.
+    let script = run(&["completions", "bash"]).out;
+    for (command, option) in pmderive::internal::cli::hidden_options() {
+        let (_, of_command) = script.split_once(&format!("__{command})\n")).expect(&command);
+        let offered = of_command.lines().next().expect("options");
+        assert!(offered.contains(" --help "), "{offered}");
+        assert!(!format!("{offered} ").contains(&format!("--{option} ")), "{command}: {option}");
+    }
+    let forms = script.lines().find(|line| line.contains("\"csv json"));
+    let forms = forms.expect("the forms of a table");
+    assert_eq!(forms.contains("parquet"), cfg!(feature = "columnar"), "{forms}");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("man1");
     let path = path.to_str().expect("UTF-8");

@@ -239,6 +239,13 @@ fn settings_of_a_folder() {
     folder.write("sub/pmderive.toml", "metadata = \"fleet.json\"\n");
     let (status, _, err) = folder.run(&["check", "sub/x.conf"]);
     assert_eq!((status, &*err), (0, "3 definitions, 0 errors\n"));
+    let (status, explained, err) = folder.run(&["explain", "-c", "sub/x.conf", "a"]);
+    assert_eq!((status, &*err), (0, ""));
+    assert!(explained.contains("mem.util.free"), "{explained}");
+    // What the metadata lack is still a metric to log.
+    folder.write("sub/new.conf", "new = rate(disk.all.total)\n");
+    let listed = folder.run(&["deps", "sub/new.conf"]);
+    assert_eq!(listed, (0, "disk.all.total\n".to_owned(), String::new()));
     // Its own mistakes have carets.
     folder.write("pmderive.toml", "[lint]\nall = \"allow\"\n[lints]\nPMD0301 = \"alow\"\n");
     folder.write("z.conf", "a = 1\n");

@@ -1,6 +1,14 @@
 //! Options of `info`, `val` and `probe` that the installed tools do not have, and
 //! what these commands answer where version 6 of PCP falls short.
 
+use pmderive_runtime::archive_writer::ArchiveWriter;
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, Pmid, RawValue,
+    Semantics, Timestamp, Units, ValueType,
+};
+use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
+use pmderive_testkit::archives;
+
 use crate::side_by_side;
 use side_by_side::{Printed, Variables, pmderive, pmderive_with};
 
@@ -178,4 +186,51 @@ fn variables_stand_for_options() {
     let (status, out, err) = with(&[("PCP_FOLIO", "nosuch")], "probe hinv.ncpu");
     let expected = "pmderive: cannot open archive folio nosuch: No such file or directory";
     assert_eq!((status, &*out, &*err), (Some(1), "", expected));
+}
+
+/// Each metric of an archive has the labels, and the names of instances, of the time of
+/// its own first values, whatever else is asked for. To pminfo the first ones found hold.
+#[test]
+fn what_is_printed_of_a_metric_does_not_depend_on_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let start = Timestamp::new(1_700_000_000, 0);
+    let mut writer = ArchiveWriter::create(&base, archives::options("web1", start)).expect("new");
+    let indom = InDom::new(60, 1);
+    for (item, name, id) in [(1, "my.early", 3), (2, "my.late", 7)] {
+        let desc = MetricDesc {
+            pmid: Pmid::new(60, 0, item),
+            value_type: ValueType::U32,
+            indom: Some(indom),
+            semantics: Semantics::Instant,
+            units: Units::NONE,
+        };
+        let timestamp = Timestamp::new(start.sec + i64::from(item), 0);
+        writer.describe(&desc, &[name]).expect("it is new");
+        let named = InstanceDomain::new(vec![(id, format!("only {name}").into())]);
+        writer.instances(timestamp, indom, &named).expect("good names");
+        let flags = LabelFlags(LabelLevel::Context.bit());
+        let label = ("rack".into(), (format!("\"{name}\"").into(), flags));
+        let labels = LabelSet::from_map(-1, &LabelMap::from([label]));
+        writer.labels(timestamp, LabelLevel::Context, &[labels]).expect("good labels");
+        let value = InstanceValue { instance: id, value: RawValue::InPlace(item) };
+        let sets = vec![MetricValues { pmid: desc.pmid, outcome: Ok(vec![value]) }];
+        let record = FetchResult { timestamp, sets, ..FetchResult::default() };
+        writer.record(&record).expect("it is good");
+    }
+    writer.finish().expect("there is room");
+    let archive = base.to_str().expect("a plain path");
+    let print = |options: &str, names: &[&str]| {
+        let printed = pmderive(&[&["info", options, "-a", archive], names].concat());
+        assert_eq!((printed.status, &*printed.err), (Some(0), ""));
+        printed.out
+    };
+    for options in ["-f", "-fl", "-l", "-s"] {
+        let each: Vec<String> =
+            ["my.early", "my.late"].iter().map(|name| print(options, &[name])).collect();
+        assert_eq!(print(options, &["my"]), each.concat(), "{options}");
+    }
+    let late = print("-fl", &["my.late"]);
+    assert!(late.contains("[7 or \"only my.late\"] value 2"), "{late}");
+    assert!(late.contains("{\"rack\":\"my.late\"}"), "{late}");
 }

@@ -4,7 +4,6 @@
 //! lives, even while the instance is away (`pmdaCache(3)` does the same for
 //! PMDAs). The domain of the present instances is rebuilt only when the set
 //! changes.
-//! set changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

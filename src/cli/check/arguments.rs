@@ -12,7 +12,6 @@ use crate::cli::messages::Messages;
 use crate::cli::missing::Missing;
 use crate::cli::positional::PositionalArguments;
 use crate::cli::stop::Stop;
-use crate::cli::terminal::RawArgument;
 use crate::diag::{Code, Diagnostics};
 
 /// Arguments of `check`.
@@ -47,9 +46,6 @@ pub struct CheckArguments {
     /// Choose the words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Warn about definitions that are legal but probably wrong.
     #[arg(long)]
     pub lint: bool,

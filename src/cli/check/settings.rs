@@ -6,7 +6,6 @@ use super::arguments::CheckArguments;
 use crate::cli::args::DefinitionArguments;
 use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostics, EXPRESSION};
-use crate::escape;
 use crate::project::{Level, Levels, Project, apply_levels};
 use crate::text::{SourceId, SourceMap};
 
@@ -25,34 +24,11 @@ pub struct Settings {
 /// Joins what the folders say with the options.
 pub fn settings(arguments: &CheckArguments) -> Result<Settings, Stop> {
     let definitions = arguments.definitions()?;
-    let given = arguments.metadata.metadata.clone();
-    let metadata = match (arguments.source.is_given(), given) {
-        (true, _) => None,
-        (false, Some(given)) => Some(given),
-        (false, None) => one_metadata(&definitions)?,
-    };
+    let metadata = definitions.metadata(&arguments.metadata, &arguments.source)?;
     let mut projects = definitions.folders.files().map(|(_, project)| project);
     let lint = arguments.lint || projects.any(|project| project.lints.is_some());
     drop(projects);
     Ok(Settings { definitions, metadata, lint, lint_all: arguments.lint })
-}
-
-/// The metadata of all files.
-fn one_metadata(definitions: &DefinitionArguments) -> Result<Option<PathBuf>, Stop> {
-    let files = definitions.folders.files();
-    let mut named: Vec<&PathBuf> =
-        files.filter_map(|(_, project)| Some(&project.metadata.as_ref()?.value)).collect();
-    named.sort();
-    named.dedup();
-    match named[..] {
-        [] => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        [first, second, ..] => Err(Stop::Usage(format!(
-            "the folders name {} and {}: choose one with --metadata",
-            escape::path(first),
-            escape::path(second)
-        ))),
-    }
 }
 
 impl Settings {

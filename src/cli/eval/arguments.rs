@@ -9,7 +9,6 @@ use crate::cli::args::interval;
 #[cfg(feature = "fleet")]
 use crate::cli::fleet::FleetArguments;
 use crate::cli::samples::arguments::SampleArguments;
-use crate::cli::terminal::RawArgument;
 use crate::report::samples::Form;
 
 /// Said after the options.
@@ -41,9 +40,6 @@ pub struct EvalArguments {
     /// Say why a metric has no value, and list what is left out of groups.
     #[arg(short, long, alias = "why", display_order = 993)]
     pub verbose: bool,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Accepted only to explain why it does not help here.
     #[arg(long, hide = true)]
     pub metadata: Option<PathBuf>,

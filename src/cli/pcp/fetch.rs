@@ -16,6 +16,7 @@ use super::source::{Attempt, ToolSource};
 use crate::cli::messages::Messages;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
+use crate::dialect::Dialect;
 
 /// The values of a metric, or why there are none.
 pub type Values = Result<Vec<InstanceValue>, PmStatus>;
@@ -26,38 +27,56 @@ pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 /// Instance domains that were asked for.
 pub struct Domains {
     known: HashMap<InDom, Domain>,
-    /// True where a domain is asked for again after others.
-    keeps_one: bool,
-    /// True where instances of other times count as well.
-    of_all_times: bool,
+    /// Where an archive stood when they were asked for.
+    at: Option<Timestamp>,
+    scope: Scope,
+}
+
+/// At which times domains hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// For good: of a live source.
+    Always,
+    /// Where an archive stands.
+    HereOnly,
+    /// Until another domain is asked for: as PCP's tools have it for archives.
+    UntilAnother,
+    /// An archive's, with all instances that it has ever seen.
+    OfAllTimes,
 }
 
 impl Domains {
-    /// None is known. In archives domains change with the time of the values,
-    /// and PCP's tools keep only the one that they asked for last.
-    pub fn new(is_archive: bool) -> Domains {
-        Domains { known: HashMap::new(), keeps_one: is_archive, of_all_times: false }
+    /// None is known. In archives domains change with the time of the values.
+    pub fn new(is_archive: bool, dialect: Dialect) -> Domains {
+        let scope = match (is_archive, dialect) {
+            (false, _) => Scope::Always,
+            (true, Dialect::Fixed) => Scope::HereOnly,
+            (true, _) => Scope::UntilAnother,
+        };
+        Domains { known: HashMap::new(), at: None, scope }
     }
 
     /// None is known. Those of an archive will have all instances that it has
     /// ever seen.
     pub fn of_all_times() -> Domains {
-        Domains { known: HashMap::new(), keeps_one: false, of_all_times: true }
+        Domains { known: HashMap::new(), at: None, scope: Scope::OfAllTimes }
     }
 
-    /// A domain as it was when it was asked for first.
-    ///
-    /// # Errors
-    /// The source failed.
+    /// A domain, as it was when it was asked for first at these times.
     pub fn get(&mut self, source: &mut ToolSource, indom: InDom) -> Result<Domain, SourceError> {
+        if let (Scope::HereOnly, Context::Archive(archive)) = (self.scope, source.kind())
+            && self.at.replace(archive.origin()) != Some(archive.origin())
+        {
+            self.known.clear();
+        }
         if let Some(known) = self.known.get(&indom) {
             return Ok(known.clone());
         }
-        let domain = match self.of_all_times {
-            true => source.context.known_instances(indom)?,
-            false => source.context.instance_domain(indom, Freshness::Current)?,
+        let domain = match self.scope {
+            Scope::OfAllTimes => source.context.known_instances(indom)?,
+            _ => source.context.instance_domain(indom, Freshness::Current)?,
         };
-        if self.keeps_one {
+        if self.scope == Scope::UntilAnother {
             self.known.clear();
         }
         self.known.insert(indom, domain.clone());
@@ -69,9 +88,6 @@ impl Domains {
 /// stands. Domains that are not known come along with the values of a live
 /// source, which is tried again while it fails and patience lasts. The inner
 /// error: the fetch as a whole failed.
-///
-/// # Errors
-/// The source failed.
 pub fn fetch(
     source: &mut ToolSource,
     pmids: &[Pmid],
@@ -134,9 +150,6 @@ pub struct Fetched {
 
 /// Fetches metrics of an archive, each from its own first record after the origin, as
 /// if it were fetched alone. Those whose first record is the same come in one fetch.
-///
-/// # Errors
-/// The source failed.
 pub fn fetch_each(
     source: &mut ToolSource,
     pmids: &[Pmid],

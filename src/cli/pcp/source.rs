@@ -78,9 +78,6 @@ impl ToolSource {
     /// Makes metrics of the expressions among the names that were asked for, and
     /// gives the names by which all of them are found. What is wrong with an
     /// expression is told, and it is left out. To PCP's tools all are names.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn take_expressions(
         &mut self,
         asked: &[String],
@@ -176,9 +173,6 @@ impl ToolSource {
     }
 
     /// Says which zone was chosen, if one was.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
     pub fn tell_zone(&mut self, messages: &Messages) -> Result<(), Stop> {
         if let Some(note) = self.zone_note.take() {
             let mut out = messages.output(Purpose::Exact);
@@ -219,9 +213,6 @@ impl ToolSource {
 
     /// Makes the next fetch from an archive begin at the origin again
     /// (`pmSetMode(3)` with `PM_MODE_FORW`).
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn rewind(&mut self) -> Result<(), SourceError> {
         let origin = self.origin;
         let Context::Archive(archive) = self.kind() else { return Ok(()) };
@@ -229,9 +220,6 @@ impl ToolSource {
     }
 
     /// Makes the metadata of an archive those of a time.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn stand_at(&mut self, time: Timestamp) -> Result<(), SourceError> {
         match self.kind() {
             Context::Archive(archive) if archive.origin() != time => archive.set_position(time),

@@ -11,7 +11,6 @@ use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
 use crate::cli::positional::named_expression;
 use crate::cli::samples::arguments::samples;
 use crate::cli::samples::time::TimeArguments;
-use crate::cli::terminal::RawArgument;
 use crate::engine::Backend;
 use crate::size::size;
 
@@ -45,9 +44,6 @@ pub struct RecordArguments {
     /// Choose the words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// Text of others as it is.
-    #[command(flatten)]
-    pub raw: RawArgument,
     /// Choose how expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,

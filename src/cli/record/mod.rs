@@ -136,9 +136,6 @@ fn check_target(base: &Path) -> Result<(), Stop> {
 }
 
 /// What is recorded of a source.
-///
-/// # Errors
-/// The source failed.
 fn recording(
     arguments: &RecordArguments,
     source: &mut Context,

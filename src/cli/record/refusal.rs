@@ -23,9 +23,6 @@ const ARGUMENT: &str = "<metric>";
 /// Tells what will not be recorded, and how bad that is: a definition that
 /// cannot be used in this source has failed, a name that is none is a mistake.
 /// Of definitions that are `mistaken` in themselves it was told before.
-///
-/// # Errors
-/// The source failed.
 pub fn refuse(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,
@@ -81,9 +78,6 @@ pub fn refuse(
 /// the system whose operands are missing are counted, any other has failed. So has
 /// one in whose place a metric of the source would be recorded; among the arguments
 /// it is a mistake.
-///
-/// # Errors
-/// The source failed.
 pub fn refuse_below(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,

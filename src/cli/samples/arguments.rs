@@ -81,9 +81,6 @@ impl SampleArguments {
 
     /// Opens the source. What is wrong with an archive that is followed is told
     /// later.
-    ///
-    /// # Errors
-    /// It cannot be opened.
     pub fn open_source(&self, messages: &Messages) -> Result<Context, SourceError> {
         let dialect = self.definitions.language().dialect;
         match self.follow.is_given() {

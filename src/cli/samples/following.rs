@@ -36,16 +36,21 @@ pub struct Follower {
     pace: Pace,
     /// When something was found last.
     found: Instant,
-    /// It waits even if nobody reads the standard output.
-    pub outlives_output: bool,
+    /// Tells that nobody can read any more what would be found.
+    pub is_unread: Box<dyn Fn() -> bool>,
 }
 
 impl FollowArgument {
-    /// Opens a source. While too little of an archive is there it tries again.
+    /// Opens a source. While too little of an archive is there it tries again, unless
+    /// `is_unread` tells that nobody can read any more what would be found.
     ///
     /// # Errors
     /// It cannot be opened for another reason.
-    pub fn open<S>(&self, mut open: impl FnMut() -> Result<S, Stop>) -> Result<S, Stop> {
+    pub fn open<S>(
+        &self,
+        is_unread: &dyn Fn() -> bool,
+        mut open: impl FnMut() -> Result<S, Stop>,
+    ) -> Result<S, Stop> {
         let mut waiting = None;
         loop {
             let error = match open() {
@@ -60,7 +65,7 @@ impl FollowArgument {
             if waiting.is_over() {
                 return Err(error.into());
             }
-            waiting.refuse_without_readers()?;
+            refuse_without_readers(is_unread)?;
             waiting.pace.wait(&SystemClock);
         }
     }
@@ -110,19 +115,11 @@ impl FollowArgument {
 impl Follower {
     fn new(limit: Option<Duration>) -> Follower {
         let (pace, found) = (Pace::new(LOOKS), Instant::now());
-        Follower { limit, pace, found, outlives_output: false }
+        Follower { limit, pace, found, is_unread: Box::new(is_output_closed) }
     }
 
     fn is_over(&self) -> bool {
         self.limit.is_some_and(|limit| self.found.elapsed() >= limit)
-    }
-
-    /// Ends the wait if nobody reads the output; it may be long until a write would find out.
-    fn refuse_without_readers(&self) -> Result<(), Stop> {
-        match !self.outlives_output && is_output_closed() {
-            true => Err(Stop::OutputClosed(ExitStatus::Good)),
-            false => Ok(()),
-        }
     }
 
     /// Waits until something was appended to the archive. False if nothing was
@@ -143,11 +140,19 @@ impl Follower {
                 archive.stop_following()?;
                 return Ok(false);
             }
-            self.refuse_without_readers()?;
+            refuse_without_readers(&*self.is_unread)?;
             self.pace.wait(clock);
             if clock.is_over() {
                 return Ok(true);
             }
         }
+    }
+}
+
+/// Ends the wait if nobody reads the output; it may be long until a write would find out.
+fn refuse_without_readers(is_unread: &dyn Fn() -> bool) -> Result<(), Stop> {
+    match is_unread() {
+        true => Err(Stop::OutputClosed(ExitStatus::Good)),
+        false => Ok(()),
     }
 }

@@ -56,14 +56,6 @@ impl Sampler {
         self.pace.is_some() || self.follower.is_some()
     }
 
-    /// Waits for more of an archive even if nobody reads the standard output: samples go
-    /// elsewhere.
-    pub fn outlive_output(&mut self) {
-        if let Some(follower) = &mut self.follower {
-            follower.outlives_output = true;
-        }
-    }
-
     /// Lets time pass until the next sample is due.
     pub fn wait(&mut self) {
         if let Some(pace) = &mut self.pace {

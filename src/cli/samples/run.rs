@@ -43,9 +43,6 @@ pub trait Sink {
     }
 
     /// Takes a sample.
-    ///
-    /// # Errors
-    /// It cannot be written.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
 
     /// False for one that has no place for metrics that fail.
@@ -177,9 +174,6 @@ impl<'r> Run<'r> {
 
     /// Shows how much of an archive has been read. `visible` is false where
     /// samples go to the terminal themselves.
-    ///
-    /// # Errors
-    /// The archive has no end.
     pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
         let Selected { session, course, progress, .. } = &mut self.selected;
         *progress = Progress::of(session.source(), course.last, visible)?;
@@ -200,9 +194,6 @@ impl<'r> Run<'r> {
     }
 
     /// Leaves metrics out of the selection, and says so.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn leave_out(
         &mut self,
         is_unwanted: impl Fn(&Metric) -> bool,

@@ -122,9 +122,6 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Course {
     /// Has an archive deliver the samples, the first one next.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn begin(&self, source: &mut Context) -> Result<(), SourceError> {
         if !matches!(source, Context::Archive(_)) {
             return Ok(());

@@ -55,14 +55,28 @@ pub struct ZoneOptions {
     pub timezone: Option<String>,
 }
 
+/// Three letters with which UTC is meant.
+const NAMES_OF_UTC: [&str; 3] = ["GMT", "UCT", "UTC"];
+
 impl ZoneOptions {
     /// Warns of a zone without a meaning, which is UTC. PCP's tools say nothing.
     pub fn warn_of_unknown(&self, messages: &Messages) {
         let Some(zone) = &self.timezone else { return };
-        if !messages.are_of_tool() && !TimeZone::parse(zone).is_known() {
+        // To libpcp any three letters alone are a name of UTC.
+        let is_three_letters = zone.len() == 3;
+        if messages.are_of_tool() || is_three_letters && NAMES_OF_UTC.contains(&&**zone) {
+            return;
+        }
+        let meant = if is_three_letters { format!(":{zone}") } else { zone.clone() };
+        if !TimeZone::parse(&meant).is_known() {
             messages.warning(&format_args!(
                 "this machine knows no time zone `{zone}`, so times are in UTC; a zone is a name \
                  such as Europe/Paris, or rules such as CET-1CEST"
+            ));
+        } else if is_three_letters {
+            messages.warning(&format_args!(
+                "three letters alone are a name of UTC, as in PCP; for the time zone {zone} write \
+                 `{meant}`"
             ));
         }
     }

@@ -75,6 +75,17 @@ impl Destination {
         Destination(BufWriter::with_capacity(BUFFER, target))
     }
 
+    /// Another handle of a device or pipe, to ask whether somebody reads it.
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn device(&self) -> io::Result<Option<File>> {
+        match self.0.get_ref() {
+            Target::Device(device) => device.try_clone().map(Some),
+            Target::Stream(_) | Target::File { .. } => Ok(None),
+        }
+    }
+
     /// True for a destination that does not end with the table.
     pub fn is_stream(&self) -> bool {
         !matches!(self.0.get_ref(), Target::File { .. })

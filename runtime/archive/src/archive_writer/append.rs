@@ -27,12 +27,8 @@ impl ArchiveWriter {
         what: impl FnOnce() -> String,
     ) -> Result<(), WriteError> {
         let version = self.options.version;
-        encoded.map_err(|length| WriteError::TooLong {
-            what: what(),
-            length,
-            limit: i32::MAX as usize,
-            version,
-        })?;
+        encoded
+            .map_err(|length| WriteError::too_long(&what(), length, i32::MAX as usize, version))?;
         let size = self.metadata_size + self.bytes.len() as u64;
         if version == Version::V2 && size > V2_FILE {
             return Err(WriteError::Full { path: self.storage.path(Role::Metadata) });
@@ -59,9 +55,8 @@ impl ArchiveWriter {
             }
             full => {
                 if version == Version::V2 && label_size + length > V2_FILE {
-                    let what = "the data record".to_owned();
                     let (length, limit) = (length as usize, (V2_FILE - label_size) as usize);
-                    return Err(WriteError::TooLong { what, length, limit, version });
+                    return Err(WriteError::too_long("the data record", length, limit, version));
                 }
                 let number = full.map_or(0, |(number, _)| number.saturating_add(1));
                 let mut bytes = encode::label(&self.options, Role::Volume(number));

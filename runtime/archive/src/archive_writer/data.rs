@@ -5,13 +5,14 @@
 //! bytes of one record, or an error. Every value has its descriptor's type and every
 //! instance has a name.
 
-use pmderive_core::model::{PmStatus, RawValue, RawValueRef, Timestamp, ValueType};
+use pmderive_core::model::{PmStatus, RawValue, RawValueRef, Timestamp, UtcTime, ValueType};
 use pmderive_core::result::{InstanceValue, MetricValues};
 
 use crate::archive::record::{LENGTH_WORD, Version};
 use crate::archive::values::BLOCK_ORIGIN;
 use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
+use crate::archive_writer::error::invalid;
 use crate::archive_writer::known::Known;
 
 /// Maximum number of data bytes in a block: its length has 24 bits and includes 4 of
@@ -52,7 +53,11 @@ impl DataEncoder {
         let blocks_start =
             2 * LENGTH_WORD + version.stamp_size() + sets.iter().map(size).sum::<usize>();
         if sets.is_empty() {
-            return Err(WriteError::NoMetrics { time });
+            let problem = format!(
+                "the record of {} has no metric; if recording was interrupted, write a mark",
+                UtcTime(time)
+            );
+            return Err(WriteError::misuse(PmStatus::NODATA, problem));
         }
         let mut encoded = Ok(());
         let DataEncoder { record: out, blocks, order, records, sets: numbers } = self;
@@ -71,8 +76,7 @@ impl DataEncoder {
         });
         encoded?;
         framed.map_err(|length| {
-            let what = "the data record".to_owned();
-            WriteError::TooLong { what, length, limit: i32::MAX as usize, version }
+            WriteError::too_long("the data record", length, i32::MAX as usize, version)
         })
     }
 }
@@ -104,7 +108,8 @@ fn encode_set(
     let Known { metrics, domains, may_lack_names, .. } = known;
     let metric = &mut metrics[at];
     if std::mem::replace(&mut metric.record, record) == record {
-        return Err(WriteError::MetricTwice { pmid });
+        let problem = format!("metric {pmid} occurs twice in one record");
+        return Err(WriteError::misuse(invalid(), problem));
     }
     word(out, pmid.0);
     let values = match &set.outcome {
@@ -113,7 +118,11 @@ fn encode_set(
             word(out, code.cast_unsigned());
             return Ok(());
         }
-        Err(PmStatus(code)) => return Err(WriteError::Status { pmid, code: *code }),
+        Err(PmStatus(code)) => {
+            let problem =
+                format!("metric {pmid}: status {code} is not a failure: those are negative");
+            return Err(WriteError::misuse(invalid(), problem));
+        }
     };
     // A larger count would not fit into a record; the check of the record's length
     // finds that.
@@ -125,15 +134,33 @@ fn encode_set(
     word(out, u32::from(!in_place));
     for (at, InstanceValue { instance, value }) in values.iter().enumerate() {
         let instance = *instance;
-        match metric.domain {
-            None if instance == -1 && values.len() == 1 => {}
-            None => return Err(WriteError::NotSingular { pmid, instance }),
+        let refused = match metric.domain {
+            None if instance == -1 && values.len() == 1 => None,
+            None => Some((
+                PmStatus::INST,
+                format!(
+                    "metric {pmid} has no instance domain, so its only value has instance -1, \
+                     not {instance}"
+                ),
+            )),
             Some((indom, domain)) => match domains[domain].meet(instance, at, number) {
-                Some(true) => {}
-                Some(false) => return Err(WriteError::InstanceTwice { pmid, instance }),
-                None if *may_lack_names => {}
-                None => return Err(WriteError::UnknownInstance { pmid, indom, instance }),
+                Some(true) => None,
+                Some(false) => Some((
+                    PmStatus::INST,
+                    format!("metric {pmid} has two values of instance {instance}"),
+                )),
+                None if *may_lack_names => None,
+                None => Some((
+                    PmStatus::INST_LOG,
+                    format!(
+                        "metric {pmid}: instance {instance} has no name in domain {indom} at \
+                         this time; call instances first"
+                    ),
+                )),
             },
+        };
+        if let Some((status, problem)) = refused {
+            return Err(WriteError::misuse(status, problem));
         }
         word(out, instance.cast_unsigned());
         let value_type = metric.desc.value_type;
@@ -157,7 +184,12 @@ fn encode_set(
                 check_block(value_type, *code, bytes).map(|()| put_block(bytes))
             }
         };
-        stored.map_err(|problem| WriteError::ValueType { pmid, instance, value_type, problem })?;
+        stored.map_err(|problem| {
+            let problem = format!(
+                "metric {pmid}, instance {instance}: {problem}, but its type is {value_type}"
+            );
+            WriteError::misuse(PmStatus::TYPE, problem)
+        })?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! record lists all instances, or in version 3 only those that came and went if that is
 //! shorter. This module does not know times and files.
 
-use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
+use pmderive_core::model::{InDom, InstId, InstanceDomain, PmStatus, Timestamp};
 
 use crate::archive::domain_record::REMOVED;
 use crate::archive::layout;
@@ -154,12 +154,14 @@ fn in_order(indom: InDom, domain: &InstanceDomain) -> Result<Instances, WriteErr
     let mut instances: Instances = Vec::with_capacity(domain.len());
     for (instance, name) in domain.instances() {
         if instance < 0 {
-            return Err(WriteError::NegativeInstance { indom, instance });
+            let problem = format!(
+                "instance domain {indom}: {instance} cannot be an instance: it is negative"
+            );
+            return Err(WriteError::misuse(PmStatus::INST, problem));
         }
         if name.contains('\0') {
             let what = format!("the name of instance {instance} of domain {indom}");
-            let problem = "contains a NUL, which ends names";
-            return Err(WriteError::Text { what, text: name.to_owned(), problem });
+            return Err(WriteError::text(&what, name, "contains a NUL, which ends names"));
         }
         let bytes = domain.name_in_bytes(instance).unwrap_or_default();
         instances.push((instance, bytes.into()));

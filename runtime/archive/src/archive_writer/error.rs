@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use pmderive_core::escape;
-use pmderive_core::model::{InDom, InstId, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
+use pmderive_core::model::PmStatus;
 use pmderive_core::source::Fault;
+use rustix::io::Errno;
 
 use crate::archive::Version;
 
@@ -50,154 +51,59 @@ pub enum WriteError {
         /// Base name of the archive.
         path: PathBuf,
     },
-    /// A time that the version cannot store.
-    #[error("{} is out of reach of version 2, whose times end with {}; use version 3",
-        UtcTime(*time), UtcTime(Timestamp { sec: i32::MAX.into(), nsec: 999_999_000 }))]
-    Year2038 {
-        /// The time given.
-        time: Timestamp,
-    },
-    /// A time lies before an earlier one.
-    #[error("{} is earlier than {}: archives are written in order of time", UtcTime(*time), UtcTime(*latest))]
-    Backwards {
-        /// The time given.
-        time: Timestamp,
-        /// The latest time so far; at first, the start of the archive.
-        latest: Timestamp,
-    },
-    /// A text is too long for its place.
-    #[error("{what} is {length} bytes long; version {} has room for {limit}", version.number())]
-    TooLong {
-        /// What the text is, such as `the host name`.
-        what: String,
-        /// Its length in bytes.
-        length: usize,
-        /// The maximum length in bytes.
-        limit: usize,
-        /// Version of the archive.
-        version: Version,
-    },
-    /// A text that cannot be stored, or that no reader could look up.
-    #[error("{what} {text:?} {problem}")]
-    Text {
-        /// What the text is, such as `the name of metric 60.0.1`.
-        what: String,
-        /// The text given.
-        text: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// A metric with an identifier that no metric of an archive can have.
-    #[error("{pmid} cannot be the identifier of a metric in an archive; record a derived metric as {} (see logged_pmid)", super::logged_pmid::logged_pmid(*pmid))]
-    NotLogged {
-        /// The identifier given.
-        pmid: Pmid,
-    },
-    /// Something refers to a metric or domain that was not described before.
-    #[error("{what} was not described before; call describe first")]
-    NotDescribed {
-        /// What is missing, such as `metric 60.0.1`.
-        what: String,
-    },
-    /// The metric was described before, with another value in one field.
-    #[error("metric {pmid} was described before, with another {field}")]
-    Redescribed {
-        /// The metric.
-        pmid: Pmid,
-        /// `type`, `instance domain`, `semantics` or `units`.
-        field: &'static str,
-    },
-    /// The name belongs to another metric.
-    #[error("{name} is the name of metric {owner} and cannot be that of {pmid}")]
-    NameTaken {
-        /// The name.
-        name: String,
-        /// The metric that has the name.
-        owner: Pmid,
-        /// The metric that should get the name.
-        pmid: Pmid,
-    },
-    /// A record has no metrics; it would be read as a mark.
-    #[error("the record of {} has no metric; if recording was interrupted, write a mark", UtcTime(*time))]
-    NoMetrics {
-        /// Time of the record.
-        time: Timestamp,
-    },
-    /// One record has two value sets of the same metric.
-    #[error("metric {pmid} occurs twice in one record")]
-    MetricTwice {
-        /// The metric.
-        pmid: Pmid,
-    },
-    /// A status that does not stand for a failure.
-    #[error("metric {pmid}: status {code} is not a failure: those are negative")]
-    Status {
-        /// The metric.
-        pmid: Pmid,
-        /// The status given.
-        code: i32,
-    },
-    /// A value that does not fit the metric's type.
-    #[error("metric {pmid}, instance {instance}: {problem}, but its type is {value_type}")]
-    ValueType {
-        /// The metric.
-        pmid: Pmid,
-        /// The instance.
-        instance: InstId,
-        /// Type of the metric.
-        value_type: ValueType,
-        /// What the value is instead.
+    /// A name, text or label that this archive cannot hold. It can be left out.
+    #[error("{problem}")]
+    Unstorable {
+        /// What cannot be held, and why.
         problem: String,
+        /// The status that libpcp would return.
+        status: PmStatus,
     },
-    /// A metric without instance domain has a value that is not its single value.
-    #[error(
-        "metric {pmid} has no instance domain, so its only value has instance -1, not {instance}"
-    )]
-    NotSingular {
-        /// The metric.
-        pmid: Pmid,
-        /// The instance.
-        instance: InstId,
-    },
-    /// A value belongs to an instance that has no name in its domain.
-    #[error(
-        "metric {pmid}: instance {instance} has no name in domain {indom} at this time; call instances first"
-    )]
-    UnknownInstance {
-        /// The metric.
-        pmid: Pmid,
-        /// Its instance domain.
-        indom: InDom,
-        /// The instance.
-        instance: InstId,
-    },
-    /// A metric has two values of one instance.
-    #[error("metric {pmid} has two values of instance {instance}")]
-    InstanceTwice {
-        /// The metric.
-        pmid: Pmid,
-        /// The instance.
-        instance: InstId,
-    },
-    /// A negative instance identifier.
-    #[error("instance domain {indom}: {instance} cannot be an instance: it is negative")]
-    NegativeInstance {
-        /// The domain.
-        indom: InDom,
-        /// The identifier given.
-        instance: InstId,
-    },
-    /// Labels that cannot be stored.
-    #[error("labels of {what}: {problem}")]
-    Labels {
-        /// The subject of the labels, such as `metric 60.0.1`.
-        what: String,
-        /// What is wrong with them.
+    /// A call that contradicts the format, or the calls before it.
+    #[error("{problem}")]
+    Misuse {
+        /// What contradicts what.
         problem: String,
+        /// The status that libpcp would return.
+        status: PmStatus,
     },
 }
 
+/// The status of an argument that makes no sense.
+pub(super) fn invalid() -> PmStatus {
+    system(Errno::INVAL)
+}
+
+fn system(errno: Errno) -> PmStatus {
+    PmStatus(-errno.raw_os_error())
+}
+
 impl WriteError {
+    /// A call that is refused with a status.
+    pub(super) fn misuse(status: PmStatus, problem: String) -> WriteError {
+        WriteError::Misuse { problem, status }
+    }
+
+    /// Something, such as `the host name`, that has more bytes than there is room for.
+    pub(super) fn too_long(
+        what: &str,
+        length: usize,
+        limit: usize,
+        version: Version,
+    ) -> WriteError {
+        let number = version.number();
+        let problem =
+            format!("{what} is {length} bytes long; version {number} has room for {limit}");
+        WriteError::Unstorable { problem, status: PmStatus::TOOBIG }
+    }
+
+    /// A text that cannot be stored, or that no reader could look up; `problem` is what is
+    /// wrong with it.
+    pub(super) fn text(what: &str, text: &str, problem: &str) -> WriteError {
+        let problem = format!("{what} {text:?} {problem}");
+        WriteError::Unstorable { problem, status: invalid() }
+    }
+
     /// Who is at fault: the environment where the system refuses or a file is
     /// full, otherwise the caller, whose calls no archive can express.
     pub fn fault(&self) -> Fault {
@@ -211,8 +117,6 @@ impl WriteError {
 
     /// The status that libpcp would return.
     pub fn status(&self) -> PmStatus {
-        use rustix::io::Errno;
-        let system = |errno: Errno| PmStatus(-errno.raw_os_error());
         match self {
             WriteError::Exists { .. } => system(Errno::EXIST),
             WriteError::Io { source, .. } => {
@@ -220,28 +124,8 @@ impl WriteError {
             }
             WriteError::Unusable { .. } => PmStatus::LOGREC,
             WriteError::Full { .. } => system(Errno::FBIG),
-            WriteError::Empty { .. } | WriteError::NoMetrics { .. } => PmStatus::NODATA,
-            WriteError::NotDescribed { .. } => PmStatus::PMID_LOG,
-            WriteError::NotLogged { .. } => PmStatus::PMID,
-            WriteError::Redescribed { field, .. } => match *field {
-                "type" => PmStatus::LOGCHANGETYPE,
-                "instance domain" => PmStatus::LOGCHANGEINDOM,
-                "semantics" => PmStatus::LOGCHANGESEM,
-                _ => PmStatus::LOGCHANGEUNITS,
-            },
-            WriteError::NameTaken { .. } => PmStatus::NAME,
-            WriteError::ValueType { .. } => PmStatus::TYPE,
-            WriteError::UnknownInstance { .. } => PmStatus::INST_LOG,
-            WriteError::NotSingular { .. }
-            | WriteError::InstanceTwice { .. }
-            | WriteError::NegativeInstance { .. } => PmStatus::INST,
-            WriteError::TooLong { .. } => PmStatus::TOOBIG,
-            WriteError::Year2038 { .. }
-            | WriteError::Backwards { .. }
-            | WriteError::Text { .. }
-            | WriteError::MetricTwice { .. }
-            | WriteError::Status { .. }
-            | WriteError::Labels { .. } => system(Errno::INVAL),
+            WriteError::Empty { .. } => PmStatus::NODATA,
+            WriteError::Unstorable { status, .. } | WriteError::Misuse { status, .. } => *status,
         }
     }
 }
@@ -257,6 +141,6 @@ mod tests {
         assert_eq!(WriteError::Io { path: path(), source }.fault(), Fault::Environment);
         assert_eq!(WriteError::Full { path: path() }.fault(), Fault::Environment);
         assert_eq!(WriteError::Exists { path: path() }.fault(), Fault::User);
-        assert_eq!(WriteError::MetricTwice { pmid: Pmid::new(1, 0, 0) }.fault(), Fault::User);
+        assert_eq!(WriteError::misuse(invalid(), String::new()).fault(), Fault::User);
     }
 }

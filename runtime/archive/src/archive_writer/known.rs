@@ -9,13 +9,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pmderive_core::model::{
-    EVENT_FLAGS, EVENT_MISSED, InDom, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject,
+    EVENT_FLAGS, EVENT_MISSED, InDom, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject,
 };
 
 use crate::archive::Version;
 use crate::archive::labels::{MAX_LABELS, MAX_TEXT};
 use crate::archive_writer::WriteError;
 use crate::archive_writer::domains::WrittenDomain;
+use crate::archive_writer::error::invalid;
+use crate::archive_writer::logged_pmid;
 
 /// Maximum length of a name in bytes: libpcp reads names into a buffer of `PATH_MAX`.
 const MAX_NAME: usize = 4095;
@@ -57,11 +60,17 @@ impl Known {
         let pmid = desc.pmid;
         let is_derived = pmid.is_derived() && ![EVENT_FLAGS, EVENT_MISSED].contains(&pmid);
         if pmid == Pmid::NULL || is_derived {
-            return Err(WriteError::NotLogged { pmid });
+            let logged = logged_pmid(pmid);
+            let problem = format!(
+                "{pmid} cannot be the identifier of a metric in an archive; record a derived \
+                 metric as {logged} (see logged_pmid)"
+            );
+            return Err(WriteError::misuse(PmStatus::PMID, problem));
         }
         let known = self.by_pmid.get(&pmid).map(|at| &self.metrics[*at]);
-        if let Some(field) = known.and_then(|known| difference(&known.desc, desc)) {
-            return Err(WriteError::Redescribed { pmid, field });
+        if let Some((status, field)) = known.and_then(|known| difference(&known.desc, desc)) {
+            let problem = format!("metric {pmid} was described before, with another {field}");
+            return Err(WriteError::misuse(status, problem));
         }
         let mut new: Vec<&str> = Vec::new();
         for name in names {
@@ -69,8 +78,10 @@ impl Known {
             match self.names.get(*name) {
                 Some(owner) if *owner == pmid => {}
                 Some(owner) => {
-                    let name = (*name).to_owned();
-                    return Err(WriteError::NameTaken { name, owner: *owner, pmid });
+                    let problem = format!(
+                        "{name} is the name of metric {owner} and cannot be that of {pmid}"
+                    );
+                    return Err(WriteError::Unstorable { problem, status: PmStatus::NAME });
                 }
                 None if new.contains(name) => {}
                 None => new.push(name),
@@ -119,8 +130,7 @@ impl Known {
         }
         if text.contains('\0') {
             let what = format!("a help text of {}", subject(of));
-            let problem = "contains a NUL, which ends texts";
-            return Err(WriteError::Text { what, text: text.to_owned(), problem });
+            return Err(WriteError::text(&what, text, "contains a NUL, which ends texts"));
         }
         Ok(self.texts.get(&(of, kind)).is_none_or(|known| **known != *text))
     }
@@ -145,7 +155,8 @@ impl Known {
             LabelLevel::Context | LabelLevel::Domain(_) | LabelLevel::Cluster(_) => {}
         }
         if let Some(problem) = label_problem(level, sets) {
-            return Err(WriteError::Labels { what: label_subject(level), problem });
+            let problem = format!("labels of {}: {problem}", label_subject(level));
+            return Err(WriteError::Unstorable { problem, status: invalid() });
         }
         let known = self.labels.get(&level).map(Vec::as_slice).unwrap_or_default();
         let sets: Cow<[LabelSet]> = match sets {
@@ -173,33 +184,29 @@ impl Known {
 }
 
 fn not_described(what: String) -> WriteError {
-    WriteError::NotDescribed { what }
+    let problem = format!("{what} was not described before; call describe first");
+    WriteError::misuse(PmStatus::PMID_LOG, problem)
 }
 
-/// The first field in which two descriptors differ.
-fn difference(a: &MetricDesc, b: &MetricDesc) -> Option<&'static str> {
+/// The first field in which two descriptors differ, and its status.
+fn difference(a: &MetricDesc, b: &MetricDesc) -> Option<(PmStatus, &'static str)> {
     let fields = [
-        (a.value_type == b.value_type, "type"),
-        (a.indom == b.indom, "instance domain"),
-        (a.semantics == b.semantics, "semantics"),
-        (a.units == b.units, "units"),
+        (a.value_type == b.value_type, PmStatus::LOGCHANGETYPE, "type"),
+        (a.indom == b.indom, PmStatus::LOGCHANGEINDOM, "instance domain"),
+        (a.semantics == b.semantics, PmStatus::LOGCHANGESEM, "semantics"),
+        (a.units == b.units, PmStatus::LOGCHANGEUNITS, "units"),
     ];
-    fields.into_iter().find(|(same, _)| !same).map(|(_, field)| field)
+    fields.into_iter().find(|(same, ..)| !same).map(|(_, status, field)| (status, field))
 }
 
 fn check_name(version: Version, pmid: Pmid, name: &str) -> Result<(), WriteError> {
     let what = || format!("the name of metric {pmid}");
     if name.len() > MAX_NAME {
-        return Err(WriteError::TooLong {
-            what: what(),
-            length: name.len(),
-            limit: MAX_NAME,
-            version,
-        });
+        return Err(WriteError::too_long(&what(), name.len(), MAX_NAME, version));
     }
     match name_problem(name) {
         None => Ok(()),
-        Some(problem) => Err(WriteError::Text { what: what(), text: name.to_owned(), problem }),
+        Some(problem) => Err(WriteError::text(&what(), name, problem)),
     }
 }
 

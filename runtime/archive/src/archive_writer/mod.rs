@@ -55,10 +55,12 @@ use crate::archive::MetadataRecord;
 use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use crate::archive_writer::data::DataEncoder;
+use crate::archive_writer::error::invalid;
 use crate::archive_writer::known::{Known, label_subject, subject};
 use crate::archive_writer::storage::{Disk, Storage};
 use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
+    UtcTime,
 };
 use pmderive_core::result::FetchResult;
 
@@ -344,7 +346,10 @@ impl ArchiveWriter {
     fn next_time(&self, time: Timestamp) -> Result<Timestamp, WriteError> {
         let stored = self.options.version.stored(time)?;
         if stored < self.latest {
-            return Err(WriteError::Backwards { time, latest: self.latest });
+            let (time, latest) = (UtcTime(time), UtcTime(self.latest));
+            let problem =
+                format!("{time} is earlier than {latest}: archives are written in order of time");
+            return Err(WriteError::misuse(invalid(), problem));
         }
         Ok(stored)
     }

@@ -1,8 +1,9 @@
 //! The options of a new archive, and the check that they fit into its label.
 
 use super::WriteError;
+use super::error::invalid;
 use crate::archive::{ArchiveLabel, Version};
-use pmderive_core::model::Timestamp;
+use pmderive_core::model::{Timestamp, UtcTime};
 
 /// What the writer needs to know before it begins an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,15 +51,10 @@ impl WriterOptions {
             let Some(limit) = size.checked_sub(1) else { continue };
             let length = text.len();
             if length > limit {
-                return Err(WriteError::TooLong { what: what.to_owned(), length, limit, version });
+                return Err(WriteError::too_long(what, length, limit, version));
             }
             if text.contains('\0') {
-                let (what, text) = (what.to_owned(), text.to_string());
-                return Err(WriteError::Text {
-                    what,
-                    text,
-                    problem: "contains a NUL, which ends texts",
-                });
+                return Err(WriteError::text(what, text, "contains a NUL, which ends texts"));
             }
         }
         Ok(())
@@ -70,7 +66,15 @@ impl Version {
     pub(super) fn stored(self, time: Timestamp) -> Result<Timestamp, WriteError> {
         match self {
             Version::V3 => Ok(time),
-            Version::V2 if i32::try_from(time.sec).is_err() => Err(WriteError::Year2038 { time }),
+            Version::V2 if i32::try_from(time.sec).is_err() => {
+                let last = Timestamp { sec: i32::MAX.into(), nsec: 999_999_000 };
+                let problem = format!(
+                    "{} is out of reach of version 2, whose times end with {}; use version 3",
+                    UtcTime(time),
+                    UtcTime(last)
+                );
+                Err(WriteError::misuse(invalid(), problem))
+            }
             Version::V2 => Ok(Timestamp { sec: time.sec, nsec: time.nsec / 1000 * 1000 }),
         }
     }

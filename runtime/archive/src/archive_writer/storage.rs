@@ -109,8 +109,7 @@ impl Disk {
             None
         };
         if let Some(problem) = problem {
-            let text = escape::path(&base).into_owned();
-            return Err(WriteError::Text { what: "the base name".to_owned(), text, problem });
+            return Err(WriteError::text("the base name", &escape::path(&base), problem));
         }
         let failed = |source| WriteError::Io { path: disk.folder().to_path_buf(), source };
         let mut taken = Vec::new();

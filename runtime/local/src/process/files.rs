@@ -13,40 +13,24 @@ use pmderive_core::model::{InDom, InstId, InstanceProfile};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// A kind of file below /proc/PID.
+/// A kind of file below /proc/PID, see [`Kind::file`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `stat`, see proc_pid_stat(5).
     Stat,
-    /// `status`.
     Status,
-    /// `statm`.
     Memory,
-    /// `io`.
     Transfers,
-    /// `schedstat`.
     Scheduler,
-    /// `smaps_rollup`.
     Mappings,
-    /// `maps`.
     Maps,
-    /// `cmdline`.
     CommandLine,
-    /// `environ`.
     Environment,
-    /// `cgroup`.
     ControlGroups,
-    /// `attr/current`.
     SecurityLabel,
-    /// `wchan`.
     WaitingIn,
-    /// `autogroup`.
     AutoGroup,
-    /// `oom_score`.
     OutOfMemoryScore,
-    /// The target of the link `exe`.
     Executable,
-    /// The target of the link `cwd`.
     WorkingDirectory,
     /// The number of entries of `fd`, as decimal digits.
     Descriptors,

@@ -53,9 +53,6 @@ impl Outlet for Caught {
 
 impl Hosts {
     /// Hosts of a group, none of them connected.
-    ///
-    /// # Errors
-    /// The system has no more descriptors.
     pub fn new(
         engine: &Arc<Engine>,
         targets: &[Arc<Target>],

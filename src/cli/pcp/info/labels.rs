@@ -19,8 +19,8 @@ use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
-/// Labels, by what they describe. A label that was found is not asked for
-/// again, even if an archive has another one at another time.
+/// Labels, by what they describe. Those of an archive hold at one time. To pminfo a label
+/// that was found holds at other times as well.
 pub struct Labels {
     known: HashMap<LabelLevel, Result<Vec<LabelSet>, PmStatus>>,
     /// Levels that are not asked for again, even if nothing was found.
@@ -32,6 +32,8 @@ pub struct Labels {
     clusters_of_item_0: bool,
     /// True where what is not known now may be known at another time.
     is_archive: bool,
+    /// True where each question is asked anew, because its time may be another one.
+    forgets: bool,
 }
 
 impl Labels {
@@ -45,18 +47,19 @@ impl Labels {
             of_unlabelled: of_unlabelled.unwrap_or_else(|_| LabelSet::empty(-1)),
             clusters_of_item_0: is_archive && dialect == Dialect::Pcp6_0,
             is_archive,
+            forgets: is_archive && dialect == Dialect::Fixed,
         }
     }
 
     /// Asks for the labels of metrics and of their instances, together.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn look_up(
         &mut self,
         context: &mut Session<AnyNamed>,
         levels: impl Iterator<Item = LabelLevel>,
     ) -> Result<(), SourceError> {
+        if self.forgets {
+            self.known.clear();
+        }
         let mut seen = HashSet::new();
         let open: Vec<LabelLevel> = levels
             .map(LabelLevel::of_cluster)
@@ -69,9 +72,6 @@ impl Labels {
 
     /// Asks for the labels of an instance domain by itself. As in pminfo, what is
     /// found then stays, even if it is nothing.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn look_up_domain(
         &mut self,
         context: &mut Session<AnyNamed>,

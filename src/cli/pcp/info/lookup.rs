@@ -51,9 +51,6 @@ impl InfoShown {
 }
 
 /// Looks everything up that is shown of metrics.
-///
-/// # Errors
-/// The source failed.
 pub fn describe<'n>(
     context: &mut Session<AnyNamed>,
     names: &[&'n str],

@@ -46,16 +46,8 @@ impl<'s> Report<'s> {
         messages: &'s mut Messages,
     ) -> Report<'s> {
         let (out, is_archive) = (messages.output(Purpose::Exact), source.is_archive());
-        Report {
-            shown,
-            batches,
-            source,
-            messages,
-            is_archive,
-            labels: None,
-            domains: Domains::new(is_archive),
-            out,
-        }
+        let domains = Domains::new(is_archive, source.dialect);
+        Report { shown, batches, source, messages, is_archive, labels: None, domains, out }
     }
 
     /// The source that is reported on.

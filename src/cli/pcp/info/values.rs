@@ -15,9 +15,6 @@ use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 
 /// Writes the lines with the values of a metric.
-///
-/// # Errors
-/// The source failed.
 pub fn print(
     out: &mut Output,
     source: &mut ToolSource,

@@ -39,9 +39,6 @@ pub struct Events<'a> {
 
 impl Events<'_> {
     /// Appends the records of each instance that has a name.
-    ///
-    /// # Errors
-    /// The source failed.
     pub fn write(
         &self,
         out: &mut Output,

@@ -48,7 +48,7 @@ use crate::cli::positional::is_expression;
 use crate::cli::samples::pace::Pace;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::stop::Stop;
-use crate::cli::terminal::{Purpose, shows_output};
+use crate::cli::terminal::{Purpose, is_output_closed, shows_output};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 use crate::escape::{self, Foreign};
@@ -145,7 +145,7 @@ fn open(
     let names = [spec.metric.to_string()];
     let open =
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
-    let mut source = arguments.follow.open(|| open(messages))?;
+    let mut source = arguments.follow.open(&is_output_closed, || open(messages))?;
     let host = host_name(&mut source, messages)?;
     let is_zone_told = source.zone_note.is_some();
     source.tell_zone(messages)?;
