@@ -107,7 +107,7 @@ impl Checking<'_> {
     /// The order of checking; reports cycles. Without extensions no metric
     /// needs another, so a cycle is no mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
-        let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
+        let is_definition = |name: &str| matches!(names.get(name), Name::Derived(_));
         let mut cycles = Diagnostics::default();
         let mut order = nesting::order(self.definitions, is_definition, &mut cycles);
         match self.language.extensions {
