@@ -93,7 +93,7 @@ pub fn examine(
         suggest,
         diagnostics,
         guards,
-        typed: TypedExpr::with_room(expr.len()),
+        typed: TypedExpr::with_room(expr),
         done: PerNode::all(expr.len(), None),
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
