@@ -90,6 +90,7 @@ mod tests {
         let mut clones = Vec::new();
         for key in 0..100 {
             clones.push(map.clone());
+            map.reserve(key as usize % 3);
             map.insert(key % 70, key);
         }
         for (count, clone) in (0u32..).zip(&clones) {
