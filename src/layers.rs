@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Entries by key. A clone is cheap and does not change. Entries are replaced
 /// but never removed: a value can mean "no entry".
@@ -54,10 +54,23 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
         }
     }
 
+    /// Makes room for so many entries more.
+    pub fn reserve(&mut self, count: usize) {
+        match self.layers.last_mut().and_then(Arc::get_mut) {
+            Some(own) => own.reserve(count),
+            None if count > 0 => {
+                let own = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
+                self.layers.push(Arc::new(own));
+            }
+            None => {}
+        }
+    }
+
     /// All keys with their last values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let entries = self.layers.iter().flat_map(|layer| layer.iter());
-        entries.filter(|(key, value)| self.get(*key).is_some_and(|now| std::ptr::eq(now, *value)))
+        let is_last = |key, value| self.get(key).is_some_and(|now| std::ptr::eq(now, value));
+        entries.filter(move |(key, value)| self.layers.len() == 1 || is_last(*key, *value))
     }
 }
 
@@ -77,6 +90,7 @@ mod tests {
         let mut clones = Vec::new();
         for key in 0..100 {
             clones.push(map.clone());
+            map.reserve(key as usize % 3);
             map.insert(key % 70, key);
         }
         for (count, clone) in (0u32..).zip(&clones) {

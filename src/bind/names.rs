@@ -18,8 +18,9 @@ pub enum Name {
     Unknown(PmStatus),
     /// A metric without a descriptor, with the source's status.
     NoDescriptor(PmStatus),
-    /// Another derived metric.
-    Derived,
+    /// Another derived metric, with its metadata if libpcp accepts it as an operand. It
+    /// treats that as a metric of a domain that no source serves.
+    Derived(Option<MetricDesc>),
     /// Another derived metric that can be an operand.
     Nested {
         /// Its metadata.
@@ -39,9 +40,6 @@ pub struct Names {
     /// Instance domains of these metrics that count as the same.
     pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
-    /// Derived metrics that libpcp accepts as operands. It treats them as
-    /// metrics of a domain that no source serves.
-    derived: FxHashMap<Box<str>, MetricDesc>,
     /// Unknown names that are those of definitions with mistakes in their texts.
     refused: FxHashSet<Arc<str>>,
 }
@@ -60,7 +58,7 @@ impl Names {
             let meaning = match *found {
                 Found::Metric(desc) => Name::Metric(desc),
                 Found::NoDescriptor(status) => Name::NoDescriptor(status),
-                Found::Unknown(_) if is_derived(name) => Name::Derived,
+                Found::Unknown(_) if is_derived(name) => Name::Derived(None),
                 Found::Unknown(status) => Name::Unknown(status),
             };
             (Arc::clone(name), meaning)
@@ -81,22 +79,17 @@ impl Names {
         self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
     }
 
-    /// Sets the metadata of a derived metric.
+    /// Sets the metadata of a derived metric that libpcp accepts as an operand.
     pub(crate) fn describe(&mut self, name: &str, desc: MetricDesc) {
-        if self.get(name) == Name::Derived {
-            self.derived.insert(name.into(), desc);
+        if let Some(Name::Derived(known)) = self.known.get_mut(name) {
+            *known = Some(desc);
         }
-    }
-
-    /// Metadata of a derived metric, if it can be used.
-    pub fn derived(&self, name: &str) -> Option<MetricDesc> {
-        self.derived.get(name).copied()
     }
 
     /// Sets the result of checking a derived metric; `None` if it cannot be
     /// used.
     pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, DefinitionId)>) {
-        if let Some(meaning @ Name::Derived) = self.known.get_mut(name) {
+        if let Some(meaning @ Name::Derived(_)) = self.known.get_mut(name) {
             *meaning = match checked {
                 Some((desc, definition)) => Name::Nested { desc, definition },
                 None => Name::Unusable,

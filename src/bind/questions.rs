@@ -44,8 +44,9 @@ pub(crate) fn mentions<'e>(
     own: impl IntoIterator<Item = &'e Arc<str>>,
 ) -> Mentions {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
-    let mut names: Vec<Arc<str>> =
-        own.into_iter().filter(|name| seen.insert(name)).cloned().collect();
+    let own = own.into_iter();
+    seen.reserve(own.size_hint().1.unwrap_or(0));
+    let mut names: Vec<Arc<str>> = own.filter(|name| seen.insert(name)).cloned().collect();
     let own = names.len();
     for expr in expressions {
         let mentioned = references(expr).map(|reference| reference.name);

@@ -93,7 +93,7 @@ pub fn examine(
         suggest,
         diagnostics,
         guards,
-        typed: TypedExpr::with_room(expr.len()),
+        typed: TypedExpr::with_room(expr),
         done: PerNode::all(expr.len(), None),
         blamed: FxHashSet::default(),
         hyphenated: names::hyphenated(expr, names, suggest),
@@ -202,7 +202,7 @@ impl Checker<'_> {
                 self.typed.mentioned.push(desc);
                 Ok(())
             }
-            Name::NoDescriptor(_) | Name::Derived => self.metric(name, span).map(drop),
+            Name::NoDescriptor(_) | Name::Derived(_) => self.metric(name, span).map(drop),
             _ => Ok(()),
         }
     }
@@ -240,14 +240,12 @@ impl Checker<'_> {
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) => self.metric(&metric.value, metric.span),
                 // Version 6 takes one that can be used.
-                Name::Derived
-                    if self.dialect.is_version_7()
-                        || self.names.derived(&metric.value).is_none() =>
-                {
+                Name::Derived(desc) if self.dialect.is_version_7() || desc.is_none() => {
                     self.metric(&metric.value, metric.span)
                 }
                 meaning => {
-                    let bits = u64::from(ternary::is_usable(meaning) || meaning == Name::Derived);
+                    let is_derived = matches!(meaning, Name::Derived(_));
+                    let bits = u64::from(ternary::is_usable(meaning) || is_derived);
                     let desc = constant_desc(ValueType::U32);
                     Ok(self.push(TypedKind::Constant(bits), desc))
                 }
@@ -336,8 +334,8 @@ impl Checker<'_> {
     fn attributes(&mut self, attributes: &Attributes, default: ValueType) -> Checked<Desc> {
         let mut desc = constant_desc(default);
         if let Some(meta) = &attributes.meta {
-            desc = match (self.names.get(&meta.value), self.names.derived(&meta.value)) {
-                (Name::Derived, Some(desc)) => desc.into(),
+            desc = match self.names.get(&meta.value) {
+                Name::Derived(Some(desc)) => desc.into(),
                 _ => {
                     let typed = self.metric(&meta.value, meta.span)?;
                     let desc = self.typed.node(typed).desc;

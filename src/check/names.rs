@@ -139,8 +139,8 @@ impl Checker<'_> {
                 let diagnostic = Diagnostic::error(Code::NoDescriptor, span, message);
                 self.report(diagnostic.label(span, status.to_string().to_lowercase()))
             }
-            Name::Derived => {
-                if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
+            Name::Derived(desc) => {
+                if let Some(desc) = desc.filter(|_| self.takes_derived()) {
                     return Ok(self.push(TypedKind::Metric(desc.pmid), desc.into()));
                 }
                 if self.takes_derived() && !self.dialect.is_version_7() {

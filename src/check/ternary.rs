@@ -69,7 +69,7 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerN
     }
     guards(expr, |name| match names.get(name) {
         // Whether a definition can be used is not known before it is checked.
-        Name::Derived => Guard::Dynamic,
+        Name::Derived(_) => Guard::Dynamic,
         meaning => Guard::Known(is_usable(meaning)),
     })
 }

@@ -6,7 +6,7 @@ use pmderive_runtime::positions;
 use pmderive_runtime::program::OutputId;
 
 use crate::functions::LaneRule;
-use crate::syntax::ast::{Aggregate, BinaryOp};
+use crate::syntax::ast::{Aggregate, BinaryOp, Expr, Node, NodeKind};
 
 positions! {
     /// Position of a node in a [`TypedExpr`].
@@ -262,9 +262,12 @@ pub enum TypedKind {
 }
 
 impl TypedExpr {
-    /// No nodes yet, with room for so many.
-    pub(super) fn with_room(nodes: usize) -> TypedExpr {
-        TypedExpr { nodes: Vec::with_capacity(nodes), mentioned: Vec::new() }
+    /// No nodes yet, with room for those of an expression. An aggregate is one node there,
+    /// and here its metric is another one.
+    pub(super) fn with_room(expr: &Expr) -> TypedExpr {
+        let is_aggregate = |node: &Node| matches!(node.kind, NodeKind::Aggregate { .. });
+        let aggregates = expr.nodes().filter(|(_, node)| is_aggregate(node)).count();
+        TypedExpr { nodes: Vec::with_capacity(expr.len() + aggregates), mentioned: Vec::new() }
     }
 
     /// The values of a metric as they are.

@@ -257,7 +257,7 @@ fn write_dependency(out: &mut String, metric: &Dependency) {
             Some(Name::Unknown(status) | Name::NoDescriptor(status)) => {
                 object.members(|out| write_status(out, status));
             }
-            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => {}
+            Some(Name::Derived(_) | Name::Nested { .. } | Name::Unusable) | None => {}
         }
     });
 }

@@ -98,13 +98,6 @@ struct Common {
 }
 
 impl Graph {
-    /// Makes room for so many nodes more.
-    pub fn reserve(&mut self, nodes: usize) {
-        self.nodes.reserve(nodes);
-        self.indoms.reserve(nodes);
-        self.index.reserve(nodes);
-    }
-
     /// The node of an operation with values of that type and domain.
     pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let node = Node { op, value_type, is_set: indom.is_some() };

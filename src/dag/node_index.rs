@@ -16,12 +16,6 @@ pub struct NodeIndex {
 }
 
 impl NodeIndex {
-    /// Makes room for so many nodes more.
-    pub fn reserve(&mut self, nodes: usize) {
-        self.last.reserve(nodes);
-        self.before.reserve(nodes);
-    }
-
     /// The node that is equal, or as an error the position of a new one, which
     /// is then found. `nodes` are all nodes so far.
     pub fn find_or_add(&mut self, node: &Node, nodes: &[Node]) -> Result<NodeId, NodeId> {

@@ -4,10 +4,11 @@
 //! The caller gives the answers, and a function that suggests names for
 //! unknown ones. Only [`examine_and_suggest`] asks a source, for its names.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::program::DefinitionKey;
+use pmderive_runtime::program::{DefinitionKey, OutputId};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::anonymous::is_anonymous;
@@ -17,7 +18,7 @@ use super::registry::{Registered, Registry};
 use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
-use crate::check::typed::{DefinitionId, TypedExpr};
+use crate::check::typed::{DefinitionId, Desc, TypedExpr};
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -77,17 +78,49 @@ impl Checking<'_> {
     ) -> Examination {
         let mut names = self.meanings(names, found);
         let order = self.order(&names, diagnostics);
-        let (expressions, mistakes) = self.check_each(&order, &mut names);
+        let mut expressions: Vec<Examined> = Vec::new();
+        expressions.resize_with(self.definitions.len(), Examined::default);
+        let mistakes = self.check_each(&order, &mut names, |id, examined| {
+            expressions[id.index()] = examined;
+        });
         let wanted = match self.language.extensions {
             true => nesting::with_values(self.definitions, self.chosen, &order, &expressions),
             false => (0..self.definitions.len()).map(|at| at < self.chosen).collect(),
         };
-        for (found, _) in mistakes.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        for (_, found) in mistakes.into_iter().filter(|(position, _)| wanted[*position]) {
             diagnostics.extend(found);
         }
         let keys = self.definitions.iter().map(|one| one.key).collect();
         let (chosen, order) = (self.chosen, order.positions);
         Examination { chosen, names, expressions, keys, order, wanted }
+    }
+
+    /// Checks where no expression is part of another one: without extensions. Gives each
+    /// chosen expression without mistakes away at once, for there may be very many.
+    pub fn run_each(
+        &self,
+        names: &[Arc<str>],
+        found: &[Found],
+        diagnostics: &mut Diagnostics,
+        mut take: impl FnMut(DefinitionKey, TypedExpr),
+    ) -> Vec<Metric> {
+        let mut names = self.meanings(names, found);
+        let order = self.order(&names, diagnostics);
+        let mut outputs: Vec<Option<(Desc, OutputId)>> = vec![None; self.chosen];
+        let mut taken = 0..;
+        let mistakes =
+            self.check_each(&order, &mut names, |id, Examined { typed, is_whole, .. }| {
+                if let Some(output) = outputs.get_mut(id.index())
+                    && is_whole
+                {
+                    *output = taken.next().map(|output| (typed.desc(), OutputId(output)));
+                    take(self.definitions[id.index()].key, typed);
+                }
+            });
+        for (_, found) in mistakes.into_iter().filter(|(position, _)| *position < self.chosen) {
+            diagnostics.extend(found);
+        }
+        metrics(self.definitions.iter().copied(), outputs, &names)
     }
 
     /// The meaning of the names before anything is checked.
@@ -107,7 +140,7 @@ impl Checking<'_> {
     /// The order of checking; reports cycles. Without extensions no metric
     /// needs another, so a cycle is no mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
-        let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
+        let is_definition = |name: &str| matches!(names.get(name), Name::Derived(_));
         let mut cycles = Diagnostics::default();
         let mut order = nesting::order(self.definitions, is_definition, &mut cycles);
         match self.language.extensions {
@@ -118,14 +151,17 @@ impl Checking<'_> {
     }
 
     /// Checks the definitions in their order; each is known to the later ones.
-    /// Returns the results and the mistakes, both parallel to the definitions.
-    fn check_each(&self, order: &Order, names: &mut Names) -> (Vec<Examined>, Vec<Diagnostics>) {
-        let count = self.definitions.len();
-        let mut expressions: Vec<Examined> = vec![Examined::default(); count];
-        let mut mistakes: Vec<Diagnostics> = vec![Diagnostics::default(); count];
+    /// Gives the results away, and returns the mistakes by position.
+    fn check_each(
+        &self,
+        order: &Order,
+        names: &mut Names,
+        mut take: impl FnMut(DefinitionId, Examined),
+    ) -> BTreeMap<usize, Diagnostics> {
+        let mut mistakes = BTreeMap::new();
         for id in order.positions.iter().copied() {
             let position = id.index();
-            let (one, found) = (self.definitions[position], &mut mistakes[position]);
+            let (one, mut found) = (self.definitions[position], Diagnostics::default());
             let examined = match names.get(&one.name) {
                 Name::Metric(_) if position >= self.chosen => continue,
                 Name::Metric(desc) if one.is_named => {
@@ -137,11 +173,14 @@ impl Checking<'_> {
                 _ => {
                     let own = one.is_named.then_some(&*one.name);
                     let words = Words { vocabulary: self.vocabulary, own };
-                    examine(&one.expr, names, self.language, &words, found)
+                    examine(&one.expr, names, self.language, &words, &mut found)
                 }
             };
-            if one.is_named {
-                found.name_metric(0, &one.name);
+            if !found.is_empty() {
+                if one.is_named {
+                    found.name_metric(0, &one.name);
+                }
+                mistakes.insert(position, found);
             }
             let desc = examined.is_whole.then(|| examined.typed.desc());
             if self.language.extensions && one.is_named {
@@ -149,9 +188,9 @@ impl Checking<'_> {
             } else if let (Some(desc), Some(pmid)) = (desc, one.pmid) {
                 names.describe(&one.name, desc.of_metric(pmid));
             }
-            expressions[position] = examined;
+            take(id, examined);
         }
-        (expressions, mistakes)
+        mistakes
     }
 }
 
@@ -180,16 +219,26 @@ impl Examination {
         let Examination { chosen: count, names, expressions, keys, order, wanted } = self;
         let Arranged { typed, outputs } =
             nesting::arrange(count, &keys, &order, &wanted, expressions);
-        let metric = |(one, output): (&Registered, &Option<DefinitionId>)| {
-            let desc = output.map(|output| typed[output.index()].1.desc());
-            let desc = desc.ok_or(PmStatus::BADDERIVE);
-            let output = output.map(DefinitionId::output);
-            let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
-            Metric { name: one.name.clone(), desc, output, is_hidden }
-        };
-        let metrics = chosen.zip(&outputs).map(metric).collect();
+        let described = |id: DefinitionId| (typed[id.index()].1.desc(), id.output());
+        let outputs = outputs.into_iter().map(|output| output.map(described));
+        let metrics = metrics(chosen, outputs, &names);
         CheckedSelection { metrics, typed }
     }
+}
+
+/// The chosen metrics. Those that can be used have their metadata and their output.
+fn metrics<'r>(
+    chosen: impl Iterator<Item = &'r Registered>,
+    outputs: impl IntoIterator<Item = Option<(Desc, OutputId)>>,
+    names: &Names,
+) -> Vec<Metric> {
+    let metric = |(one, output): (&Registered, Option<(Desc, OutputId)>)| {
+        let (desc, output) = output.unzip();
+        let desc = desc.ok_or(PmStatus::BADDERIVE);
+        let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
+        Metric { name: one.name.clone(), desc, output, is_hidden }
+    };
+    chosen.zip(outputs).map(metric).collect()
 }
 
 /// The warning for a definition that a metric of the source hides.

@@ -261,11 +261,23 @@ impl Engine {
     fn build(&self, selection: &Selection, found: &[Found], identities: Identities) -> Build {
         let mut diagnostics = Diagnostics::default();
         let vocabulary = Vocabulary::unknown(selection.registry());
-        let examination = self.examine_found(selection, found, &vocabulary, &mut diagnostics);
-        let chosen = selection.definitions().into_iter().take(selection.len());
-        let CheckedSelection { metrics, typed } = examination.into_checked(chosen);
-        let typed = typed.into_iter().map(|(key, expr)| (key, Cow::Owned(expr)));
-        let (program, operands) = self.plan(typed.collect());
+        let definitions = selection.definitions();
+        let (registry, count) = (selection.registry(), selection.len());
+        let checking = self.checking(registry, &definitions, count, &vocabulary);
+        let names = &selection.mentions().names;
+        let mut metrics = Vec::new();
+        let (program, operands) = self.plan(|add| {
+            let mut add = |key, expr| add((key, Cow::Owned(expr)));
+            if !self.language.extensions {
+                metrics = checking.run_each(names, found, &mut diagnostics, add);
+                return;
+            }
+            let examination = checking.run(names, found, &mut diagnostics);
+            let chosen = definitions.iter().copied().take(count);
+            let checked = examination.into_checked(chosen);
+            metrics = checked.metrics;
+            checked.typed.into_iter().for_each(|(key, expr)| add(key, expr));
+        });
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }
@@ -336,10 +348,14 @@ impl Engine {
         self.compiler.evaluated(evaluator.program(), evaluator.evaluations(), &self.threads);
     }
 
-    /// Makes the program of checked definitions.
-    pub(crate) fn plan(&self, planned: Vec<Planned<'_>>) -> (Arc<Program>, Operands) {
+    /// Makes the program of checked definitions, which `definitions` gives to a function one
+    /// by one.
+    pub(crate) fn plan(
+        &self,
+        definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
+    ) -> (Arc<Program>, Operands) {
         let kernels = &mut |ir| self.kernel(ir);
-        let (program, operands) = plan(planned, self.language.dialect, kernels, &self.pool);
+        let (program, operands) = plan(definitions, self.language.dialect, kernels, &self.pool);
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, operands)

@@ -6,6 +6,7 @@
 //! checks or computes. All algorithms are loops, and the number of levels is
 //! limited because the work per definition grows with it.
 
+use std::cell::LazyCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pmderive_runtime::program::DefinitionKey;
@@ -32,15 +33,16 @@ pub(crate) fn needed<'r>(
     selection: &[&'r Registered],
 ) -> Vec<&'r Registered> {
     let mut needed = selection.to_vec();
-    let named = selection.iter().filter(|one| one.is_named);
-    let mut known = FxHashSet::with_capacity_and_hasher(needed.len(), FxBuildHasher);
-    known.extend(named.map(|one| &*one.name));
+    // Most selections need no others.
+    let mut known: Option<FxHashSet<&str>> = None;
+    let named = || selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
     let mut next = 0;
     while let Some(one) = needed.get(next) {
         next += 1;
         for Reference { name, .. } in references(&one.expr) {
-            if let Some(operand) = registry.get(name).filter(|_| !known.contains(name)) {
-                known.insert(&operand.name);
+            if let Some(operand) = registry.get(name)
+                && known.get_or_insert_with(|| named().collect()).insert(&operand.name)
+            {
                 needed.push(operand);
             }
         }
@@ -143,11 +145,15 @@ fn mentions(
     definitions: &[&Registered],
     is_definition: impl Fn(&str) -> bool,
 ) -> Vec<Vec<Mention>> {
-    let mut by_name: FxHashMap<&str, DefinitionId> =
-        FxHashMap::with_capacity_and_hasher(definitions.len(), FxBuildHasher);
-    for (position, one) in definitions.iter().enumerate().filter(|(_, one)| one.is_named) {
-        by_name.entry(&one.name).or_insert(DefinitionId::at(position));
-    }
+    // Most definitions mention no others.
+    let by_name = LazyCell::new(|| {
+        let mut by_name: FxHashMap<&str, DefinitionId> =
+            FxHashMap::with_capacity_and_hasher(definitions.len(), FxBuildHasher);
+        for (position, one) in definitions.iter().enumerate().filter(|(_, one)| one.is_named) {
+            by_name.entry(&one.name).or_insert(DefinitionId::at(position));
+        }
+        by_name
+    });
     let mentions = |one: &&Registered| {
         let mut seen = FxHashSet::default();
         references(&one.expr)

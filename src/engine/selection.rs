@@ -30,20 +30,11 @@ pub struct Selection {
     count: usize,
     /// The names to ask a source for.
     questions: Mentions,
-    /// The meanings of these, parallel to them.
-    meanings: Box<[Meaning]>,
     /// Identifiers that the definitions contain.
     literals: Literals,
     /// The registry's option that changes the meaning of definitions.
     missing_is_novalue: bool,
     hash: u64,
-}
-
-/// The meaning of a name that the source does not know.
-#[derive(Debug, PartialEq, Eq)]
-struct Meaning {
-    is_derived: bool,
-    is_refused: bool,
 }
 
 impl Selection {
@@ -52,12 +43,7 @@ impl Selection {
         let definitions = needed(registry, chosen);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &one.name);
         let expressions = definitions.iter().map(|one| &*one.expr);
-        let meaning = |name: &Arc<str>| Meaning {
-            is_derived: registry.get(name).is_some() || is_anonymous(name),
-            is_refused: registry.is_refused(name),
-        };
         let questions = mentions(expressions, own_names);
-        let meanings = questions.names.iter().map(meaning).collect();
         let anonymous = registry.anonymous_descs().map(|(_, desc)| desc.pmid);
         let literals = Literals {
             pmids: definitions.iter().filter_map(|one| one.pmid).chain(anonymous).collect(),
@@ -71,7 +57,6 @@ impl Selection {
             definitions: definitions.into_iter().cloned().collect(),
             count: chosen.len(),
             questions,
-            meanings,
             literals,
             missing_is_novalue: registry.control(ControlOption::NoValue) == 1,
             hash: hasher.finish(),
@@ -121,6 +106,13 @@ impl Selection {
         &self.literals
     }
 
+    /// The meaning of a name that the source does not know: whether it is that of a
+    /// definition, and of one with mistakes.
+    fn meaning(&self, name: &str) -> [bool; 2] {
+        let is_derived = self.registry.get(name).is_some() || is_anonymous(name);
+        [is_derived, self.registry.is_refused(name)]
+    }
+
     /// A hash; equal selections have the same.
     pub(super) fn hash(&self) -> u64 {
         self.hash
@@ -143,8 +135,8 @@ impl PartialEq for Selection {
                 && self.missing_is_novalue == other.missing_is_novalue
                 && self.literals == other.literals
                 && self.questions == other.questions
-                && self.meanings == other.meanings
                 && self.definitions.iter().zip(&other.definitions).all(same)
+                && self.questions.names.iter().all(|name| self.meaning(name) == other.meaning(name))
     }
 }
 

@@ -38,7 +38,7 @@ impl Noted<'_> {
                 Name::Unusable => {
                     Some("always 0, since the definition of that name is refused".to_owned())
                 }
-                Name::NoDescriptor(_) | Name::Derived => None,
+                Name::NoDescriptor(_) | Name::Derived(_) => None,
             }),
             NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
                 notes.extend(attributes.meta.as_ref().map(|meta| {

@@ -206,7 +206,7 @@ impl Kept {
         for one in checked {
             let mut names = references(&one.expr).map(|reference| reference.name);
             let has_unknown = names.any(|name| match examination.names.get(name) {
-                Name::Metric(_) | Name::Nested { .. } | Name::Derived => false,
+                Name::Metric(_) | Name::Nested { .. } | Name::Derived(_) => false,
                 Name::Unusable => self.analysis.registry.get(name).is_none(),
                 Name::Unknown(_) | Name::NoDescriptor(_) => true,
             });

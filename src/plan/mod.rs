@@ -19,7 +19,7 @@ use pmderive_runtime::program::{
     Op, Output, Pool, Program,
 };
 
-use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 use lower::Lowering;
@@ -48,29 +48,25 @@ impl Operands {
     }
 }
 
-/// Makes the program of definitions. Each may be an operand of later ones. The
-/// outputs are parallel to the definitions. Equal parts are shared with other
-/// programs of `pool`. An expression is freed as soon as it is in the graph.
+/// Makes the program of definitions, which `definitions` gives to a function one by one.
+/// Each may be an operand of later ones. The outputs are parallel to the definitions.
+/// Equal parts are shared with other programs of `pool`. An expression is freed as soon
+/// as it is in the graph.
 pub fn plan(
-    definitions: Vec<Planned<'_>>,
+    definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
     pool: &Pool,
 ) -> (Program, Operands) {
     let mut graph = Graph::default();
-    // The same metrics are in many definitions.
-    let is_own = |node: &&TypedNode| !matches!(node.kind, TypedKind::Metric(_));
-    graph.reserve(
-        definitions.iter().map(|(_, expr)| expr.nodes.iter().filter(is_own).count()).sum(),
-    );
-    let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
-    let mut bearers: Vec<Option<InputSlot>> = Vec::with_capacity(definitions.len());
+    let mut roots: Vec<NodeId> = Vec::new();
+    let mut bearers: Vec<Option<InputSlot>> = Vec::new();
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
-    for one in definitions {
+    definitions(&mut |one| {
         let nodes = lowering.lower(&one, &roots);
         roots.push(*nodes.last().expect("a checked expression has a root"));
         bearers.push(instance_of(&one.1, lowering.graph()));
-    }
+    });
     let mut trees = Lists::default();
     for root in &roots {
         trees.push_with(|nodes| graph.add_reachable(*root, nodes));

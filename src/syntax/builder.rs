@@ -24,7 +24,7 @@ use super::lexer::unescape;
 use super::origin::{Origin, offset};
 use super::repair::MAX_REPORTS;
 use super::suggest::{choices, nearest};
-use super::token::{Keyword, Token};
+use super::token::{Keyword, Token, TokenAt};
 use super::units_help;
 
 /// The arena under construction.
@@ -63,9 +63,14 @@ impl<'b> Builder<'b> {
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
     ) -> Builder<'b> {
+        // A node has a token of its own, and these are in none.
+        let is_node = |at: &&TokenAt<'_>| {
+            use Token::{Colon, Comma, LeftParen, RightParen, Str};
+            !matches!(at.token, LeftParen | RightParen | Comma | Colon | Str(_))
+        };
+        let nodes = explainer.tokens().iter().filter(is_node).count();
         Builder {
-            // A node has a token of its own.
-            expr: Expr::with_room(explainer.tokens().len()),
+            expr: Expr::with_room(nodes),
             origin,
             language,
             diagnostics,

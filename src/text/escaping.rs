@@ -19,7 +19,7 @@ impl Escaping {
     pub fn text(self, text: &str) -> Cow<'_, str> {
         match self {
             Escaping::Off => text.into(),
-            Escaping::On => escape::line(text.as_bytes()),
+            Escaping::On => escape::line_of(text),
         }
     }
 

@@ -57,6 +57,15 @@ pub fn line(text: &[u8]) -> Cow<'_, str> {
     escaped(text, is_unshown)
 }
 
+/// The text on one line, with all escapes; at once where it is printable ASCII, as
+/// nearly all names are.
+pub fn line_of(text: &str) -> Cow<'_, str> {
+    match text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        true => Cow::Borrowed(text),
+        false => line(text.as_bytes()),
+    }
+}
+
 /// The text on several lines. Tabs and line ends stay; the rest is escaped.
 pub fn lines(text: &[u8]) -> Cow<'_, str> {
     escaped(text, |character| !matches!(character, '\n' | '\t') && is_unshown(character))
@@ -165,6 +174,9 @@ mod tests {
             ("\u{e0041}\u{feff}".as_bytes(), "\\u{e0041}\\u{feff}", "\\u{e0041}\\u{feff}"),
         ] {
             assert_eq!(line(text), on_one_line);
+            if let Ok(text) = std::str::from_utf8(text) {
+                assert_eq!(line_of(text), on_one_line);
+            }
             assert_eq!(lines(text), on_lines);
             // Escaping twice changes nothing.
             assert_eq!(line(line(text).as_bytes()), on_one_line);

@@ -223,6 +223,12 @@ impl Registry {
         Some(self)
     }
 
+    /// Makes room for so many definitions more.
+    fn reserve(&mut self, count: usize) {
+        self.by_name.reserve(count);
+        self.by_pmid.reserve(count);
+    }
+
     /// Adds a definition that has an identifier. An older one of the same name
     /// can then be found only by its identifier.
     pub(super) fn enter(&mut self, registered: Arc<Registered>) {
@@ -348,7 +354,7 @@ impl Registry {
     pub fn definitions(&self) -> &[Arc<Registered>] {
         self.lists.ordered.get_or_init(|| {
             let mut list = self.list();
-            list.sort_unstable_by_key(|one| one.pmid.map(identifiers::order));
+            list.sort_by_cached_key(|one| one.pmid.map(identifiers::order));
             list
         })
     }

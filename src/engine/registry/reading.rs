@@ -160,6 +160,7 @@ impl Registry {
     ) -> usize {
         let mut late = Diagnostics::default();
         let before = self.count;
+        self.reserve(items.len());
         for item in items {
             match item {
                 DefinitionItem::Definition(definition) if definition.expr.error.is_none() => {

@@ -278,7 +278,8 @@ impl<S: FetchSource> Session<S> {
                 }
             }
         }
-        let (program, operands) = self.engine.plan(program.planned());
+        let (program, operands) =
+            self.engine.plan(|add| program.planned().into_iter().for_each(add));
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));

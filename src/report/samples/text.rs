@@ -115,13 +115,10 @@ fn name<'d>(
     instance: InstId,
     escaping: Escaping,
 ) -> Option<Cow<'d, str>> {
-    match escaping {
-        Escaping::Off => names.as_text(instance),
-        Escaping::On => Some(match names.in_bytes(instance)? {
-            Cow::Borrowed(name) => line(name),
-            Cow::Owned(name) => line(&name).into_owned().into(),
-        }),
-    }
+    Some(match names.as_text(instance)? {
+        Cow::Borrowed(name) => escaping.text(name),
+        Cow::Owned(name) => escaping.text(&name).into_owned().into(),
+    })
 }
 
 /// Appends a value in the form of `pmPrintValue(3)`, except for the digits.

@@ -111,11 +111,6 @@ impl<'d> InstanceNames<'d> {
     pub fn as_text(&mut self, id: InstId) -> Option<Cow<'d, str>> {
         self.of(id).map(|name| self.domain.text(id, name))
     }
-
-    /// External name of an instance, the same as [`InstanceDomain::name_in_bytes`] gives.
-    pub fn in_bytes(&mut self, id: InstId) -> Option<Cow<'d, [u8]>> {
-        self.of(id).map(|name| self.domain.bytes(id, name))
-    }
 }
 
 impl InstanceDomain {
@@ -214,9 +209,9 @@ impl InstanceDomain {
     }
 
     fn text<'d>(&self, id: InstId, name: &'d str) -> Cow<'d, str> {
-        match self.bytes(id, name) {
-            Cow::Borrowed(_) => name.into(),
-            Cow::Owned(bytes) => escaped(&bytes, |_| false).into_owned().into(),
+        match self.is_named_in_bytes(id).then(|| self.bytes(id, name)) {
+            Some(Cow::Owned(bytes)) => escaped(&bytes, |_| false).into_owned().into(),
+            _ => name.into(),
         }
     }
 
