@@ -155,6 +155,9 @@ impl<'b> Explainer<'b> {
         if let Some(text) = before.filter(|before| self.is_text(*before)) {
             return misplaced_text(origin.span(text.start, text.end));
         }
+        if let Some(TokenAt { token: Token::Str(text), start, end }) = before {
+            return text_as_operand(text, origin.span(start, end));
+        }
         match at.token {
             Token::Plus if operand_due => {
                 let error = error("`+` has nothing to its left".to_owned());

@@ -23,6 +23,8 @@ use crate::lint::{
     notation_of_others,
 };
 
+use crate::text::Span;
+
 use super::args::DiagWords;
 use super::definitions::{Definitions, refused};
 use super::exit_status::ExitStatus;
@@ -194,9 +196,12 @@ fn check(
         diagnostics.extend(found);
     }
     // Without metadata most lints are silent.
-    let are_all_found = settings.lint && examination.is_some();
+    let examined = examination.iter().flat_map(|whole| selection.iter().zip(&whole.expressions));
+    let linted = examined.filter(|(_, examined)| settings.lint && examined.is_seen_whole());
+    let linted = linted.map(|(one, _)| one.name_span);
+    let linted: Vec<Span> = linted.filter(|name| settings.lints(name.source, sources)).collect();
     let own = definitions.own_texts();
-    apply_allowances(own, language, are_all_found, sources, &mut diagnostics);
+    apply_allowances(own, language, &linted, sources, &mut diagnostics);
     settings.apply_levels(sources, &mut diagnostics);
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }

@@ -52,7 +52,8 @@ pub(super) const MARKS: &[Clause] = &[
     clause("%1 ^^ %2", "", "`$0` is no operator", "multiply for a power, or use pow()"),
     clause("%1 %% %2", "", "there is no operator for remainders", REMAINDER),
     certain("@1 ** 2", "$1 * $1", NO_POWER, "multiply"),
-    certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
+    // In C and Python it is an operator on bits.
+    clause("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`")
