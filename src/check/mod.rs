@@ -76,7 +76,7 @@ pub struct Examined {
 impl Examined {
     /// True if lints see all of the expression: nothing is wrong with it, and no branch is
     /// left out.
-    pub fn is_seen_whole(&self) -> bool {
+    pub(crate) fn is_seen_whole(&self) -> bool {
         self.is_whole && self.live.iter().all(|live| *live)
     }
 }

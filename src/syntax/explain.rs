@@ -307,9 +307,8 @@ fn lone_text(span: Span) -> Diagnostic {
 
 /// A text where the language has no texts. It may be the name of a metric.
 fn text_as_operand(text: &str, span: Span) -> Diagnostic {
-    let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
     match is_metric_name(text) {
-        true => without_quotes(error, span, text),
-        false => error,
+        true => without_quotes(lone_text(span), span, text),
+        false => lone_text(span),
     }
 }

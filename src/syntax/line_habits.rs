@@ -119,7 +119,8 @@ impl Looked<'_> {
         let (key, _) = content.split_once(':')?;
         let bare = key.trim_start_matches('-').trim();
         let message = format!("`{bare}:` belongs to a file of Prometheus rules");
-        let habit = || self.habit(start..start + key.len() + 1, message, FORM);
+        let help = format!("{FORM}; see `pmderive help promql`");
+        let habit = || self.habit(start..start + key.len() + 1, message, &help);
         RULE_KEYS.contains(&bare).then(habit)
     }
 

@@ -235,7 +235,8 @@ impl<'t> Repair<'_, 't> {
             && match self.tokens[index - 2].token {
                 Token::LeftParen => {
                     let before = self.tokens[index - 3].token;
-                    before.is_function() || is_name(index - 3)
+                    let is_word = habits::binding::level(before).is_some();
+                    before.is_function() || is_name(index - 3) && !is_word
                 }
                 token => token == Token::Comma,
             };

@@ -20,10 +20,8 @@ use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
-    notation_of_others,
+    notation_of_others, seen_whole,
 };
-
-use crate::text::Span;
 
 use super::args::DiagWords;
 use super::definitions::{Definitions, refused};
@@ -196,10 +194,9 @@ fn check(
         diagnostics.extend(found);
     }
     // Without metadata most lints are silent.
-    let examined = examination.iter().flat_map(|whole| selection.iter().zip(&whole.expressions));
-    let linted = examined.filter(|(_, examined)| settings.lint && examined.is_seen_whole());
-    let linted = linted.map(|(one, _)| one.name_span);
-    let linted: Vec<Span> = linted.filter(|name| settings.lints(name.source, sources)).collect();
+    let examination = examination.filter(|_| settings.lint);
+    let mut linted = examination.map_or(Vec::new(), |whole| seen_whole(&selection, &whole));
+    linted.retain(|name| settings.lints(name.source, sources));
     let own = definitions.own_texts();
     apply_allowances(own, language, &linted, sources, &mut diagnostics);
     settings.apply_levels(sources, &mut diagnostics);
