@@ -217,6 +217,14 @@ impl Diagnostic {
         self
     }
 
+    /// Leaves the option out of advice where extensions are allowed.
+    pub(crate) fn without_option(&mut self) {
+        let Some(help) = self.help.as_mut().filter(|help| help.contains(OPTION)) else { return };
+        for words in [", which needs --extensions", ", with --extensions", "with --extensions "] {
+            *help = help.replace(words, "");
+        }
+    }
+
     /// Says how extensions are allowed in a file with keys, where no option allows them.
     pub(crate) fn name_key(&mut self) {
         let texts = self.help.iter_mut().chain(self.labels.iter_mut().map(|label| &mut label.text));

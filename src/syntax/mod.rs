@@ -218,19 +218,10 @@ fn read(
             let place = Refused { next, error: &error };
             let expr = teach(text, &tokens, place, origin, language, diagnostics);
             if language.extensions {
-                diagnostics.since_mut(0).iter_mut().for_each(without_option);
+                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::without_option);
             }
             ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }
-    }
-}
-
-/// Where extensions are allowed, advice that speaks of their option leaves it out.
-fn without_option(diagnostic: &mut Diagnostic) {
-    const OPTION: &str = "--extensions";
-    let Some(help) = diagnostic.help.as_mut().filter(|help| help.contains(OPTION)) else { return };
-    for words in [", which needs --extensions", ", with --extensions", "with --extensions "] {
-        *help = help.replace(words, "");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compares the expected values of a metric at a step with the actual ones.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::PmStatus;
@@ -9,6 +10,7 @@ use pmderive_runtime::program::Reason;
 use crate::report::plain::{text, write_value};
 
 use super::file::Expected;
+use super::report::Failure;
 use super::timeline::{Item, Number, Tolerance};
 
 /// The actual result of a metric at a step.
@@ -22,19 +24,6 @@ pub enum Got<'g> {
     Failed(PmStatus, Option<&'g str>),
 }
 
-/// A difference between expected and actual values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mismatch {
-    /// The instance. `None` for the metric as a whole.
-    pub instance: Option<Box<str>>,
-    /// The expected value.
-    pub expected: String,
-    /// The actual value.
-    pub got: String,
-    /// The reason why there is no value.
-    pub why: Option<Why>,
-}
-
 /// The reason why there is no value: a word that does not change, and a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
@@ -44,9 +33,18 @@ pub struct Why {
     pub text: String,
 }
 
-/// All differences at a step.
-pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch> {
-    let mut mismatches = Vec::new();
+/// All differences at a step, with its time.
+pub fn compare(expected: &Expected, at: (usize, Duration), got: &Got<'_>) -> Vec<Failure> {
+    let (step, _) = at;
+    let mut failures = Vec::new();
+    let failure = |instance: Option<&str>, wanted: &Item, got: String, why: Option<Why>| Failure {
+        metric: expected.subject.text.clone(),
+        step: Some(at),
+        instance: instance.map(Box::from),
+        expected: wanted.to_string(),
+        got,
+        why,
+    };
     // Instances with an expectation.
     let mut named: Vec<&str> = Vec::new();
     let mut anything = false;
@@ -62,12 +60,7 @@ pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch>
         };
         anything |= item == Item::Any && instance.is_none();
         if !is_met(&item, instance, got) {
-            mismatches.push(Mismatch {
-                instance: instance.map(Box::from),
-                expected: item.to_string(),
-                got: got.describe(instance),
-                why: got.why(),
-            });
+            failures.push(failure(instance, &item, got.describe(instance), got.why()));
         }
     }
     if let Got::Values(values) = got
@@ -76,12 +69,7 @@ pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch>
         for (name, value) in values {
             let Some(name) = name else { continue };
             if !named.contains(&&**name) {
-                mismatches.push(Mismatch {
-                    instance: Some(Box::from(&**name)),
-                    expected: Item::Absent.to_string(),
-                    got: show(*value),
-                    why: None,
-                });
+                failures.push(failure(Some(&**name), &Item::Absent, show(*value), None));
             }
         }
     }
@@ -91,18 +79,18 @@ pub fn compare(expected: &Expected, step: usize, got: &Got<'_>) -> Vec<Mismatch>
     if let Got::Failed(status, _) = got {
         let is_expected =
             expected.timelines.iter().any(|(_, line)| line.at(step) == Item::Failed(*status));
-        let says_nothing = |one: &Mismatch| one.expected == Item::Absent.to_string();
-        if is_expected || !mismatches.iter().all(says_nothing) {
-            mismatches.retain(|one| !says_nothing(one));
+        let says_nothing = |one: &Failure| one.expected == Item::Absent.to_string();
+        if is_expected || !failures.iter().all(says_nothing) {
+            failures.retain(|one| !says_nothing(one));
         }
     }
     // If a difference concerns the metric as a whole, its instances are not
     // listed.
     let is_whole = expected.timelines.iter().any(|(instance, _)| instance.is_none());
-    if is_whole && mismatches.iter().any(|mismatch| mismatch.instance.is_none()) {
-        mismatches.retain(|mismatch| mismatch.instance.is_none());
+    if is_whole && failures.iter().any(|failure| failure.instance.is_none()) {
+        failures.retain(|failure| failure.instance.is_none());
     }
-    mismatches
+    failures
 }
 
 fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>) -> bool {

@@ -93,7 +93,7 @@ impl<'t> Fleet<'t> {
             let found = match self.run_with(case, hosts, engine, first.is_none(), &mut report) {
                 Ok(found) => found,
                 Err(error) => {
-                    report.add("", None, unusable(&error.to_string()));
+                    report.add(unusable("", &error.to_string()));
                     return report;
                 }
             };

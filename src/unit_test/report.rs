@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pmderive_runtime::model::PmStatus;
 
-use super::compare::{Got, Mismatch, Why, compare};
+use super::compare::{Got, Why, compare};
 use super::file::{Case, Expected, FileText};
 use super::series;
 
@@ -58,12 +58,9 @@ impl Report {
         got: &Got<'_>,
         told: Option<&mut bool>,
     ) {
-        let mismatches = compare(expected, at.0, got);
-        let is_new =
-            mismatches.is_empty() || told.is_none_or(|told| !std::mem::replace(told, true));
-        for mismatch in mismatches.into_iter().filter(|_| is_new) {
-            self.add(&expected.subject.text, Some(at), mismatch);
-        }
+        let failures = compare(expected, at, got);
+        let is_new = failures.is_empty() || told.is_none_or(|told| !std::mem::replace(told, true));
+        failures.into_iter().filter(|_| is_new).for_each(|failure| self.add(failure));
     }
 
     /// Adds how what is expected of a definition differs from its failure at each step.
@@ -83,30 +80,30 @@ impl Report {
         other: &str,
         backend: &str,
     ) {
-        let mismatch = Mismatch {
+        self.add(Failure {
+            metric: expected.subject.text.clone(),
+            step: Some(at),
             instance: None,
             expected: format!("{first} from both ways to compute"),
             got: format!("{other} from {backend}"),
             why: None,
-        };
-        self.add(&expected.subject.text, Some(at), mismatch);
+        });
     }
 
-    pub(super) fn add(
-        &mut self,
-        metric: &str,
-        step: Option<(usize, Duration)>,
-        mismatch: Mismatch,
-    ) {
-        if self.failures.len() == MAX_FAILURES {
-            self.omitted += 1;
-            return;
+    pub(super) fn add(&mut self, failure: Failure) {
+        match self.failures.len() < MAX_FAILURES {
+            true => self.failures.push(failure),
+            false => self.omitted += 1,
         }
-        let Mismatch { instance, expected, got, why } = mismatch;
-        self.failures.push(Failure { metric: metric.into(), step, instance, expected, got, why });
     }
 }
 
-pub(super) fn unusable(why: &str) -> Mismatch {
-    Mismatch { instance: None, expected: "values".to_owned(), got: why.to_owned(), why: None }
+/// That a metric, or the whole case, could not be tried.
+pub(super) fn unusable(metric: &str, why: &str) -> Failure {
+    refused(metric, "values".to_owned(), why.to_owned())
+}
+
+/// A difference that concerns no step.
+pub(super) fn refused(metric: &str, expected: String, got: String) -> Failure {
+    Failure { metric: metric.into(), step: None, instance: None, expected, got, why: None }
 }

@@ -21,13 +21,13 @@ use crate::engine::{
 use crate::syntax::{name_mistake, nearest};
 use crate::text::SourceMap;
 
-use super::compare::{Got, Mismatch};
+use super::compare::Got;
 use super::coverage::{BranchProbes, Coverage, Probes};
 use super::definitions::{WRONG_TEXT, add_definitions, mistake, parse, unread};
 use super::file::{Case, FileText, Rejected, Subject, TestFile};
 #[cfg(feature = "fleet")]
 use super::fleet::Fleet;
-use super::report::{Report, unusable};
+use super::report::{Report, refused, unusable};
 use super::series::{self, SeriesSource, name_of};
 
 /// A backend with its name.
@@ -87,7 +87,7 @@ pub fn run(
         if !case.hosts.is_empty() {
             let why = "a build without fleets; build it with `--features fleet`";
             let mut report = Report::new(&case.name);
-            report.add("", None, unusable(why));
+            report.add(unusable("", why));
             reports.push(report);
             continue;
         }
@@ -159,7 +159,7 @@ impl<'t> Tester<'t> {
             }
             match self.registered(subject, diagnostics) {
                 Some(registered) => subjects.push((expected, registered)),
-                None => report.add(&subject.text, None, unusable(WRONG_TEXT)),
+                None => report.add(unusable(&subject.text, WRONG_TEXT)),
             }
         }
         let mut selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
@@ -168,7 +168,7 @@ impl<'t> Tester<'t> {
         let mut running = match self.start(case, &selection) {
             Ok(running) => running,
             Err(error) => {
-                report.add("", None, unusable(&error.to_string()));
+                report.add(unusable("", &error.to_string()));
                 return report;
             }
         };
@@ -288,7 +288,7 @@ impl<'t> Tester<'t> {
             let mut source = MemorySource::new("the metrics of the test", metadata, ());
             let compiled = engine.compile(&self.registry, &[&registered], &mut source, &mut found);
             if let Err(error) = compiled {
-                report.add(subject, None, unusable(&error.to_string()));
+                report.add(unusable(subject, &error.to_string()));
             }
         }
         let errors: Vec<&Diagnostic> =
@@ -296,16 +296,8 @@ impl<'t> Tester<'t> {
         if !errors.iter().any(|error| error.code == rejected.code) {
             let got: Vec<String> =
                 errors.iter().map(|error| format!("{}: {}", error.code, error.message)).collect();
-            report.add(
-                subject,
-                None,
-                Mismatch {
-                    instance: None,
-                    expected: format!("{}", rejected.code),
-                    got: if got.is_empty() { none.to_owned() } else { got.join("; ") },
-                    why: None,
-                },
-            );
+            let got = if got.is_empty() { none.to_owned() } else { got.join("; ") };
+            report.add(refused(subject, rejected.code.to_string(), got));
         }
         report
     }

@@ -137,7 +137,7 @@ impl Analysis<'_> {
                 Op::Change { history, baseline, .. } => {
                     if let Some(before) = self.history.unplaced(baseline, history) {
                         let mut finder = Finder::new(before);
-                        let is_spread = !(is_own && node.is_set) && !before.is_empty();
+                        let is_spread = (!is_own || !node.is_set) && !before.is_empty();
                         ids.to_mut().retain(|id| is_spread || finder.find(*id).is_some());
                         is_settled = false;
                     }
