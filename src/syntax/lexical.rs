@@ -439,9 +439,9 @@ fn without_suffix(spelling: &str) -> Option<(String, bool)> {
     let number = &spelling[..spelling.len() - word.len()];
     let suffix = SUFFIXES.iter().find(|suffix| suffix.eq_ignore_ascii_case(word))?;
     let is_plain = number.len() <= 40 && number.parse::<f64>().is_ok();
-    let number = || match suffix.contains('f') {
-        true => (as_double(number.to_owned()), true),
-        false => (number.to_owned(), matches!(*suffix, "u" | "u32")),
+    let number = || match *suffix {
+        "u" | "u32" => (number.to_owned(), true),
+        suffix => (as_double(number.to_owned()), suffix.contains('f')),
     };
     is_plain.then(number)
 }

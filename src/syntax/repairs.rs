@@ -244,6 +244,9 @@ impl<'t> Repair<'_, 't> {
         let is_certain = !is_chain && !is_of_call;
         self.report(match is_glued {
             true => error.help("to compare, write `==` alone"),
+            false if is_chain => error
+                .help("a line defines one metric; to compare, write `==`")
+                .edit(Fix { span, text, is_certain }),
             false => error.help(format!("to compare, write `{meant}`")).edit(Fix {
                 span,
                 text,

@@ -12,7 +12,8 @@ const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
 const NO_HOST: &str = "hosts and `#` are pmie's";
 const NO_PIPES: &str = "there are no pipes";
 const NO_POWER: &str = "there is no power operator";
-const ONE_EACH: &str = "each definition has a line of its own";
+const ONE_EACH: &str =
+    "each definition has a line of its own, and an argument stands in its call's parentheses";
 const PATTERN: &str = "`matchinst()` chooses instances by a pattern";
 const REMAINDER: &str = "with --extensions it is `a - b * floor(a / b)`";
 const SAMPLES: &str = "a window of time";

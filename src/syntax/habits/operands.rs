@@ -98,16 +98,21 @@ impl<'t> Repair<'_, 't> {
             && TYPES.contains(&name)
         {
             let error = unexpected(self.span(index, index + 2), "types are not converted by hand");
-            let call = if matches!(name, "double" | "float") { "double" } else { "int" };
-            let operand = self.slice(index + 3, self.operand_end(index + 3));
-            let place = self.origin.span(self.tokens[index].start, after.start);
-            self.report(match calls::advise(call, &[operand], self.language) {
-                Some(Advice { note, write: Some(text), .. }) => {
-                    let place = self.span(index, self.operand_end(index + 3));
-                    error.help(note).guess(place, text)
-                }
-                Some(Advice { note, .. }) => error.help(note),
-                None => error.guess(place, ""),
+            let end = self.operand_end(index + 3);
+            let operand = match after.token {
+                Token::LeftParen if end > index + 4 => self.slice(index + 4, end - 1),
+                _ => self.slice(index + 3, end),
+            };
+            let is_double = matches!(name, "double" | "float");
+            let whole = calls::advise("int", &[operand], self.language).filter(|_| !is_double);
+            self.report(match whole {
+                Some(Advice { note, write, .. }) => match write {
+                    Some(text) => error.help(note).guess(self.span(index, end), text),
+                    None => error.help(note),
+                },
+                None => error
+                    .help("`/` always gives a double, and other types follow from the operands")
+                    .guess(self.origin.span(self.tokens[index].start, after.start), ""),
             });
             return index + 3;
         }

@@ -264,7 +264,8 @@ pub(in crate::syntax) fn operator(
         const ENCLOSE: &str = "write `!`, with parentheses around what it takes";
         // In spreadsheets it is a function, and what follows is no part of its operand.
         let close = repair.delimiters.pair(index + 1).filter(|pair| pair.open == index + 1);
-        let close = close.and_then(|pair| pair.close).filter(|close| *close < whole);
+        let is_part = repair.before().is_some_and(binding::is_tight);
+        let close = close.and_then(|pair| pair.close).filter(|close| *close < whole || is_part);
         repair.report(match (close, enclosed.len() == text.len()) {
             (Some(close), _) => {
                 let call = repair.slice(index + 1, close);
