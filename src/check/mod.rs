@@ -73,6 +73,14 @@ pub struct Examined {
     pub guards: PerNode<ternary::Guard>,
 }
 
+impl Examined {
+    /// True if lints see all of the expression: nothing is wrong with it, and no branch is
+    /// left out.
+    pub(crate) fn is_seen_whole(&self) -> bool {
+        self.is_whole && self.live.iter().all(|live| *live)
+    }
+}
+
 /// Checks an expression as [`check`] does and keeps everything that was found.
 pub fn examine(
     expr: &Expr,

@@ -107,13 +107,17 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
         }
         let outcome = if known { "true" } else { "false" };
         let at = subject.span(*guard);
-        diagnostics.push(
+        let told =
             Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"))
                 .label(at, "does not depend on any metric")
-                .label(subject.span(chosen), "always chosen")
+                .label(subject.span(chosen), "always chosen");
+        // To libpcp 6.0 the other branch may say which instances there are.
+        diagnostics.push(match (subject.desc(id), subject.desc(chosen)) {
+            (Some(whole), Some(branch)) if whole != branch => told,
+            _ => told
                 .help("the branch alone is enough")
-                .fix(node.span, subject.in_place_of(id, chosen)),
-        );
+                .guess(node.span, subject.in_place_of(id, chosen)),
+        });
     }
     alike(subject, constant, diagnostics);
     present(subject, diagnostics);

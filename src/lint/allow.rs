@@ -27,13 +27,13 @@ struct Allowed {
     is_used: bool,
 }
 
-/// Takes out of the diagnostics what comments in these texts allow. With
-/// `are_unused_told`, because all lints have run, comments that allow nothing
-/// are reported.
+/// Takes out of the diagnostics what comments in these texts allow. `linted` are the names
+/// of definitions of which lints have seen all, with the metadata of a source. Above these,
+/// comments that allow nothing are reported.
 pub fn apply_allowances(
     texts: impl IntoIterator<Item = SourceId>,
     language: Language,
-    are_unused_told: bool,
+    linted: &[Span],
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
@@ -57,18 +57,38 @@ pub fn apply_allowances(
         }
         !is_allowed
     });
-    if are_unused_told {
-        found.extend(allowed.iter().filter(|one| !one.is_used).map(unused));
-    }
+    let is_linted = |one: &Allowed| {
+        let is_of = |name: &&Span| {
+            name.source == one.span.source && one.range.contains(&(name.start as usize))
+        };
+        linted.iter().any(|name| is_of(&name))
+    };
+    let idle = allowed.iter().filter(|one| !one.is_used && !depends_on_host(one.code));
+    found.extend(idle.filter(|one| is_linted(one)).map(unused));
     diagnostics.extend(found);
 }
 
+/// True for what is warned of on some hosts, although the definition is the same and right
+/// on all, or only with some arguments of a command.
+fn depends_on_host(code: Code) -> bool {
+    matches!(
+        code,
+        Code::NoSuchInstance
+            | Code::HiddenByMetric
+            | Code::UnknownMetric
+            | Code::NoDescriptor
+            | Code::UnusedDefinition
+            | Code::NeedlessOperation
+    )
+}
+
+/// An allowance above a definition that needs none. Another host may need it.
 fn unused(one: &Allowed) -> Diagnostic {
     let message = format!("nothing here needs {} to be allowed", one.code);
     let diagnostic = Diagnostic::warning(Code::IdleComment, one.span, message)
         .label(one.span, "is not warned of in the line below");
     match one.count {
-        1 => diagnostic.help("remove the comment").fix(one.comment, ""),
+        1 => diagnostic.help("remove the comment").guess(one.comment, ""),
         _ => diagnostic.help("remove the code"),
     }
 }
@@ -84,7 +104,12 @@ fn allowances(
     let mut all = Vec::new();
     for comment in own_comments(text, language) {
         match comment.request {
-            Request::Allow => all.extend(allowed(source, text, &comment, diagnostics)),
+            Request::Allow => {
+                let codes = allowed(source, text, &comment, diagnostics);
+                // Without codes that is told.
+                diagnostics.extend(comment.warning(source).filter(|_| !codes.is_empty()));
+                all.extend(codes);
+            }
             _ => diagnostics.extend(comment.warning(source)),
         }
     }
@@ -155,7 +180,11 @@ mod tests {
             let at = u32::try_from(text.find(word).expect("a word of the text")).expect("small");
             diagnostics.push(Diagnostic::warning(*code, Span::new(source, at, at + 1), "warned"));
         }
-        apply_allowances([source], Dialect::Fixed.into(), true, &sources, &mut diagnostics);
+        let starts = text.match_indices('\n').map(|(end, _)| end + 1).chain([0]);
+        let names = starts.filter(|start| text[*start..].starts_with(['a', 'c']));
+        let span = |at: usize| Span::new(source, at as u32, at as u32 + 1);
+        let names: Vec<Span> = names.map(span).collect();
+        apply_allowances([source], Dialect::Fixed.into(), &names, &sources, &mut diagnostics);
         let shown = |one: &Diagnostic| format!("{} {}", one.code, sources.slice(one.span));
         diagnostics.iter().map(shown).collect()
     }
@@ -174,7 +203,11 @@ mod tests {
         let text = "#pmderive: allow PMD0305, 301\n# more\na = b + \\\n here\n";
         assert_eq!(left(text, &[("here", one)]), ["PMD0320 PMD0305"]);
         let text = "# pmderive: allow PMD0301\n\na = here\n";
-        assert_eq!(left(text, &[("here", one)]), ["PMD0301 h", "PMD0320 PMD0301"]);
+        assert_eq!(left(text, &[("here", one)]), ["PMD0301 h", "PMD0320 allow PMD0301"]);
+        // Another host may need it.
+        assert!(left("# pmderive: allow PMD0323\na = b\n", &[]).is_empty());
+        // This line was not looked at.
+        assert!(left("# pmderive: allow PMD0301\nb = a +\n", &[]).is_empty());
         let text = "# pmderive: allow PMD0301\na = b\nc = here\n";
         assert_eq!(left(text, &[("here", one)]), ["PMD0301 h", "PMD0320 PMD0301"]);
     }

@@ -23,7 +23,7 @@ mod text;
 
 use crate::diag::Diagnostics;
 use crate::engine::{Examination, Registered};
-use crate::text::SourceMap;
+use crate::text::{SourceMap, Span};
 use subject::Subject;
 
 pub use allow::apply_allowances;
@@ -34,6 +34,13 @@ pub use instances::{missing_instances, selects_instances};
 
 /// Most warnings about one expression.
 const MAX_REPORTS: usize = 20;
+
+/// The names of a selection's definitions of which lints see all; see [`apply_allowances`].
+/// `examination` is that of the same selection.
+pub fn seen_whole(selection: &[&Registered], examination: &Examination) -> Vec<Span> {
+    let examined = selection.iter().zip(&examination.expressions);
+    examined.filter(|(_, one)| one.is_seen_whole()).map(|(one, _)| one.name_span).collect()
+}
 
 /// Looks at each expression of a selection by itself. `examination` is that of
 /// the same selection.

@@ -26,6 +26,7 @@ use crate::lint::{
     notation_of_others,
 };
 use crate::metadata::RecordedMetadata;
+use crate::text::Span;
 
 /// Definitions that are checked before somebody who waits is served.
 const CHUNK: usize = 250;
@@ -239,18 +240,18 @@ impl Thread {
         if let Some(over_fleet) = &analysis.over_fleet {
             let mut found = Diagnostics::default();
             let is_checked = self.check_over_fleet(analysis, over_fleet, &mut found);
-            return self.tell(analysis, found, is_checked);
+            return self.tell(analysis, found, is_checked.then_some(&[]));
         }
         let of_text = self.kept.iter().position(|kept| kept.analysis.uri == analysis.uri);
         // It is large, and goes when the client has been told.
         let mut before = of_text.and_then(|at| self.kept.remove(at));
         let Some(edition) = self.asked(analysis).edition() else {
-            return self.tell(analysis, Diagnostics::default(), false);
+            return self.tell(analysis, Diagnostics::default(), None);
         };
         let mut kept = Kept::following(before.as_mut(), analysis, edition);
         for chunk in kept.missing().chunks(CHUNK) {
             if !self.check_some(chunk, &mut kept) {
-                return self.tell(analysis, Diagnostics::default(), false);
+                return self.tell(analysis, Diagnostics::default(), None);
             }
             self.turn.give_way();
             while let Ok(question) = questions.try_recv() {
@@ -266,12 +267,13 @@ impl Thread {
                 }
             }
         }
-        self.tell(analysis, kept.diagnostics(), true);
+        self.tell(analysis, kept.diagnostics(), Some(&kept.linted()));
         self.keep(kept);
     }
 
-    fn tell(&self, analysis: &Analysis, found: Diagnostics, is_checked: bool) {
-        let diagnostics = finished(analysis, found, is_checked);
+    /// `linted` are the definitions that were checked as a whole; `None` without a source.
+    fn tell(&self, analysis: &Analysis, found: Diagnostics, linted: Option<&[Span]>) {
+        let diagnostics = finished(analysis, found, linted);
         let (uri, version) = (analysis.uri.clone(), analysis.version);
         self.send(News::Checked { uri, version, diagnostics });
     }
@@ -344,14 +346,14 @@ impl Thread {
 
 /// What is wrong with a text, as far as the text alone tells.
 pub fn textual(analysis: &Analysis) -> Diagnostics {
-    finished(analysis, Diagnostics::default(), false)
+    finished(analysis, Diagnostics::default(), None)
 }
 
 /// Adds to what was found of a text with a source, or without, what needs none;
 /// what its comments and its folder allow is left out.
-fn finished(analysis: &Analysis, mut found: Diagnostics, is_checked: bool) -> Diagnostics {
+fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>) -> Diagnostics {
     let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
-    if !is_checked {
+    if linted.is_none() {
         report_cycles(&analysis.registry, &mut found);
         notation_of_others(&selection, &analysis.sources, &mut found);
         lint_expressions(&selection, None, &analysis.sources, &mut found);
@@ -362,7 +364,8 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, is_checked: bool) -> Di
     found.retain(|one| one.span.source == analysis.own);
     let mut found = found.without_consequences();
     let (language, sources) = (analysis.registry.language(), &analysis.sources);
-    apply_allowances([analysis.own], language, is_checked, sources, &mut found);
+    let linted = linted.unwrap_or_default();
+    apply_allowances([analysis.own], language, linted, sources, &mut found);
     analysis.settings.levels.apply(&mut found);
     found.sort();
     without_repeats(found)

@@ -53,6 +53,8 @@ struct Found {
     is_checked: bool,
     /// It mentions a name that nobody knows.
     has_unknown: bool,
+    /// Lints have seen all of it.
+    is_linted: bool,
 }
 
 impl Found {
@@ -203,7 +205,7 @@ impl Kept {
         diagnostics: Diagnostics,
     ) {
         let mut of_checked = FxHashSet::default();
-        for one in checked {
+        for (one, examined) in checked.iter().zip(&examination.expressions) {
             let mut names = references(&one.expr).map(|reference| reference.name);
             let has_unknown = names.any(|name| match examination.names.get(name) {
                 Name::Metric(_) | Name::Nested { .. } | Name::Derived(_) => false,
@@ -214,6 +216,7 @@ impl Kept {
             of_checked.insert(at);
             let found = &mut self.found[at];
             (found.is_checked, found.has_unknown) = (true, has_unknown);
+            found.is_linted = examined.is_seen_whole();
         }
         for diagnostic in diagnostics {
             let Some(at) = self.places.at(diagnostic.span) else { continue };
@@ -225,6 +228,13 @@ impl Kept {
                 found.diagnostics.push(diagnostic);
             }
         }
+    }
+
+    /// The first bytes of the definitions of which lints have seen all.
+    pub fn linted(&self) -> Vec<Span> {
+        let places = self.places.starts.iter().zip(&self.found);
+        let linted = places.filter(|(_, found)| found.is_linted);
+        linted.map(|(start, _)| Span::new(self.places.own, *start, *start)).collect()
     }
 
     /// All that was found, in the order of the text.

@@ -32,6 +32,9 @@ struct AttributeText {
 /// How a help text is written.
 const FORM: &str = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
 
+/// How a help text keeps all of its words.
+const QUOTED: &str = "write `\\\"` for a quote within quotes; a text without quotes takes all to the end of its line";
+
 /// An error at a range of a line.
 fn error(line: &Line<'_>, range: &Range<usize>, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code::BadAttribute, span(&line.origin, range), message)
@@ -51,18 +54,25 @@ impl DefinitionReader {
         let mut pcp = reading.said_of(line);
         let told = reading.diagnostics.len();
         let value = self.value(line, assign, &mut pcp, &mut reading);
+        let is_fixed = self.language.dialect == Dialect::Fixed;
         if let Err(form) = &value {
             *reading.form = form.clone();
         }
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
-            _ => return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp)),
+            _ => {
+                if is_fixed && value.is_ok() {
+                    reading.diagnostics.truncate(told);
+                }
+                return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp));
+            }
         };
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
         if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
-            if value.is_err() && self.language.dialect != Dialect::Fixed {
-                // libpcp looks at the name before it looks for a text.
+            if value.is_ok() == is_fixed {
+                // libpcp looks at the name before it looks for a text. What is no help
+                // text has no closing quote either.
                 reading.diagnostics.truncate(told);
             }
             return reading.diagnostics.push(diagnostic);
@@ -73,7 +83,7 @@ impl DefinitionReader {
             let place = span(&line.origin, &between);
             let message = "what stands between `)` and `=` is ignored";
             let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(FORM);
-            reading.diagnostics.push(ignored.fix(place, ""));
+            reading.diagnostics.push(ignored.guess(place, ""));
         }
         let is_defined = self.defined.contains_key(name) || reading.earlier.defines(name);
         let attribute = trimmed(text, open + 1..close);
@@ -194,8 +204,11 @@ impl DefinitionReader {
                         let origin = Origin::new(source.source, offset(after));
                         let place = span(&origin, &extra);
                         let message = "text after the closing quote is ignored";
-                        let ignored =
-                            Diagnostic::warning(Code::BadAttribute, place, message).fix(place, "");
+                        let ignored = Diagnostic::warning(Code::BadAttribute, place, message);
+                        let ignored = match rest[extra.clone()].trim_matches([';', ',']) {
+                            "" => ignored.fix(place, ""),
+                            _ => ignored.help(QUOTED),
+                        };
                         diagnostics.push(match extra_text(rest, goes_on) {
                             "" => ignored,
                             extra => ignored.pcp(pcp.extra_text(extra)),

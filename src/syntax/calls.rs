@@ -5,7 +5,7 @@
 //! arguments that are expressions; any other mistake of a call is reported
 //! here, and the call blotted out.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 
 use super::call::{Argument, Call, MISSING_COMMA, Verdict};
 use super::calls_meant::{any_case, is_flag, keyword_of, pattern_meant};
@@ -20,7 +20,7 @@ use super::token::{Invalid, Token};
 const MAX_UNITS: usize = 8;
 
 /// Keywords of `mkconst()` and `novalue()`.
-const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
+pub(super) const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
 
 /// Checks the call whose function's name stands at `index`; gives the index of
 /// the token to go on with.
@@ -327,7 +327,11 @@ impl Call {
                         let inside = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
                         match inside.unwrap_or(text) {
                             text if text.contains('/') => error,
-                            text => error.fix(repair.span(first, last), format!("/{text}/")),
+                            text => {
+                                let is_certain = inside.is_some() || text.starts_with('^');
+                                let (span, text) = (repair.span(first, last), format!("/{text}/"));
+                                error.edit(Fix { span, text, is_certain })
+                            }
                         }
                     }
                     _ => match pattern_meant(repair.slice(first, last)) {

@@ -165,8 +165,9 @@ impl Call {
             Token::Name(word) if start == end && !word.contains('.') => Some(word),
             _ => None,
         };
-        let is_metric =
-            matches!(repair.tokens[*first].token, Token::Name(name) if name.contains('.'));
+        let is_text = matches!(repair.tokens[*start].token, Token::Str(_));
+        let is_metric = matches!(repair.tokens[*first].token,
+            Token::Name(name) if is_text && first == last || name.contains('.'));
         let meant = meant.filter(|text| !is_pattern && is_metric && !text.contains('/'));
         let slashed = meant.map(|text| format!("/{text}/"));
         if !is_pattern && slashed.is_none()

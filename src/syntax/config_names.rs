@@ -4,18 +4,24 @@
 use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::text::Span;
 
 use super::names::{NameMistake, is_of_name, is_space, name_mistake};
 use super::origin::{Origin, span};
 
-/// Words that a definition begins with elsewhere.
-const DECLARING: [&str; 25] = [
-    "auto", "const", "counter", "def", "define", "derive", "double", "export", "float", "gauge",
-    "int", "let", "local", "long", "metric", "mut", "my", "our", "record", "set", "static", "u32",
-    "u64", "val", "var",
+/// Words that a definition begins with elsewhere, and that say nothing of its values.
+const DECLARING: [&str; 16] = [
+    "auto", "const", "def", "define", "derive", "let", "local", "metric", "mut", "my", "our",
+    "record", "set", "static", "val", "var",
 ];
+
+/// Words before a name that say more than that.
+const TYPES: [&str; 9] =
+    ["counter", "double", "export", "float", "gauge", "int", "long", "u32", "u64"];
+
+/// Keys of a file of Prometheus rules.
+pub(super) const RULE_KEYS: [&str; 6] = ["alert", "expr", "for", "groups", "record", "rules"];
 
 /// Letters beyond English ones, and how they are written without them.
 const LETTERS: [(&str, &str); 12] = [
@@ -58,7 +64,7 @@ pub(super) fn check_name(
     let said = pcp.error(format_args!("illegal derived metric name ({name})"));
     let diagnostic = diagnostic.pcp(said);
     Some(match name_mistake(name.strip_suffix('.').unwrap_or(name)) {
-        None => diagnostic.fix(place, ""),
+        None => diagnostic.guess(place, ""),
         Some(_) => diagnostic,
     })
 }
@@ -95,8 +101,9 @@ fn is_assignment(line: &str) -> bool {
 /// Offset of the colon of `name: expression`.
 pub(super) fn colon_for_assign(content: &str) -> Option<usize> {
     let (name, expression) = content.split_once(':')?;
+    let bare = name.trim_end_matches(is_space);
     let is_definition =
-        name_mistake(name.trim_end_matches(is_space)).is_none() && !expression.trim().is_empty();
+        name_mistake(bare).is_none() && !RULE_KEYS.contains(&bare) && !expression.trim().is_empty();
     is_definition.then_some(name.len())
 }
 
@@ -119,17 +126,22 @@ fn advised(
         let mark = span(origin, &(range.end - 1..range.end));
         let diagnostic = Diagnostic { span: mark, labels: Vec::new(), ..diagnostic };
         let diagnostic = diagnostic.label(mark, "not before the `=`");
-        return diagnostic.help("a definition is written with `=` alone").fix(mark, "");
+        let diagnostic = diagnostic.help("a definition is written with `=` alone");
+        // `+=` adds to what there is.
+        let (text, is_certain) = (String::new(), name.ends_with(':'));
+        return diagnostic.edit(Fix { span: mark, text, is_certain });
     }
     if let Some((word, rest)) = name.split_once(is_space)
-        && DECLARING.contains(&word)
+        && (DECLARING.contains(&word) || TYPES.contains(&word))
         && is_name(rest.trim_start_matches(is_space))
     {
         let name = rest.trim_start_matches(is_space);
         let start = range.end - name.len();
+        let declaring = word;
         let word = span(origin, &(range.start..start));
         let help = format!("a definition begins with its name: write `{} =`", name.trim());
-        return diagnostic.help(help).fix(word, "");
+        let (text, is_certain) = (String::new(), !TYPES.contains(&declaring));
+        return diagnostic.help(help).edit(Fix { span: word, text, is_certain });
     }
     if let Some(meant) = spelt(name) {
         return diagnostic.help(format!("did you mean `{meant}`?")).guess(whole, meant);

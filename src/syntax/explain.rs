@@ -155,6 +155,9 @@ impl<'b> Explainer<'b> {
         if let Some(text) = before.filter(|before| self.is_text(*before)) {
             return misplaced_text(origin.span(text.start, text.end));
         }
+        if let Some(TokenAt { token: Token::Str(text), start, end }) = before {
+            return text_as_operand(text, origin.span(start, end));
+        }
         match at.token {
             Token::Plus if operand_due => {
                 let error = error("`+` has nothing to its left".to_owned());
@@ -304,9 +307,8 @@ fn lone_text(span: Span) -> Diagnostic {
 
 /// A text where the language has no texts. It may be the name of a metric.
 fn text_as_operand(text: &str, span: Span) -> Diagnostic {
-    let error = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
     match is_metric_name(text) {
-        true => without_quotes(error, span, text),
-        false => error,
+        true => without_quotes(lone_text(span), span, text),
+        false => lone_text(span),
     }
 }

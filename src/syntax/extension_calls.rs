@@ -5,7 +5,7 @@
 //! must be literals. The builder checks the range of numbers and intervals.
 
 use crate::diag::Diagnostic;
-use crate::functions::{NumberKind, Shape};
+use crate::functions::{NumberKind, Shape, interval};
 
 use super::ast::Callee;
 use super::call::{Call, MISSING_COMMA, Verdict};
@@ -181,13 +181,28 @@ impl Extended<'_> {
             return None;
         }
         let name = &call.name;
+        if let [Some(text), Some(value)] = call.arguments.as_slice()
+            && text.0 == text.1
+            && matches!(repair.tokens[text.0].token, Token::Str(_))
+        {
+            let message = format!("the arguments of `{name}()` are swapped");
+            let error = call.error(repair, Some((text.0, value.1)), message);
+            let swapped =
+                format!("{}, {}", repair.slice(value.0, value.1), repair.slice(text.0, text.1));
+            let error = error.label(repair.span(text.0, text.1), "the interval comes last");
+            return Some(match swapped.len() <= 80 {
+                true => error.guess(repair.span(text.0, value.1), swapped),
+                false => error.help(self.example()),
+            });
+        }
         let message = format!("the interval of `{name}()` is a text in double quotes");
         let error = call.error(repair, Some((first, last)), message).help(self.example());
         let text = repair.slice(first, last);
         if let Some(interval) = window(text) {
             return Some(error.fix(repair.span(first, last), format!("\"{interval}\"")));
         }
-        Some(match text.len() <= 80 && !text.contains('"') {
+        // A number alone is so many samples elsewhere, or a weight.
+        Some(match text.parse::<f64>().is_err() && interval(text).is_ok() {
             true => error.fix(repair.span(first, last), format!("\"{text}\"")),
             false => error,
         })

@@ -264,7 +264,13 @@ fn exponent(raw: &logos::Lexer<'_, RawToken>) -> Option<usize> {
     }
     let spelling = format!("{}{}", raw.slice(), raw.remainder().get(..end)?);
     let value: f64 = spelling.parse().ok()?;
-    value.is_finite().then_some(end)
+    let is_held = value.is_finite() && (value != 0.0 || is_zero(raw.slice()));
+    is_held.then_some(end)
+}
+
+/// True for digits without a value, whatever their exponent is.
+pub(super) fn is_zero(digits: &str) -> bool {
+    digits.bytes().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 /// Whether a backslash hides the end of a quoted text.

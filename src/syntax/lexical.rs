@@ -13,6 +13,7 @@ use crate::text::stray;
 use super::habits::characters::Characters;
 use super::habits::operands::{is_text_branch, text_in_choice};
 use super::habits::{MAX_TOKENS, of_number};
+use super::lexer::is_zero;
 use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt, text_expected};
@@ -429,14 +430,25 @@ fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static st
     Some((number, of_number(word, language.dialect)?))
 }
 
-/// A number without the letters that say its type in C.
-fn without_suffix(spelling: &str) -> Option<&str> {
+/// A number without the letters that say its type in C and Rust, and whether it has that
+/// type: an integer has 32 bits and no sign, all others are doubles.
+fn without_suffix(spelling: &str) -> Option<(String, bool)> {
     const SUFFIXES: [&str; 12] =
         ["u", "l", "ul", "lu", "ll", "ull", "f", "lf", "u32", "u64", "i64", "f64"];
     let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = &spelling[..spelling.len() - word.len()];
-    let is_suffix = SUFFIXES.iter().any(|suffix| suffix.eq_ignore_ascii_case(word));
-    (is_suffix && number.len() <= 40 && number.parse::<f64>().is_ok()).then_some(number)
+    let suffix = SUFFIXES.iter().find(|suffix| suffix.eq_ignore_ascii_case(word))?;
+    let is_plain = number.len() <= 40 && number.parse::<f64>().is_ok();
+    let number = || match *suffix {
+        "u" | "u32" => (number.to_owned(), true),
+        suffix => (as_double(number.to_owned()), suffix.contains('f')),
+    };
+    is_plain.then(number)
+}
+
+/// Digits as a double, which they are with a point.
+fn as_double(digits: String) -> String {
+    if digits.contains('.') { digits } else { digits + "." }
 }
 
 /// Reports a number with something stuck to it.
@@ -455,27 +467,26 @@ fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
     if is_exponent && language.extensions {
         let message = format!("`{shown}` is no number that double precision can hold");
-        return diagnostic(message);
+        return diagnostic(message).help("it holds numbers from about 5e-324 to 1.8e308");
     }
     if is_exponent && spelling.len() <= 40 {
         let message = "numbers have no exponents".to_owned();
         return match spelling.parse::<f64>() {
             Ok(value)
-                if value.is_finite() && (value == 0.0 || value.abs() >= 1e-30) && value < 1e30 =>
+                if (1e-30..1e30).contains(&value)
+                    || is_zero(spelling.split(['e', 'E']).next().unwrap_or_default()) =>
             {
-                let plain = value.to_string();
-                let plain = match plain.contains('.') || value <= f64::from(u32::MAX) {
-                    true => plain,
-                    false => format!("{plain}."),
-                };
+                let plain = as_double(value.to_string());
                 diagnostic(message).help(format!("write `{plain}`")).fix(span, plain)
             }
-            _ => diagnostic(message),
+            _ => diagnostic(message)
+                .help("with --extensions they have, as far as double precision goes"),
         };
     }
-    if let Some(number) = without_suffix(spelling) {
+    if let Some((text, is_certain)) = without_suffix(spelling) {
         let message = "numbers have no suffix".to_owned();
-        return diagnostic(message).fix(span, number);
+        let help = "an integer has 32 bits and no sign; with a point a number is a double";
+        return diagnostic(message).help(help).edit(Fix { span, text, is_certain });
     }
     let joined = spelling.replace('_', "");
     if joined.len() < spelling.len() && joined.parse::<f64>().is_ok_and(|value| value < 1e9) {

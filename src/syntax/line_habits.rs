@@ -8,13 +8,16 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
 
+use super::config_names::{RULE_KEYS, colon_for_assign};
 use super::edit::Edit;
-use super::habits::is_understood;
+use super::habits::{has_matchers, is_understood};
 use super::names::{is_space, name_mistake};
 use super::origin::{Origin, span};
 
 /// Longest line that is looked at, in bytes.
 const MAX_LINE: usize = 400;
+
+const FORM: &str = "a definition is written `name = expression`";
 
 /// What begins a comment elsewhere, and what ends it.
 const COMMENTS: [(&str, &str); 5] =
@@ -48,6 +51,9 @@ pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
     let looked = Looked { text, language };
     looked
         .comment()
+        .or_else(|| looked.rule())
+        .or_else(|| looked.matchers())
+        .or_else(|| looked.comparison())
         .or_else(|| looked.function())
         .or_else(|| looked.arrow())
         .or_else(|| looked.object())
@@ -74,17 +80,22 @@ impl Looked<'_> {
     }
 
     /// The whole line as a definition.
-    fn definition(&self, name: &str, expression: &str, message: &str) -> Option<LineHabit> {
+    fn definition(
+        &self,
+        name: &str,
+        expression: &str,
+        message: &str,
+        is_certain: bool,
+    ) -> Option<LineHabit> {
         let expression = expression.trim_matches(is_space);
         if name_mistake(name).is_some() || !is_understood(expression, self.language) {
             return None;
         }
         let (content, start) = self.content();
         let whole = start..start + content.len();
-        let habit =
-            self.habit(whole.clone(), message, "a definition is written `name = expression`");
-        let edit = Edit::certain(whole, format!("{name} = {expression}"));
-        Some(LineHabit { edit: Some(edit), ..habit })
+        let habit = self.habit(whole.clone(), message, FORM);
+        let text = format!("{name} = {expression}");
+        Some(LineHabit { edit: Some(Edit { at: whole, text, is_certain }), ..habit })
     }
 
     /// `// text`
@@ -102,26 +113,75 @@ impl Looked<'_> {
         Some(LineHabit { edit: Some(edit), ..habit })
     }
 
+    /// `expr: rate(x[5m])`
+    fn rule(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let (key, _) = content.split_once(':')?;
+        let bare = key.trim_start_matches('-').trim();
+        let message = format!("`{bare}:` belongs to a file of Prometheus rules");
+        let help = format!("{FORM}; see `pmderive help promql`");
+        let habit = || self.habit(start..start + key.len() + 1, message, &help);
+        RULE_KEYS.contains(&bare).then(habit)
+    }
+
+    /// `x: rate(m{mode="idle"}[5m])`, where the first `=` is that of a label
+    fn matchers(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let open = content.find('{')?;
+        let before = content[..open].trim_end();
+        let close = open + content[open..].find('}')?;
+        if before.contains('=') || !has_matchers(&content[open + 1..close]) {
+            return None;
+        }
+        let message = "label matchers are PromQL's, and this line defines nothing";
+        let help = "a definition is written `name = expression`, and an instance chosen by its name \
+                    alone: `disk.dev.read[sda]`; see `pmderive help promql`";
+        let habit = self.habit(start + open..start + close + 1, message, help);
+        let colon = colon_for_assign(before).map(|colon| start + colon);
+        let edit = colon.map(|colon| Edit::guess(colon..colon + 1, " ="));
+        Some(LineHabit { edit, ..habit })
+    }
+
+    /// `x == 0`, `sum(x) >= 5`
+    fn comparison(&self) -> Option<LineHabit> {
+        let (content, start) = self.content();
+        let at = content.find('=')?;
+        let sign = match (content[..at].chars().next_back()?, content[at + 1..].chars().next()) {
+            ('<' | '>' | '!', _) => at - 1..at + 1,
+            (_, Some('=')) => at..at + 2,
+            _ => return None,
+        };
+        let (left, right) = (content[..sign.start].trim_end(), content[sign.end..].trim_start());
+        if !is_understood(left, self.language) || !is_understood(right, self.language) {
+            return None;
+        }
+        let place = start + sign.start..start + sign.end;
+        let is_equality = &content[sign] == "==" && name_mistake(left).is_none();
+        let edit = is_equality.then(|| Edit::guess(place.clone(), "="));
+        let habit = self.habit(place, "this line compares, and defines nothing", FORM);
+        Some(LineHabit { edit, ..habit })
+    }
+
     /// `def x(): return a`
     fn function(&self) -> Option<LineHabit> {
         let (content, _) = self.content();
         let rest =
             ["def ", "function ", "fn "].into_iter().find_map(|word| content.strip_prefix(word))?;
         let (name, rest) = rest.split_once('(')?;
-        let (_, body) = rest.split_once(')')?;
+        let (parameters, body) = rest.split_once(')')?;
         let body = body.trim_matches(|c: char| is_space(c) || ":{};".contains(c));
         let body = body.strip_prefix("return").unwrap_or(body);
-        self.definition(name.trim_matches(is_space), body, "definitions are no functions")
+        let (name, message) = (name.trim_matches(is_space), "definitions are no functions");
+        self.definition(name, body, message, parameters.trim().is_empty())
     }
 
     /// `x <- a`
     fn arrow(&self) -> Option<LineHabit> {
         let (name, expression) = self.content().0.split_once("<-")?;
-        self.definition(
-            name.trim_matches(is_space),
-            expression,
-            "a definition has `=` behind its name",
-        )
+        let message = "a definition has `=` behind its name";
+        // `x <-5` may compare.
+        let is_certain = expression.starts_with(is_space);
+        self.definition(name.trim_matches(is_space), expression, message, is_certain)
     }
 
     /// `{"x": "a"}`
@@ -130,7 +190,7 @@ impl Looked<'_> {
         let inside = inside.trim_end_matches(',').strip_suffix('}')?;
         let (name, expression) = inside.split_once(':')?;
         let bare = |text: &'_ str| text.trim_matches(|c: char| is_space(c) || c == '"').to_owned();
-        self.definition(&bare(name), &bare(expression), "definitions are no JSON")
+        self.definition(&bare(name), &bare(expression), "definitions are no JSON", true)
     }
 
     /// `- x = a`
@@ -178,10 +238,9 @@ impl Looked<'_> {
         }
         let (name, expression) = content.split_once(is_space)?;
         let expression = expression.trim_start_matches(is_space);
-        let is_certain =
+        let is_call =
             expression.contains('(') && expression.starts_with(|c: char| c.is_ascii_alphabetic());
-        if name_mistake(name).is_some() || !is_certain || !is_understood(expression, self.language)
-        {
+        if name_mistake(name).is_some() || !is_call || !is_understood(expression, self.language) {
             return None;
         }
         let end = start + name.len();
@@ -190,7 +249,9 @@ impl Looked<'_> {
             "there is no `=` in this line",
             "it stands behind the definition's name",
         );
-        Some(LineHabit { edit: Some(Edit::certain(end..end, " =")), ..habit })
+        // Other words may be operators or functions elsewhere, as in `not defined(x)`.
+        let (text, is_certain) = (" =".to_owned(), name.contains('.'));
+        Some(LineHabit { edit: Some(Edit { at: end..end, text, is_certain }), ..habit })
     }
 }
 
@@ -213,6 +274,8 @@ mod tests {
             ("x <- a", Some("x = a")),
             ("delta = 5 sec;", Some("")),
             ("x rate(m)", Some("x = rate(m)")),
+            ("x: rate(m{mode=\"idle\"}[5m]) * 100", Some("x = rate(m{mode=\"idle\"}[5m]) * 100")),
+            ("up == 0", Some("up = 0")),
             ("no definition at all", None),
             ("two words", None),
             ("x = a b", None),

@@ -86,6 +86,10 @@ impl OwnComment {
                 "such a comment is written `# pmderive: allow PMD0301, PMD0305 because ...` or \
                  `# pmderive: export`",
             ),
+            Request::Allow if self.below.is_none() => (
+                "this comment allows nothing",
+                "write it above a definition, without a blank line in between",
+            ),
             Request::Export if self.below.is_none() => (
                 "this comment exports nothing",
                 "write it above a definition, without a blank line in between",

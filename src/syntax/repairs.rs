@@ -193,12 +193,14 @@ impl<'t> Repair<'_, 't> {
             Some(Token::Less) => ("<=", Token::LessEqual, index + 1),
             Some(Token::Greater) => (">=", Token::GreaterEqual, index + 1),
             Some(Token::Bang) => ("!=", Token::NotEqual, index + 1),
+            // With a blank between the two.
+            _ if self.at(index + 1) == Some(Token::Assign) => ("==", Token::Equal, index + 1),
             _ => ("==", Token::Equal, index),
         };
         let span = self.span(index, last);
         if index == 0 && last == 0 {
             let message = "an expression begins with no `=`";
-            self.report(unexpected(span, message).fix(span, ""));
+            self.report(unexpected(span, message).guess(span, ""));
             return 1;
         }
         if self.begins_definition(index) {
@@ -221,9 +223,35 @@ impl<'t> Repair<'_, 't> {
         let is_glued = self.text[..self.tokens[index].start as usize].ends_with(|c: char| {
             c.is_ascii_punctuation() && !matches!(c, ')' | ']' | '_' | '.' | '"' | '\'')
         });
+        let is_name = |index: usize| matches!(self.at(index), Some(Token::Name(_)));
+        // Elsewhere `a = b = 4` sets both.
+        let is_of_chain = |at: usize| match at % 2 {
+            0 => is_name(at),
+            _ => self.at(at) == Some(Token::Assign),
+        };
+        let is_chain = index == last && index % 2 == 1 && (0..index).all(is_of_chain);
+        let is_of_call = index > 2
+            && is_name(index - 1)
+            && match self.tokens[index - 2].token {
+                Token::LeftParen => {
+                    let before = self.tokens[index - 3].token;
+                    let is_word = habits::binding::level(before).is_some();
+                    before.is_function() || is_name(index - 3) && !is_word
+                }
+                token => token == Token::Comma,
+            };
+        let text = meant.to_owned();
+        let is_certain = !is_chain && !is_of_call;
         self.report(match is_glued {
             true => error.help("to compare, write `==` alone"),
-            false => error.help(format!("to compare, write `{meant}`")).fix(span, meant),
+            false if is_chain => error
+                .help("a line defines one metric; to compare, write `==`")
+                .edit(Fix { span, text, is_certain }),
+            false => error.help(format!("to compare, write `{meant}`")).edit(Fix {
+                span,
+                text,
+                is_certain,
+            }),
         });
         self.push(token, index, last);
         last + 1
@@ -262,11 +290,12 @@ impl<'t> Repair<'_, 't> {
             self.push(token, index, index + 1);
             return index + 2;
         }
+        let is_assign = self.at(index + 1) == Some(Token::Assign);
         let next = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
         let meant = match (token, next.map(|at| at.token)) {
             (Token::Less, Some(Token::Greater)) => Some(("!=", Token::NotEqual)),
-            (Token::Equal, Some(Token::Assign)) => Some(("==", Token::Equal)),
-            (Token::NotEqual, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
+            (Token::Equal, _) if is_assign => Some(("==", Token::Equal)),
+            (Token::NotEqual, _) if is_assign => Some(("!=", Token::NotEqual)),
             (Token::Star, Some(Token::Star)) => None,
             _ => {
                 self.push(token, index, index);

@@ -3,10 +3,11 @@
 //! [`super::habits`] and [`super::repairs`] find what stands between them. An expression
 //! alone has no lines, so only a definition file takes this edit.
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
 use crate::text::Span;
 
+use super::calls::KEYWORDS;
 use super::habits::is_understood;
 use super::names::{is_of_name, name_mistake};
 use super::origin::{Origin, offset};
@@ -24,14 +25,22 @@ pub(super) fn split(
     if !may_be || diagnostic.fix.is_some() {
         return;
     }
-    let Some(place) = between(diagnostic.span, expression, origin, language) else { return };
+    let Some((place, is_certain)) = between(diagnostic.span, expression, origin, language) else {
+        return;
+    };
     let end = if expression.ends_with('\r') { "\r\n" } else { "\n" };
-    *diagnostic = diagnostic.clone().fix(place, end);
+    diagnostic.fix = Some(Fix { span: place, text: end.to_owned(), is_certain });
 }
 
 /// The place between two definitions, with the blanks there, if a whole expression stands
-/// before it and a whole definition behind it.
-fn between(mark: Span, expression: &str, origin: &Origin, language: Language) -> Option<Span> {
+/// before it and a whole definition behind it, and whether that can be no argument of a call:
+/// names of metrics have a point, and keywords of calls have none.
+fn between(
+    mark: Span,
+    expression: &str,
+    origin: &Origin,
+    language: Language,
+) -> Option<(Span, bool)> {
     let is_here = |at: &usize| origin.span(offset(*at), offset(*at + 1)) == mark;
     let (at, mark) = expression.match_indices([',', ';', '=']).find(|(at, _)| is_here(at))?;
     let (first, second) = match mark {
@@ -43,11 +52,13 @@ fn between(mark: Span, expression: &str, origin: &Origin, language: Language) ->
     };
     let (first, second) = (first.trim_end(), second.trim_start());
     let (name, value) = second.split_once('=')?;
-    let are_whole = name_mistake(name.trim()).is_none()
+    let name = name.trim();
+    let are_whole = name_mistake(name).is_none()
+        && !KEYWORDS.contains(&name)
         && is_understood(first, language)
         && is_understood(value.trim(), language);
     let place = origin.span(offset(first.len()), offset(expression.len() - second.len()));
-    are_whole.then_some(place)
+    are_whole.then_some((place, mark == ";" || name.contains('.')))
 }
 
 #[cfg(test)]
@@ -57,12 +68,15 @@ mod tests {
     #[test]
     fn each_definition_gets_a_line() {
         for (text, expected) in [
-            ("a = b, c = d\n", Some("a = b\nc = d\n")),
+            ("a = b, c.d = e\n", Some("a = b\nc.d = e\n")),
             ("a = b ,c.d=e + 1\r\n", Some("a = b\r\nc.d=e + 1\r\n")),
-            ("a = b, \\\n c = d\n", Some("a = b\nc = d\n")),
-            ("a = matchinst(/x,y/, b), c = d\n", Some("a = matchinst(/x,y/, b)\nc = d\n")),
+            ("a = b, \\\n c.d = e\n", Some("a = b\nc.d = e\n")),
+            ("a = matchinst(/x,y/, b), c.d = e\n", Some("a = matchinst(/x,y/, b)\nc.d = e\n")),
             ("a = b ; c = d\n", Some("a = b\nc = d\n")),
             ("a = rate(b) c.d = e[f]\n", Some("a = rate(b)\nc.d = e[f]\n")),
+            // It may be an argument of the call before it.
+            ("a = mkconst(1, type=u32), semantics=instant\n", None),
+            ("a = sum(b), by=host\n", None),
             // One of the two is no definition.
             ("a = b +, c = d\n", None),
             ("a = b, c = d +\n", None),

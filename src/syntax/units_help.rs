@@ -122,8 +122,7 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         return with("no units are the empty text: `\"\"`", Edit::certain(range, ""));
     }
     if text.matches('/').count() > 1 && word.contains('/') {
-        let fixed: Vec<&str> = word.split('/').filter(|part| !part.is_empty()).collect();
-        let edit = Edit::certain(range, fixed.join(" "));
+        let edit = Edit::certain(range, joined(word.split('/')));
         return with("there is one `/`; all behind it belongs to the divisor", edit);
     }
     // A known word is wrong because its side has one of its kind already.
@@ -192,12 +191,28 @@ fn apart(text: &str, letter: &Range<usize>) -> Option<(String, usize)> {
     Some((size, letter.end + rest.find(word)? + word.len()))
 }
 
+/// Words with blanks between them; one that comes again is a power.
+fn joined<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    let mut all: Vec<(&str, u32)> = Vec::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        match all.iter_mut().find(|(other, _)| *other == word) {
+            Some((_, times)) => *times += 1,
+            None => all.push((word, 1)),
+        }
+    }
+    let written = all.into_iter().map(|(word, times)| match times {
+        1 => word.to_owned(),
+        _ => format!("{word}^{times}"),
+    });
+    written.collect::<Vec<String>>().join(" ")
+}
+
 /// Words that are joined by nothing, `*`, `.` or `-`, as PCP wants them.
 fn glued(word: &str, dialect: Dialect) -> Option<String> {
     let is_known = |part: &str| part.len() > 1 && keywords::units(part, dialect).is_ok();
     let parts: Vec<&str> = word.split(['*', '.', '-', '_']).collect();
     if parts.len() > 1 && parts.iter().all(|part| is_known(part)) {
-        return Some(parts.join(" "));
+        return Some(joined(parts.into_iter()));
     }
     if word.len() > MAX_GLUED {
         return None;
@@ -229,6 +244,8 @@ mod tests {
             ("none", ""),
             ("Kbytesec", "Kbyte sec"),
             ("byte*sec", "byte sec"),
+            ("byte*byte", "byte^2"),
+            ("byte / sec/sec", "byte / sec^2"),
             ("byte / sec/count", "byte / sec count"),
             ("packets / sec", "count / sec"),
             ("kbyts", "Kbyte"),

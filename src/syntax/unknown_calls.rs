@@ -17,7 +17,7 @@ use super::suggest::nearest;
 
 /// What functions of our own are called elsewhere; [`habits::calls`] has those
 /// whose arguments differ.
-const SYNONYMS: [(&str, &str); 11] = [
+const SYNONYMS: [(&str, &str); 10] = [
     ("maximum", "max"),
     ("minimum", "min"),
     ("total", "sum"),
@@ -27,7 +27,6 @@ const SYNONYMS: [(&str, &str); 11] = [
     ("absolute", "abs"),
     ("ceiling", "ceil"),
     ("ln", "log"),
-    ("percentile", "quantile"),
     ("ema", "ewma"),
 ];
 
@@ -68,7 +67,8 @@ impl<'t> Repair<'_, 't> {
 
     /// A metric with a factor in parentheses behind it, as the product of the two.
     fn product(&self, index: usize, name: &str) -> Option<(Span, String)> {
-        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close)?;
+        let pair = self.delimiters.pair(index + 1).filter(|pair| pair.commas.is_empty())?;
+        let close = pair.close?;
         let factor = self.slice(index + 1, close);
         let is_product =
             name.contains('.') && close > index + 2 && factor.len() <= 80 && factor.ends_with(')');

@@ -199,6 +199,83 @@ fn check(text: &str, samples: &[Sample], expected: &[&str]) {
     }
 }
 
+/// An expression with all edits that are certain, of which one may make room for another.
+fn mended(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..4 {
+        let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+        let registry = Registry::new(Language::from(Dialect::Fixed));
+        let source = sources.add("<test>", text.as_str());
+        let _ = registry.parse(source, &sources, &mut diagnostics);
+        match pmderive::diag::fixes::applied(&diagnostics, source, &sources) {
+            Some((edited, _)) => text = edited,
+            None => break,
+        }
+    }
+    text
+}
+
+/// What is edited without a question has the value that its words have elsewhere.
+#[test]
+fn certain_edits_compute_what_was_written() {
+    let samples = [Sample::at(0.0).with("t.one", &[(-1, 5.0)])];
+    for (text, expected) in [
+        ("2 - 4e0", "-2"),
+        ("1e9 * 8", "8000000000"),
+        ("0e9 - 1", "-1"),
+        ("2 - 4f", "-2"),
+        ("0x10 + 1_000", "1016u"),
+        ("if(t.one > 2, 5, 6)", "5u"),
+        ("if t.one > 7 then 5 else 6", "6u"),
+        ("not t.one > 9", "1u"),
+        ("not(t.one > 9) and t.one", "1u"),
+        ("t.one between 3 and 9", "1u"),
+        ("t.one not between 3 and 9", "0u"),
+        ("t.one ** 2", "25"),
+        ("100 / t.one ** 2", "4"),
+        ("t.one is 5", "1u"),
+        ("t.one * 2 = = 10", "1u"),
+        ("t.one <> 5", "0u"),
+        ("and(t.one > 3, t.one < 9)", "1u"),
+        ("t.one > 3 and t.one < 9", "1u"),
+        ("0,5 * t.one", "2.5"),
+        ("'t.one' + 1", "6"),
+    ] {
+        let mended = mended(text);
+        let [value] = &*evaluate(&mended, &samples, Dialect::Fixed, Backend::Interp, false) else {
+            panic!("{text}: one sample has one value");
+        };
+        assert_eq!(value, expected, "{text}: {mended}");
+    }
+}
+
+/// What may mean something else elsewhere is left alone.
+#[test]
+fn what_is_not_certain_stays() {
+    for text in [
+        "rate(t.c{mode=\"idle\"}[5m]) * 100",
+        "(int) (t.one / 4)",
+        "(double) t.one - 4",
+        "div(7, 2)",
+        "2 - 4i64",
+        "2 - 4ul",
+        "1e-400",
+        "avg_over(t.one, 300)",
+        "not(t.one > 4) + not(t.one > 1)",
+        "not(t.one) * 5",
+        "web1:t.one / web2:t.one",
+        "t.one = t.two = 4",
+        "max(t.one = 4)",
+        "t.one ^ 2",
+        "t.one between 1 - 1 and 2",
+        "t.one between 1 and 2 + 1",
+        "matchinst(\"sd*\", t.f)",
+        "t.one%",
+    ] {
+        assert_eq!(mended(text), text);
+    }
+}
+
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 

@@ -210,11 +210,52 @@ fn comments_allow_lints() {
     // Without metadata nobody knows what they are needed for.
     let (_, _, err) = folder.run(&["check", "--lint", "x.conf"]);
     assert!(!err.contains("PMD0320"), "{err}");
+    // Another host may need them.
+    let before = folder.read("x.conf");
     folder.run(&["check", "--lint", "--fix", "-a", FLEET, "x.conf"]);
-    assert_eq!(
-        folder.read("x.conf"),
-        "# pmderive: allow PMD0301\nchange = delta(mem.util.free)\nfine = hinv.ncpu\n"
-    );
+    assert_eq!(folder.read("x.conf"), before);
+}
+
+/// A comment is called idle only above what lints have seen.
+#[test]
+fn comments_allow_what_was_not_looked_at() {
+    for (code, expression) in [
+        ("PMD0301", "delta(mem.util.free) +"),
+        ("PMD0301", "delta(no.such.metric)"),
+        ("PMD0301", "defined(no.such.metric) ? delta(mem.util.free) : delta(disk.all.read)"),
+        ("PMD0323", "rescale(mem.util.free, \"Mbyte\")"),
+        ("PMD0110", "disk.dev.read[vda]"),
+        ("PMD0304", "hinv.ncpu"),
+    ] {
+        let text = format!("# pmderive: allow {code} because others need it\nx = {expression}\n");
+        let folder = Folder::with(&[("x.conf", &text)]);
+        for missing in ["error", "warn", "ignore"] {
+            let asked = ["check", "--lint", "--fix", "--missing", missing, "-a", FLEET, "x.conf"];
+            let (_, _, err) = folder.run(&asked);
+            assert!(!err.contains("PMD0320"), "{expression}: {err}");
+            assert_eq!(folder.read("x.conf"), text, "{expression}");
+        }
+    }
+    let text = "# pmderive: allow PMD0301\n\nx = delta(mem.util.free)\n";
+    let folder = Folder::with(&[("x.conf", text)]);
+    let (_, _, err) = folder.run(&["check", "--lint", "--fix", "-a", FLEET, "x.conf"]);
+    assert!(err.contains("this comment allows nothing"), "{err}");
+    assert_eq!(folder.read("x.conf"), text);
+}
+
+/// To libpcp 6.0 the branch that is never chosen may say which instances there are.
+#[test]
+fn a_branch_that_is_left_out_stays() {
+    let text = "x.c = 0 ? disk.dev.inflight : max(disk.dev.inflight)\n";
+    let folder = Folder::with(&[("x.conf", text)]);
+    let asked = ["check", "--lint", "--fix", "--format", "json", "-a", FLEET, "x.conf"];
+    for compat in ["off", "6.0"] {
+        let (_, out, err) = folder.run(&[&asked[..], &["--compat", compat]].concat());
+        let found = out.lines().find(|line| line.contains("PMD0303")).unwrap_or_default();
+        let has_edit = found.contains("\"certain\":");
+        assert_eq!((found.is_empty(), has_edit), (false, compat == "off"), "{out} {err}");
+        assert_eq!(folder.read("x.conf"), text);
+    }
 }
 
 /// The file beside the definitions, or above them, chooses.

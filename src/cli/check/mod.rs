@@ -20,7 +20,7 @@ use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
-    notation_of_others,
+    notation_of_others, seen_whole,
 };
 
 use super::args::DiagWords;
@@ -194,9 +194,11 @@ fn check(
         diagnostics.extend(found);
     }
     // Without metadata most lints are silent.
-    let are_all_found = settings.lint && examination.is_some();
+    let examination = examination.filter(|_| settings.lint);
+    let mut linted = examination.map_or(Vec::new(), |whole| seen_whole(&selection, &whole));
+    linted.retain(|name| settings.lints(name.source, sources));
     let own = definitions.own_texts();
-    apply_allowances(own, language, are_all_found, sources, &mut diagnostics);
+    apply_allowances(own, language, &linted, sources, &mut diagnostics);
     settings.apply_levels(sources, &mut diagnostics);
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }

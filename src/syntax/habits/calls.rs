@@ -58,6 +58,9 @@ const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no
 const NO_WINDOW: &str =
     "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
+const PERCENTILE: &str = "with --extensions the 95th percentile of the values of instances is \
+     `quantile(0.95, NAME)`";
+const WHOLE: &str = "`/` gives a double, of which `floor()` makes a whole number";
 const GUARDED: &str = "a metric that may be missing is guarded";
 const COUNTED: &str =
     "a comparison is 1 or 0, so with --extensions their sum counts: `sum(NAME > 5)`";
@@ -123,7 +126,7 @@ const FOREIGN: &[ForeignCall] = &[
     call("len", (1, 1), "count($1)", "how many instances a metric has"),
     call("length", (1, 1), "count($1)", "how many instances a metric has"),
     call("now", (0, 0), "", "the time of a sample is no value"),
-    certain("div", (2, 2), "$1 / $2", "a quotient"),
+    call("div", (2, 2), "floor($1 / $2)", WHOLE),
     choice("if"),
     choice("iif"),
     choice("ifelse"),
@@ -155,6 +158,7 @@ const FOREIGN: &[ForeignCall] = &[
     call("mean", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
+    call("percentile", (1, 2), "", PERCENTILE),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
     // C and Python

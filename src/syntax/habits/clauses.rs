@@ -69,6 +69,7 @@ const PMIE: &str = "`$0` is pmie's";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
 const NO_OF: &str = "there is no `of`";
 const CALLS: &str = "a call has parentheses";
+const RANGE: &str = "a range is two comparisons";
 const WITHOUT: &str = "there are no groups of instances; leave the labels out";
 
 /// Of rows that begin with the same word, the longer ones come first.
@@ -92,20 +93,23 @@ pub(super) const CLAUSES: &[Clause] = &[
     certain("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is"),
     clause("%1 is not null", "defined($1)", NO_NULL, GUARD),
     clause("%1 is null", "!defined($1)", NO_NULL, GUARD),
-    certain(
-        "%1 not between %2 and %3",
-        "($1 < $2 || $1 > $3)",
+    certain("%1 not between %2 and %3", "($1 < $2 || $1 > $3)", "there is no `BETWEEN`", RANGE)
+        .binding(Token::Equal),
+    certain("%1 between %2 and %3", "($1 >= $2 && $1 <= $3)", "there is no `BETWEEN`", RANGE)
+        .binding(Token::Equal),
+    // Where the last bound ends is not known.
+    clause(
+        "%1 not between $2 and $3",
+        "",
         "there is no `BETWEEN`",
-        "a range is two comparisons",
-    )
-    .binding(Token::Equal),
-    certain(
-        "%1 between %2 and %3",
-        "($1 >= $2 && $1 <= $3)",
+        "a range is two comparisons: `a < 2 || a > 5`",
+    ),
+    clause(
+        "%1 between $2 and $3",
+        "",
         "there is no `BETWEEN`",
-        "a range is two comparisons",
-    )
-    .binding(Token::Equal),
+        "a range is two comparisons: `a >= 2 && a <= 5`",
+    ),
     clause("%1 not in (2)", "!({$1 == $2})", "there is no `IN`", "compare with each of them")
         .binding(Token::Equal),
     clause("%1 in (2)", "({$1 == $2})", "there is no `IN`", "compare with each of them")

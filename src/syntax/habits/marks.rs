@@ -12,7 +12,8 @@ const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
 const NO_HOST: &str = "hosts and `#` are pmie's";
 const NO_PIPES: &str = "there are no pipes";
 const NO_POWER: &str = "there is no power operator";
-const ONE_EACH: &str = "each definition has a line of its own";
+const ONE_EACH: &str =
+    "each definition has a line of its own, and an argument stands in its call's parentheses";
 const PATTERN: &str = "`matchinst()` chooses instances by a pattern";
 const REMAINDER: &str = "with --extensions it is `a - b * floor(a / b)`";
 const SAMPLES: &str = "a window of time";
@@ -52,7 +53,8 @@ pub(super) const MARKS: &[Clause] = &[
     clause("%1 ^^ %2", "", "`$0` is no operator", "multiply for a power, or use pow()"),
     clause("%1 %% %2", "", "there is no operator for remainders", REMAINDER),
     certain("@1 ** 2", "$1 * $1", NO_POWER, "multiply"),
-    certain("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
+    // In C and Python it is an operator on bits.
+    clause("@1 ^ 2", "$1 * $1", NO_POWER, "multiply"),
     clause("%1 ** %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ^ %2", "pow($1, $2)", NO_POWER, "multiply, or use pow()"),
     clause("%1 ~= %2", "$1 != $2", "`~=` is no operator", "inequality is written `!=`")

@@ -92,6 +92,11 @@ fn understood(text: &str, language: Language) -> Understood {
     }
 }
 
+/// True for what PromQL has between braces, if there is anything.
+pub(super) fn has_matchers(inside: &str) -> bool {
+    matchers::matchers(inside).is_some_and(|matchers| !matchers.is_empty())
+}
+
 /// True for an expression, in a language.
 pub(super) fn is_understood(text: &str, language: Language) -> bool {
     match understood(text, language) {

@@ -82,7 +82,7 @@ impl<'t> Characters<'_, 't> {
             let diagnostic = self
                 .error(index, index, "`%` is no operator")
                 .help("a percentage is a plain number; leave `%` out")
-                .fix(self.span(index, index), "");
+                .guess(self.span(index, index), "");
             return Some(Found { diagnostic, last: index, token: None });
         }
         let (Token::Integer(number) | Token::Double(number)) = before.token else { return None };

@@ -9,6 +9,7 @@ use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
 use super::super::repair::{Repair, unexpected};
 use super::super::token::{Token, TokenAt};
+use super::calls::{self, Advice};
 
 impl<'t> Repair<'_, 't> {
     /// The name of a metric, perhaps with a host before it or for more than one.
@@ -58,10 +59,9 @@ impl<'t> Repair<'_, 't> {
                 self.push(Token::Instance(right), colon, other);
                 other + 1
             }
-            (is_dotted, _) => {
-                let (error, span) = (self.no_host(index, colon), self.span(index, colon));
-                let is_host = !is_dotted && right.contains('.') && self.operand_is_due();
-                self.report(if is_host { error.fix(span, "") } else { error.guess(span, "") });
+            _ => {
+                let span = self.span(index, colon);
+                self.report(self.no_host(index, colon).guess(span, ""));
                 other
             }
         }
@@ -97,20 +97,36 @@ impl<'t> Repair<'_, 't> {
             (self.at(index + 1), self.at(index + 2), after)
             && TYPES.contains(&name)
         {
-            let span = self.span(index, index + 2);
-            let error = unexpected(span, "types are not converted by hand")
-                .help("`/` always gives a double, and other types follow from the operands");
-            let start = self.tokens[index].start;
-            self.report(match after.token {
-                Token::Name(operand) if self.at(index + 4) != Some(Token::LeftParen) => {
-                    error.fix(self.origin.span(start, after.end), operand)
-                }
-                _ => error.fix(self.origin.span(start, after.start), ""),
+            let error = unexpected(self.span(index, index + 2), "types are not converted by hand");
+            let end = self.operand_end(index + 3);
+            let operand = match after.token {
+                Token::LeftParen if end > index + 4 => self.slice(index + 4, end - 1),
+                _ => self.slice(index + 3, end),
+            };
+            let is_double = matches!(name, "double" | "float");
+            let whole = calls::advise("int", &[operand], self.language).filter(|_| !is_double);
+            self.report(match whole {
+                Some(Advice { note, write, .. }) => match write {
+                    Some(text) => error.help(note).guess(self.span(index, end), text),
+                    None => error.help(note),
+                },
+                None => error
+                    .help("`/` always gives a double, and other types follow from the operands")
+                    .guess(self.origin.span(self.tokens[index].start, after.start), ""),
             });
             return index + 3;
         }
         self.push(Token::LeftParen, index, index);
         index + 1
+    }
+
+    /// Last token of the operand that begins at a token: a call, parentheses, or one token.
+    fn operand_end(&self, first: usize) -> usize {
+        let close = |open: usize| {
+            let pair = self.delimiters.pair(open).filter(|pair| pair.open == open);
+            pair.and_then(|pair| pair.close)
+        };
+        close(first).or_else(|| close(first + 1)).unwrap_or(first)
     }
 
     /// A text where an operand is due, which only another operand beside `==` makes right.

@@ -260,11 +260,21 @@ pub(in crate::syntax) fn operator(
         let whole = whole_operand(repair, index + 1);
         let text = repair.slice(index + 1, whole);
         let enclosed = binding::enclosed(text, Some(Token::Bang), None, repair.language);
-        repair.report(match enclosed.len() == text.len() {
-            true => error.help("write `!`").fix(with_blank, "!"),
-            false => error
-                .help("write `!`, with parentheses around what it takes")
-                .fix(repair.span(index, whole), format!("!{enclosed}")),
+        let place = repair.span(index, whole);
+        const ENCLOSE: &str = "write `!`, with parentheses around what it takes";
+        // In spreadsheets it is a function, and what follows is no part of its operand.
+        let close = repair.delimiters.pair(index + 1).filter(|pair| pair.open == index + 1);
+        let is_part = repair.before().is_some_and(binding::is_tight);
+        let close = close.and_then(|pair| pair.close).filter(|close| *close < whole || is_part);
+        repair.report(match (close, enclosed.len() == text.len()) {
+            (Some(close), _) => {
+                let call = repair.slice(index + 1, close);
+                error
+                    .help(format!("{ENCLOSE}: `(!{call})` or `!{enclosed}`"))
+                    .guess(repair.span(index, close), format!("(!{call})"))
+            }
+            (None, true) => error.help("write `!`").fix(with_blank, "!"),
+            (None, false) => error.help(ENCLOSE).fix(place, format!("!{enclosed}")),
         });
         repair.push(Token::Bang, index, index);
         return Some(index + 1);
@@ -365,7 +375,7 @@ mod tests {
     fn edits_keep_operands_whole() {
         for (text, expected) in [
             ("2 / b ** 2", Some("2 / (b * b)")),
-            ("100 / b^2", Some("100 / (b * b)")),
+            ("100 / b^2", None),
             ("b ** 2 ** 2", None),
             ("2 * if b then 1 else 2", Some("2 * (b ? 1 : 2)")),
             ("case when 1 then 10 else 20 end / 5", Some("(1 ? 10 : 20) / 5")),
@@ -374,14 +384,20 @@ mod tests {
             ("2 * b between 3 and 5", None),
             ("1 && b between 3 and 5", Some("1 && (b >= 3 && b <= 5)")),
             ("b + 1 is 2", None),
-            ("8 / div(b, 2)", Some("8 / (b / 2)")),
-            ("div(b + 2, 2)", Some("(b + 2) / 2")),
+            ("8 / div(b, 2)", None),
             ("or(1, 1 && 0)", Some("(1 || (1 && 0))")),
             ("if(1, 5, 0 ? 6 : 7)", Some("(1 ? 5 : (0 ? 6 : 7))")),
             ("not b", Some("!b")),
             ("not rate(b + 1)", Some("!rate(b + 1)")),
             ("not b == 3 and c", Some("!(b == 3) && c")),
-            ("not (b) * 2", Some("!((b) * 2)")),
+            ("not (b) * 2", None),
+            ("not(b > 4) + not(c > 1)", None),
+            ("not(b > 4) and c", Some("!(b > 4) && c")),
+            ("b between b - 1 and b + 1", None),
+            ("b between 1 and b + 1", None),
+            ("b = = c", Some("b == c")),
+            ("b == = c", Some("b == c")),
+            ("b != = c", Some("b != c")),
             ("b ~= 3", None),
             ("b && & c", None),
             ("b & c", None),

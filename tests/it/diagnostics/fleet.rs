@@ -9,6 +9,7 @@ use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
 use pmderive::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
+    seen_whole,
 };
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
@@ -93,7 +94,9 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
         lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
         lint_comments([source], language, &sources, &mut diagnostics);
     }
-    apply_allowances([source], language, asked.lint, &sources, &mut diagnostics);
+    let mut linted = seen_whole(&selection, &examination);
+    linted.retain(|_| asked.lint);
+    apply_allowances([source], language, &linted, &sources, &mut diagnostics);
     let usable = selection
         .iter()
         .zip(&examination.expressions)

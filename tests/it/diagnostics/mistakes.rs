@@ -119,3 +119,28 @@ fn certain_edits_mend() {
     }
     assert!(edits > 40, "only {edits} edits");
 }
+
+/// What stands between quotation marks, and behind the mark of a comment.
+fn words_of(text: &str) -> Vec<&str> {
+    let quoted = text.lines().flat_map(|line| line.split('"').skip(1).step_by(2));
+    let comments = text.lines().filter_map(|line| line.split_once('#')).map(|(_, words)| words);
+    quoted.chain(comments).flat_map(str::split_whitespace).collect()
+}
+
+/// What is certain takes no word from a text or a comment.
+#[test]
+fn certain_edits_keep_words() {
+    for mistake in FILES.into_iter().flat_map(mistakes) {
+        let Found { sources, diagnostics, .. } = mistake.compiled(&mistake.text);
+        let Some(own) = diagnostics.iter().next().map(|one| one.span.source) else { continue };
+        let applied = pmderive::diag::fixes::applied(&diagnostics, own, &sources);
+        let mended = applied.map_or(mistake.text.clone(), |(mended, _)| mended);
+        for word in words_of(&mistake.text) {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+            // Units may be spelt in another way.
+            let has_units = ["rescale", "units"].iter().any(|name| mistake.text.contains(name));
+            let is_kept = mended.contains(bare) || has_units;
+            assert!(is_kept, "{}: {word} is not in {mended}", mistake.title);
+        }
+    }
+}
