@@ -31,7 +31,7 @@ use crate::syntax::ast::{
 };
 use crate::text::Span;
 use pcp::Wording;
-use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
+use typed::{Decrease, Desc, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Names to suggest in place of unknown ones.
 pub trait Suggest {
@@ -464,10 +464,9 @@ impl Checker<'_> {
                             ),
                     );
                 }
-                let unsigned = matches!(desc.value_type, ValueType::U32 | ValueType::U64);
                 let decrease = match (self.dialect, desc.semantics) {
                     (Dialect::Fixed, Semantics::Counter) => Decrease::Drop,
-                    (Dialect::Fixed, _) if unsigned => Decrease::Negative,
+                    (Dialect::Fixed, _) => Decrease::Negative,
                     (Dialect::Pcp7_2, Semantics::Counter) if desc.value_type != ValueType::I32 => {
                         Decrease::Drop
                     }
@@ -480,7 +479,8 @@ impl Checker<'_> {
             }
             _ => {
                 let value_type = types::delta(desc.value_type);
-                (TypedKind::Delta(typed), Desc { value_type, ..desc })
+                let kind = TypedKind::Delta { operand: typed, precision: self.precision() };
+                (kind, Desc { value_type, ..desc })
             }
         };
         let desc = Desc { semantics: Semantics::Instant, ..desc };
@@ -494,6 +494,13 @@ impl Checker<'_> {
         Ok(self.push(kind, desc))
     }
 
+    fn precision(&self) -> Precision {
+        match self.dialect {
+            Dialect::Fixed => Precision::Exact,
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Precision::AsLibpcp,
+        }
+    }
+
     fn rescale(&mut self, operand: ExprId, units: Units, units_span: Span) -> Checked<TypedId> {
         let checked = self.operand(operand)?;
         let Operand { typed, desc, .. } = checked;
@@ -504,8 +511,8 @@ impl Checker<'_> {
         };
         match conversion {
             Ok(conversion) => {
-                let conversion = Box::new(conversion);
-                let kind = TypedKind::Rescale { operand: typed, conversion };
+                let (conversion, precision) = (Box::new(conversion), self.precision());
+                let kind = TypedKind::Rescale { operand: typed, conversion, precision };
                 Ok(self.push(kind, Desc { units, ..desc }))
             }
             Err(_) => {

@@ -97,6 +97,15 @@ impl Scale {
     }
 }
 
+/// How integers are computed where libpcp loses digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// Exact, and rounded to the nearest number at the end.
+    Exact,
+    /// With the overflows and roundings of libpcp.
+    AsLibpcp,
+}
+
 /// How a rate treats a value below the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decrease {
@@ -165,7 +174,12 @@ pub enum TypedKind {
         operand: TypedId,
     },
     /// `delta(operand)`
-    Delta(TypedId),
+    Delta {
+        /// The operand.
+        operand: TypedId,
+        /// That of 64 bits without a sign.
+        precision: Precision,
+    },
     /// `rate(operand)`
     Rate {
         /// The operand.
@@ -185,6 +199,8 @@ pub enum TypedKind {
         operand: TypedId,
         /// How.
         conversion: Box<Conversion>,
+        /// That of integers.
+        precision: Precision,
     },
     /// `operand[instance]`
     Named {

@@ -115,7 +115,7 @@ impl Noted<'_> {
                     notes.push(format!("the metric is {}", describe(self.desc(*operand))));
                 }
             }
-            TypedKind::Delta(operand) => {
+            TypedKind::Delta { operand, .. } => {
                 note("this sample less the one before; no value in the first sample");
                 let (from, to) = (self.desc(*operand).value_type, desc.value_type);
                 if from != to {
@@ -143,7 +143,7 @@ impl Noted<'_> {
                 Some(_) => "the value of the first instance",
                 None => "changes nothing: it is a single value already",
             }),
-            TypedKind::Rescale { conversion, operand } => {
+            TypedKind::Rescale { conversion, operand, .. } => {
                 notes.push(conversion_words(conversion, self.desc(*operand), &desc.units));
             }
             TypedKind::Named { name, .. } => notes
@@ -309,19 +309,20 @@ fn conversion_words(conversion: &Conversion, from: &Desc, to: &Units) -> String 
     if conversion.is_identity() {
         return format!("changes nothing: it is already in {before}");
     }
+    let (mult, div) = conversion.of_integers();
     let mut steps = Vec::new();
-    if conversion.mult != 1 {
-        steps.push(format!("multiplied by {}", conversion.mult));
+    if mult != 1 {
+        steps.push(format!("multiplied by {mult}"));
     }
-    if conversion.div != 1 {
-        steps.push(format!("divided by {}", conversion.div));
+    if div != 1 {
+        steps.push(format!("divided by {div}"));
     }
     if conversion.extra.is_some() {
         steps.push("moved to the other zero point or unit".to_owned());
     }
     let rounded = match from.value_type {
         ValueType::F32 | ValueType::F64 => "",
-        _ if conversion.div != 1 => ", rounded to a whole number",
+        _ if div != 1 || conversion.extra.is_some() => ", rounded to a whole number",
         _ => "",
     };
     format!("{before} to {after}: {}{rounded}", steps.join(", "))

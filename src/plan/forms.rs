@@ -6,7 +6,7 @@ use pmderive_runtime::model::Conversion;
 use rustc_hash::FxHashMap;
 
 use super::lane::LaneBuilder;
-use crate::check::typed::{Decrease, Scale};
+use crate::check::typed::{Decrease, Precision, Scale};
 use crate::dag::{Graph, KernelSource, OwnKernel};
 use crate::syntax::ast;
 
@@ -23,9 +23,9 @@ pub enum Form {
     /// `a op b`, each operand divided and then multiplied.
     Operator { op: ast::BinaryOp, common: Scalar, from: [Scalar; 2], scales: [[u64; 2]; 2] },
     /// `rescale(a)`.
-    Rescale { from: Scalar, mult: i64, div: i64, extra: Option<[u64; 4]> },
+    Rescale { from: Scalar, mult: i64, div: i64, extra: Option<[u64; 4]>, precision: Precision },
     /// `delta(a)`.
-    Delta { from: Scalar },
+    Delta { from: Scalar, precision: Precision },
     /// `rate(a)`.
     Rate { from: Scalar, decrease: Decrease, time_factor: Option<u64> },
 }
@@ -43,10 +43,10 @@ impl Form {
     }
 
     /// The form of a conversion of units.
-    pub fn rescale(from: Scalar, conversion: &Conversion) -> Form {
+    pub fn rescale(from: Scalar, conversion: &Conversion, precision: Precision) -> Form {
         let Conversion { mult, div, extra } = *conversion;
         let extra = extra.map(|(a, b, c, d)| [a, b, c, d].map(f64::to_bits));
-        Form::Rescale { from, mult, div, extra }
+        Form::Rescale { from, mult, div, extra, precision }
     }
 
     /// The kernel, with the values of its constants.
@@ -77,14 +77,14 @@ impl Form {
                 });
                 lanes.operator(op, common, (left, left_scale), (right, right_scale))
             }
-            Form::Rescale { from, mult, div, extra } => {
+            Form::Rescale { from, mult, div, extra, precision } => {
                 let value = operand(&mut lanes, from);
                 let extra = extra.map(|extra| extra.map(f64::from_bits).into());
-                lanes.rescale(value, &Conversion { mult, div, extra })
+                lanes.rescale(value, &Conversion { mult, div, extra }, precision)
             }
-            Form::Delta { from } => {
+            Form::Delta { from, precision } => {
                 let [now, before] = change(&mut lanes, from);
-                lanes.delta(now, before)
+                lanes.delta(now, before, precision)
             }
             Form::Rate { from, decrease, time_factor } => {
                 let [now, before] = change(&mut lanes, from);

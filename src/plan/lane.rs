@@ -12,7 +12,7 @@ use pmderive_runtime::kernel::{
 use pmderive_runtime::model::{Conversion, ValueType};
 use pmderive_runtime::program::scalar_of;
 
-use crate::check::typed::{Decrease, Scale};
+use crate::check::typed::{Decrease, Precision, Scale};
 use crate::syntax::ast;
 
 /// Builds a map kernel.
@@ -236,9 +236,11 @@ impl LaneBuilder {
         }
     }
 
-    /// `delta()`: exact if the result's type allows it.
-    pub fn delta(&mut self, now: Reg, before: Reg) -> Reg {
+    /// `delta()`: exact if the result's type allows it, but that libpcp rounds both numbers
+    /// of U64 before it subtracts them.
+    pub fn delta(&mut self, now: Reg, before: Reg, precision: Precision) -> Reg {
         let wide = match self.type_of(now) {
+            Scalar::U64 if precision == Precision::Exact => return self.difference(now, before),
             Scalar::U32 => Scalar::I64,
             Scalar::U64 => Scalar::F64,
             other => other,
@@ -260,21 +262,7 @@ impl LaneBuilder {
             self.flag(fell);
         }
         let difference = match (scalar, decrease) {
-            (Scalar::U32, Decrease::Negative) | (Scalar::I32, Decrease::Drop) => {
-                let (now, before) =
-                    (self.convert(now, Scalar::I64), self.convert(before, Scalar::I64));
-                let difference = self.binary(BinaryOp::Sub, now, before);
-                self.convert(difference, Scalar::F64)
-            }
-            (Scalar::U64, Decrease::Negative) => {
-                let rose = self.binary(BinaryOp::Ge, now, before);
-                let up = self.binary(BinaryOp::Sub, now, before);
-                let up = self.convert(up, Scalar::F64);
-                let down = self.binary(BinaryOp::Sub, before, now);
-                let down = self.convert(down, Scalar::F64);
-                let down = self.unary(UnaryOp::Neg, down);
-                self.select(rose, up, down)
-            }
+            (_, Decrease::Negative) | (Scalar::I32, Decrease::Drop) => self.difference(now, before),
             _ => {
                 let difference = self.binary(BinaryOp::Sub, now, before);
                 self.convert(difference, Scalar::F64)
@@ -290,10 +278,33 @@ impl LaneBuilder {
         }
     }
 
+    /// The difference of two numbers as `F64`: exact, and then rounded once.
+    fn difference(&mut self, now: Reg, before: Reg) -> Reg {
+        let wide = match self.type_of(now) {
+            Scalar::I32 | Scalar::U32 => Scalar::I64,
+            Scalar::I64 | Scalar::U64 => {
+                // The magnitude of a difference fits into 64 bits without a sign.
+                let rose = self.binary(BinaryOp::Ge, now, before);
+                let [now, before] = [now, before].map(|number| self.convert(number, Scalar::U64));
+                let [up, down] = [(now, before), (before, now)].map(|(more, less)| {
+                    let magnitude = self.binary(BinaryOp::Sub, more, less);
+                    self.convert(magnitude, Scalar::F64)
+                });
+                let down = self.unary(UnaryOp::Neg, down);
+                return self.select(rose, up, down);
+            }
+            float => float,
+        };
+        let [now, before] = [now, before].map(|number| self.convert(number, wide));
+        let difference = self.binary(BinaryOp::Sub, now, before);
+        self.convert(difference, Scalar::F64)
+    }
+
     /// `rescale()`: the formulas of the functions of [`Conversion`].
-    pub fn rescale(&mut self, value: Reg, conversion: &Conversion) -> Reg {
+    pub fn rescale(&mut self, value: Reg, conversion: &Conversion, precision: Precision) -> Reg {
         let scalar = self.type_of(value);
         let Conversion { mult, div, extra } = *conversion;
+        let is_exact = precision == Precision::Exact;
         let scaled = match scalar {
             Scalar::F32 => {
                 let factor = mult as f32 / div as f32;
@@ -304,10 +315,10 @@ impl LaneBuilder {
                 let factor = self.double(mult as f64 / div as f64);
                 self.binary(BinaryOp::Mul, value, factor)
             }
+            _ if is_exact => self.rescale_whole(value, conversion.of_integers()),
             _ => {
                 let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
-                let wide_value = self.convert(value, wide);
-                let mut number = wide_value;
+                let mut number = self.convert(value, wide);
                 // Of libpcp's divisors some have wrapped. Quotients of kernels have positive
                 // ones; of numbers with a sign that of the magnitude is the same but for it.
                 let is_turned = div < 0 && wide == Scalar::I64;
@@ -336,7 +347,42 @@ impl LaneBuilder {
         let value = self.binary(BinaryOp::Add, value, c);
         let value = self.binary(BinaryOp::Mul, b, value);
         let value = self.binary(BinaryOp::Div, value, d);
-        let value = self.binary(BinaryOp::Add, a, value);
+        let mut value = self.binary(BinaryOp::Add, a, value);
+        if is_exact && !scalar.is_float() {
+            value = self.unary(UnaryOp::Round, value);
+        }
         self.convert(value, scalar)
+    }
+
+    /// An integer times a fraction, rounded to the nearest integer, halves away from zero.
+    /// Only what the whole multiples of the divisor leave over is multiplied before it is
+    /// divided, so that nothing overflows but the result.
+    fn rescale_whole(&mut self, value: Reg, (mult, div): (i64, i64)) -> Reg {
+        let scalar = self.type_of(value);
+        let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
+        let value = self.convert(value, wide);
+        let [mult, half, div_by] =
+            [mult, div / 2, div].map(|number| self.constant(wide, number as u64));
+        if div == 1 {
+            let number = self.binary(BinaryOp::Mul, value, mult);
+            return self.convert(number, scalar);
+        }
+        let multiples = self.binary(BinaryOp::Div, value, div_by);
+        let taken = self.binary(BinaryOp::Mul, multiples, div_by);
+        let left = self.binary(BinaryOp::Sub, value, taken);
+        let left = self.binary(BinaryOp::Mul, left, mult);
+        let half = if matches!(scalar, Scalar::I32 | Scalar::I64) {
+            let zero = self.constant(wide, 0);
+            let is_negative = self.binary(BinaryOp::Lt, value, zero);
+            let minus_half = self.unary(UnaryOp::Neg, half);
+            self.select(is_negative, minus_half, half)
+        } else {
+            half
+        };
+        let left = self.binary(BinaryOp::Add, left, half);
+        let left = self.binary(BinaryOp::Div, left, div_by);
+        let whole = self.binary(BinaryOp::Mul, multiples, mult);
+        let number = self.binary(BinaryOp::Add, whole, left);
+        self.convert(number, scalar)
     }
 }

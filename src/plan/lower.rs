@@ -156,11 +156,11 @@ impl OneLowering<'_> {
                 let form = Form::Not { from: self.scalar_of(*operand), to };
                 self.map(node, &[self.of(*operand)], form)
             }
-            TypedKind::Rescale { operand, conversion } => {
+            TypedKind::Rescale { operand, conversion, precision } => {
                 if conversion.is_identity() {
                     return self.of(*operand);
                 }
-                let form = Form::rescale(self.scalar_of(*operand), conversion);
+                let form = Form::rescale(self.scalar_of(*operand), conversion, *precision);
                 self.map(node, &[self.of(*operand)], form)
             }
             TypedKind::Binary { op, left, right, common, scales } => {
@@ -202,8 +202,8 @@ impl OneLowering<'_> {
                     negated,
                 })
             }
-            TypedKind::Delta(operand) => {
-                let form = Form::Delta { from: self.scalar_of(*operand) };
+            TypedKind::Delta { operand, precision } => {
+                let form = Form::Delta { from: self.scalar_of(*operand), precision: *precision };
                 self.change(*operand, form, desc.value_type)
             }
             TypedKind::Rate { operand, decrease, time_factor } => {

@@ -159,7 +159,7 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
             TypedKind::Negate(operand)
             | TypedKind::Not(operand)
             | TypedKind::Same(operand)
-            | TypedKind::Delta(operand)
+            | TypedKind::Delta { operand, .. }
             | TypedKind::Rate { operand, .. }
             | TypedKind::Rescale { operand, .. } => operand,
             TypedKind::Binary { right, .. } => right,

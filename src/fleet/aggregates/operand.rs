@@ -167,21 +167,9 @@ pub fn convert(
     true
 }
 
-/// An integer in other units, as [`Conversion`] says.
+/// An integer in other units, rounded to a whole number of them.
 fn whole(value: i128, conversion: &Conversion, kind: Kind) -> Option<u64> {
-    let (mult, div) = (i128::from(conversion.mult), i128::from(conversion.div));
-    let scaled = (value.checked_mul(mult)? + div / 2) / div;
-    let scaled = match conversion.extra {
-        None => scaled,
-        // Integers of a temperature, say: saturating is not right, so it does not count.
-        Some((a, b, c, d)) => {
-            let value = a + b * (scaled as f64 + c) / d;
-            if !(-9.2e18..1.8e19).contains(&value) {
-                return None;
-            }
-            value as i128
-        }
-    };
+    let scaled = conversion.apply_integer(value)?;
     match kind {
         Kind::Unsigned => u64::try_from(scaled).ok(),
         _ => i64::try_from(scaled).ok().map(|value| value as u64),

@@ -8,8 +8,12 @@
 /// infinite.
 pub fn std_dev(values: &[f64]) -> f64 {
     let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares = values.iter().map(|value| (value - mean) * (value - mean));
+    let Some((first, _)) = values.split_first() else { return f64::NAN };
+    // Distances from one of the values are small and mostly exact where the values are
+    // not: equal values have none, and the mean of large ones loses no digits.
+    let distances = || values.iter().map(|value| value - first);
+    let mean = distances().sum::<f64>() / count;
+    let squares = distances().map(|distance| (distance - mean) * (distance - mean));
     (squares.sum::<f64>() / count).sqrt()
 }
 
@@ -54,6 +58,8 @@ mod tests {
         assert!(std_dev(&[1.0, f64::INFINITY]).is_nan());
         // The mean is far from zero: the deviation is not lost.
         assert_eq!(std_dev(&[1e15 - 1.0, 1e15 + 1.0]), 1.0);
+        assert_eq!(std_dev(&[1.7e18, 1.7e18 + 256.0]), 128.0);
+        assert_eq!(std_dev(&[0.1; 3]), 0.0);
     }
 
     #[test]

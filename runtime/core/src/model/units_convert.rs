@@ -10,9 +10,10 @@ use super::{PmStatus, Units};
 
 /// The conversion of values from some units to others: `pmConvScale(3)`.
 ///
-/// A value is first multiplied by `mult / div`. An integer becomes
+/// A value is first multiplied by `mult / div`. Then the extra unit is converted.
+/// An integer is rounded to the nearest one, or it becomes as by libpcp
 /// `(value * mult + div / 2) / div`, truncated toward zero; the half divisor is
-/// added to negative values too. Then the extra unit is converted.
+/// added to negative values too, and products may overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conversion {
     /// Multiplier; at least 1, but for [`Conversion::of_libpcp`].
@@ -88,6 +89,24 @@ impl Conversion {
         *self == Conversion::IDENTITY
     }
 
+    /// The factor of integers: `mult` and `div` without common factors.
+    pub fn of_integers(&self) -> (i64, i64) {
+        let common = greatest_common_divisor(self.mult.into(), self.div.into()) as i64;
+        (self.mult / common, self.div / common)
+    }
+
+    /// An integer in the other units, rounded to the nearest integer, halves away from
+    /// zero. `None` if it needs more than 127 bits on the way.
+    pub fn apply_integer(&self, value: i128) -> Option<i128> {
+        let (mult, div) = self.of_integers();
+        let (mult, div) = (i128::from(mult), i128::from(div));
+        let scaled = (value.checked_mul(mult)? + value.signum() * (div / 2)) / div;
+        match self.extra {
+            None => Some(scaled),
+            Some(extra) => Some(affine(scaled as f64, extra).round() as i128),
+        }
+    }
+
     /// Converts a value of type FLOAT. The factor is the single-precision
     /// quotient of `mult` and `div`, each rounded to single precision first.
     pub fn apply_f32(&self, value: f32) -> f32 {
@@ -146,10 +165,9 @@ impl Factor {
     /// divisor of 1 if that is possible, else without common factors of two,
     /// else fully reduced. `None` if even that does not fit.
     ///
-    /// Removing factors of two keeps, for example, bytes exact in kilobytes up
-    /// to 2^63 instead of 2^53. It changes no result that does not overflow,
-    /// because quotients in floating point stay the same. Half the divisor must
-    /// stay exact, so an even divisor must stay even.
+    /// Without factors of two, quotients in floating point are those of the
+    /// fraction that libpcp has. Half the divisor must stay exact for
+    /// [`Value::rescale`](super::Value::rescale), so an even divisor stays even.
     fn reduced(self) -> Option<(i64, i64)> {
         if self.overflows {
             return None;

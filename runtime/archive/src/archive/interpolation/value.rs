@@ -117,7 +117,7 @@ fn on_line(
     let span = Span { from: earlier.time, to: later.time };
     match Line::between(value_type, rules, earlier, later) {
         Some(line) => line.bits(value_type, rules.overflow, span.share(time)),
-        None => counted_on(value_type, time, earlier, later),
+        None => counted_on(value_type, rules, time, earlier, later),
     }
 }
 
@@ -161,20 +161,28 @@ impl Line {
             ValueType::U64 => after < before,
             _ => false,
         };
+        let is_exact = rules.overflow == Overflow::Nearest;
         let is_long = match value_type {
-            ValueType::I64 => (before as i64).unsigned_abs() > LARGEST_EXACT,
-            ValueType::U64 => before > LARGEST_EXACT,
+            ValueType::I64 => {
+                [before, after].iter().any(|number| (*number as i64).unsigned_abs() > LARGEST_EXACT)
+            }
+            ValueType::U64 => before.max(after) > LARGEST_EXACT,
             _ => false,
         };
         // libpcp rounds long numbers, so that a counter that rises seems to fall.
-        let is_rounded = is_long && rules.overflow == Overflow::Nearest;
-        if has_fallen && rules.counters_wrap || is_rounded && !has_fallen {
+        let is_rounded = is_long && is_exact;
+        let wraps = rules.counters_wrap && (is_exact || value_type != ValueType::I64);
+        if has_fallen && wraps || is_rounded && !has_fallen {
             return None;
         }
         let (start, rise) = match value_type {
             ValueType::I32 => {
                 let (before, after) = (before as i32, after as i32);
-                (0.5 + f64::from(before), f64::from(after.wrapping_sub(before)))
+                let rise = match is_exact {
+                    true => f64::from(after) - f64::from(before),
+                    false => f64::from(after.wrapping_sub(before)),
+                };
+                (0.5 + f64::from(before), rise)
             }
             ValueType::U32 => {
                 let (before, after) = (before as u32, after as u32);
@@ -206,6 +214,13 @@ impl Line {
         (passed, span): (f64, f64),
     ) -> u64 {
         let number = self.start + passed * self.rise / span;
+        // libpcp rounds negative numbers up, which have 0.5 added too.
+        let number = match value_type {
+            ValueType::I32 | ValueType::I64 if number < 0.0 && overflow == Overflow::Nearest => {
+                number.floor()
+            }
+            _ => number,
+        };
         match value_type {
             ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
             ValueType::U32 => u64::from(number as u32),
@@ -223,16 +238,27 @@ const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// The value of an integer counter that rises from one sample to the next, modulo its
 /// number of bits.
-fn counted_on(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
+fn counted_on(
+    value_type: ValueType,
+    rules: &InterpolationRules,
+    time: f64,
+    earlier: Sample,
+    later: Sample,
+) -> u64 {
     let (passed, span) = (time - earlier.time, later.time - earlier.time);
-    let share = |difference: f64| 0.5 + passed * difference / span;
+    let share = |difference: f64| passed * difference / span;
     let (before, rise) = (earlier.bits, later.bits.wrapping_sub(earlier.bits));
-    match value_type {
-        ValueType::I32 | ValueType::U32 => {
-            let passed = share(f64::from(rise as u32)) as u32;
+    match (value_type, rules.overflow) {
+        (ValueType::I32 | ValueType::U32, _) => {
+            let passed = (0.5 + share(f64::from(rise as u32))) as u32;
             u64::from((before as u32).wrapping_add(passed))
         }
-        _ => before.wrapping_add(share(rise as f64) as u64),
+        (_, Overflow::AsInC) => to_u64(0.5 + before as f64 + share(rise as f64), Overflow::AsInC),
+        (_, Overflow::Nearest) => {
+            let [passed, span] = [passed, span].map(|seconds| (seconds * 1e9).round() as u128);
+            let passed = (u128::from(rise) * passed + span / 2).checked_div(span);
+            before.wrapping_add(passed.unwrap_or_default() as u64)
+        }
     }
 }
 
