@@ -479,7 +479,11 @@ impl Checker<'_> {
             }
             _ => {
                 let value_type = types::delta(desc.value_type);
-                let kind = TypedKind::Delta { operand: typed, precision: self.precision() };
+                let precision = match (self.precision(), desc.semantics) {
+                    (Precision::Exact, Semantics::Counter) => Precision::OfCounter,
+                    (precision, _) => precision,
+                };
+                let kind = TypedKind::Delta { operand: typed, precision };
                 (kind, Desc { value_type, ..desc })
             }
         };

@@ -102,6 +102,9 @@ impl Scale {
 pub enum Precision {
     /// Exact, and rounded to the nearest number at the end.
     Exact,
+    /// Exact for numbers that are less than 2^63 apart, as those of a counter are: one
+    /// instruction.
+    OfCounter,
     /// With the overflows and roundings of libpcp.
     AsLibpcp,
 }

@@ -241,6 +241,11 @@ impl LaneBuilder {
     pub fn delta(&mut self, now: Reg, before: Reg, precision: Precision) -> Reg {
         let wide = match self.type_of(now) {
             Scalar::U64 if precision == Precision::Exact => return self.difference(now, before),
+            Scalar::U64 if precision == Precision::OfCounter => {
+                let difference = self.binary(BinaryOp::Sub, now, before);
+                let difference = self.convert(difference, Scalar::I64);
+                return self.convert(difference, Scalar::F64);
+            }
             Scalar::U32 => Scalar::I64,
             Scalar::U64 => Scalar::F64,
             other => other,
@@ -286,12 +291,12 @@ impl LaneBuilder {
                 // The magnitude of a difference fits into 64 bits without a sign.
                 let rose = self.binary(BinaryOp::Ge, now, before);
                 let [now, before] = [now, before].map(|number| self.convert(number, Scalar::U64));
-                let [up, down] = [(now, before), (before, now)].map(|(more, less)| {
-                    let magnitude = self.binary(BinaryOp::Sub, more, less);
-                    self.convert(magnitude, Scalar::F64)
-                });
-                let down = self.unary(UnaryOp::Neg, down);
-                return self.select(rose, up, down);
+                let up = self.binary(BinaryOp::Sub, now, before);
+                let down = self.binary(BinaryOp::Sub, before, now);
+                let magnitude = self.select(rose, up, down);
+                let magnitude = self.convert(magnitude, Scalar::F64);
+                let down = self.unary(UnaryOp::Neg, magnitude);
+                return self.select(rose, magnitude, down);
             }
             float => float,
         };
@@ -355,34 +360,49 @@ impl LaneBuilder {
     }
 
     /// An integer times a fraction, rounded to the nearest integer, halves away from zero.
-    /// Only what the whole multiples of the divisor leave over is multiplied before it is
-    /// divided, so that nothing overflows but the result.
+    /// Nothing overflows but the result, if the product of both numbers of the fraction
+    /// does not.
     fn rescale_whole(&mut self, value: Reg, (mult, div): (i64, i64)) -> Reg {
         let scalar = self.type_of(value);
         let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
         let value = self.convert(value, wide);
-        let [mult, half, div_by] =
-            [mult, div / 2, div].map(|number| self.constant(wide, number as u64));
-        if div == 1 {
-            let number = self.binary(BinaryOp::Mul, value, mult);
-            return self.convert(number, scalar);
-        }
-        let multiples = self.binary(BinaryOp::Div, value, div_by);
-        let taken = self.binary(BinaryOp::Mul, multiples, div_by);
-        let left = self.binary(BinaryOp::Sub, value, taken);
-        let left = self.binary(BinaryOp::Mul, left, mult);
-        let half = if matches!(scalar, Scalar::I32 | Scalar::I64) {
-            let zero = self.constant(wide, 0);
-            let is_negative = self.binary(BinaryOp::Lt, value, zero);
-            let minus_half = self.unary(UnaryOp::Neg, half);
-            self.select(is_negative, minus_half, half)
+        let number = if div == 1 {
+            let mult = self.constant(wide, mult as u64);
+            self.binary(BinaryOp::Mul, value, mult)
+        } else if mult == 1 && div % 2 == 0 {
+            // Whole halves of the divisor, one more, and then pairs of them.
+            let half = self.constant(wide, (div / 2) as u64);
+            let halves = self.binary(BinaryOp::Div, value, half);
+            let one = self.away_from_zero(value, scalar, 1);
+            let halves = self.binary(BinaryOp::Add, halves, one);
+            let two = self.constant(wide, 2);
+            self.binary(BinaryOp::Div, halves, two)
         } else {
-            half
+            // Only what whole multiples of the divisor leave over is multiplied first.
+            let half = self.away_from_zero(value, scalar, div / 2);
+            let [mult, div] = [mult, div].map(|number| self.constant(wide, number as u64));
+            let multiples = self.binary(BinaryOp::Div, value, div);
+            let taken = self.binary(BinaryOp::Mul, multiples, div);
+            let left = self.binary(BinaryOp::Sub, value, taken);
+            let left = self.binary(BinaryOp::Mul, left, mult);
+            let left = self.binary(BinaryOp::Add, left, half);
+            let left = self.binary(BinaryOp::Div, left, div);
+            let whole = self.binary(BinaryOp::Mul, multiples, mult);
+            self.binary(BinaryOp::Add, whole, left)
         };
-        let left = self.binary(BinaryOp::Add, left, half);
-        let left = self.binary(BinaryOp::Div, left, div_by);
-        let whole = self.binary(BinaryOp::Mul, multiples, mult);
-        let number = self.binary(BinaryOp::Add, whole, left);
         self.convert(number, scalar)
+    }
+
+    /// A positive number with the sign of a value of 64 bits, whose operand is of type `from`.
+    fn away_from_zero(&mut self, value: Reg, from: Scalar, number: i64) -> Reg {
+        let wide = self.type_of(value);
+        let number = self.constant(wide, number as u64);
+        if !from.is_signed_integer() {
+            return number;
+        }
+        let zero = self.constant(wide, 0);
+        let is_negative = self.binary(BinaryOp::Lt, value, zero);
+        let negative = self.unary(UnaryOp::Neg, number);
+        self.select(is_negative, negative, number)
     }
 }

@@ -215,18 +215,16 @@ impl Line {
     ) -> u64 {
         let number = self.start + passed * self.rise / span;
         // libpcp rounds negative numbers up, which have 0.5 added too.
-        let number = match value_type {
-            ValueType::I32 | ValueType::I64 if number < 0.0 && overflow == Overflow::Nearest => {
-                number.floor()
-            }
-            _ => number,
-        };
+        let is_low = overflow == Overflow::Nearest && number < 0.0;
         match value_type {
+            ValueType::I32 if is_low => u64::from(number.floor() as i32 as u32),
             ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
             ValueType::U32 => u64::from(number as u32),
             // A number that rises beyond the signed values.
             ValueType::U64 if number >= I64_LIMIT => to_u64(number, overflow),
-            ValueType::I64 | ValueType::U64 => to_i64(number, overflow) as u64,
+            ValueType::U64 => to_i64(number, overflow) as u64,
+            ValueType::I64 if is_low => number.floor() as i64 as u64,
+            ValueType::I64 => to_i64(number, overflow) as u64,
             ValueType::F32 => u64::from((number as f32).to_bits()),
             _ => number.to_bits(),
         }
