@@ -312,10 +312,41 @@ mod tests {
                 .map(|rules| Rule::OnLine.number(value_type, &rules, 105.0, earlier, later));
             assert_eq!(found, expected, "{value_type} {before}");
         }
+        // Those that become long, and those that rise by more than doubles hold.
+        for (value_type, before, after, half) in [
+            (ValueType::U64, (1 << 53) - 1, (1 << 53) + 9, (1 << 53) + 4),
+            (ValueType::U64, 40, u64::MAX - 5, (1 << 63) + 17),
+            (ValueType::I64, 40, i64::MAX as u64 - 5, (1 << 62) + 17),
+        ] {
+            let (earlier, later) =
+                (Sample { time: 0.0, bits: before }, Sample { time: 10.0, bits: after });
+            let found = Rule::OnLine.number(value_type, &exact, 5.0, earlier, later);
+            assert_eq!(found, half, "{value_type} {before}");
+        }
         // One that falls has been reset: what is between has no exact value.
         let (earlier, later) =
             (Sample { time: 0.0, bits: long }, Sample { time: 10.0, bits: long - 10 });
         let found = Rule::OnLine.number(ValueType::U64, &exact, 5.0, earlier, later);
         assert!((long - 4096..=long).contains(&found), "{found}");
+    }
+
+    /// Numbers below zero are rounded to the nearest one; libpcp's are one too high.
+    #[test]
+    fn negative_counters() {
+        let exact = InterpolationRules::default();
+        let rounded = InterpolationRules { overflow: Overflow::AsInC, ..exact };
+        for (before, after, time, expected) in [
+            (-10, 0, 1.0, [-9, -8]),
+            (-10, 0, 0.0, [-10, -9]),
+            (-7, 3, 9.0, [2, 2]),
+            (-1_500_000_000, 1_500_000_000, 5.0, [0, i32::MIN + 1]),
+        ] {
+            let sample = |time, number: i32| Sample { time, bits: u64::from(number as u32) };
+            let (earlier, later) = (sample(0.0, before), sample(10.0, after));
+            let found = [exact, rounded].map(|rules| {
+                Rule::OnLine.number(ValueType::I32, &rules, time, earlier, later) as u32 as i32
+            });
+            assert_eq!(found, expected, "{before} to {after} at {time}");
+        }
     }
 }
