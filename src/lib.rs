@@ -96,6 +96,7 @@ mod plan;
 mod project;
 pub mod record;
 mod remembered;
+mod replay;
 pub mod report;
 #[cfg(feature = "cli")]
 mod size;
@@ -136,10 +137,6 @@ pub mod internal {
     pub mod jit {
         pub use crate::jit::*;
     }
-    /// JSON as reports write it.
-    pub mod json {
-        pub use crate::report::json::*;
-    }
     /// The server of editors.
     #[cfg(feature = "lsp")]
     pub mod lsp {
@@ -148,6 +145,10 @@ pub mod internal {
     /// The settings of a folder of definitions.
     pub mod project {
         pub use crate::project::*;
+    }
+    /// Answers to cases that were recorded from libpcp.
+    pub mod replay {
+        pub use crate::replay::*;
     }
 }
 

@@ -22,6 +22,7 @@ use super::pcp::info::InfoArguments;
 use super::pcp::probe::ProbeArguments;
 use super::pcp::val::ValArguments;
 use super::record::RecordArguments;
+use super::replay::ReplayArguments;
 #[cfg(feature = "fleet")]
 use super::serve::ServeArguments;
 use super::stop::Stop;
@@ -125,6 +126,9 @@ pub enum Command {
     /// Serve an editor: mistakes, completion and values while one types.
     #[cfg(feature = "lsp")]
     Lsp(Box<LspArguments>),
+    /// Answer cases of the conformance corpus.
+    #[command(hide = true)]
+    Replay(ReplayArguments),
 }
 
 impl Command {

@@ -45,6 +45,7 @@ mod pcp;
 mod positional;
 mod progress;
 mod record;
+mod replay;
 mod rewrite;
 mod samples;
 #[cfg(feature = "fleet")]
@@ -144,5 +145,6 @@ fn run(command: &Command, messages: &mut Messages) -> Result<ExitStatus, Stop> {
         Command::Man(arguments) => man::run(arguments, messages),
         #[cfg(feature = "lsp")]
         Command::Lsp(arguments) => lsp::run(arguments, messages),
+        Command::Replay(arguments) => replay::run(arguments),
     }
 }

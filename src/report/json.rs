@@ -185,6 +185,16 @@ pub fn write_desc(out: &mut String, desc: &Desc) {
 
 /// Writes the members `n` and `values` of a metric, or `err` and `errname`.
 pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&InstanceDomain>) {
+    write_values_with(out, values, names, write_value);
+}
+
+/// Like [`write_values`]; `write` writes each value.
+pub fn write_values_with(
+    out: &mut String,
+    values: &Values<'_>,
+    names: Option<&InstanceDomain>,
+    write: impl Fn(&mut String, Value<'_>),
+) {
     if let Status::Failed(status) = values.status {
         return write_status(out, status);
     }
@@ -202,7 +212,7 @@ pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&Instan
             None => out.push_str("null"),
         }
         out.push(',');
-        write_value(out, value);
+        write(out, value);
         out.push(']');
     }
     out.push(']');

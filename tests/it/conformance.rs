@@ -8,6 +8,7 @@
 //! A case says what 6.0.3 answers, and in `v7` what 7.2.1 answers otherwise.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pmderive::dialect::Dialect;
@@ -40,28 +41,29 @@ fn expected(case: &Answer, dialect: Dialect) -> Option<Answer> {
 /// limit and on from 0, and otherwise on the straight line.
 #[test]
 fn counters_wrap_if_the_environment_says_so() {
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-dyn");
-    let evaluated = |wraps: bool| -> Vec<Value> {
+    let case = r#"{"id":"wrap","archive":"own-dyn","expr":"sc.c.u32","mode":{"kind":"interp","start":"1700020000.000000000","step_ms":700,"count":3}}"#;
+    let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
+    let replayed = |wraps: bool| {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_pmderive"));
-        child.args([
-            "eval", "--compat", "7.2", "--format", "json", "-t", "700msec", "-s", "3", "-a",
-        ]);
-        child.arg(&archive).arg("sc.c.u32");
+        child.args(["replay", "--cases", "-", "--archives"]).arg(&archives);
         child.env_remove("PCP_COUNTER_WRAP").env("PCP_DERIVED_CONFIG", "");
         if wraps {
             child.env("PCP_COUNTER_WRAP", "1");
         }
-        let ran = child.output().expect("it runs");
-        assert!(ran.status.success(), "{ran:?}");
-        let lines = ran.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
+        child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = child.spawn().expect("it runs");
+        let written = child.stdin.take().expect("a pipe").write_all(case.as_bytes());
+        written.expect("it reads its cases");
+        let ran = child.wait_with_output().expect("it ends");
+        assert!(ran.status.success());
+        let answer: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        answer["fetches"].as_array().expect("fetches").clone()
     };
     // pmval 6.0.3 prints the same.
     for (wraps, expected) in [(false, 1_288_489_929_u32), (true, 4_294_967_037)] {
-        let samples = evaluated(wraps);
-        let values: Vec<_> =
-            samples.iter().map(|sample| &sample["metrics"][0]["values"][0][2]).collect();
-        assert_eq!(values, [4_294_965_358_u32, expected, 1_102], "{wraps}");
+        let fetches = replayed(wraps);
+        let values: Vec<_> = fetches.iter().map(|fetch| &fetch["values"][0][2]).collect();
+        assert_eq!(values[..3], [4_294_965_358_u32, expected, 1_102], "{wraps}");
     }
 }
 

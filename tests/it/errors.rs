@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pmderive::internal::replay::ReplayError;
 use pmderive::metadata::RecordedMetadata;
 use pmderive::record::RecorderError;
 use pmderive::report::table::ExportError;
@@ -31,6 +32,7 @@ fn errors() -> Vec<(&'static str, Box<dyn Error>)> {
     let problem = Problem::Trailing { bytes: 3 };
     let undecodable = DecodeError { structure: "Result", field: "len", offset: 4, problem };
     let undecodable = Box::new(ProtocolError::from(undecodable));
+    let no_case = serde_json::from_str::<u32>("x").expect_err("no number");
     let no_metadata = RecordedMetadata::from_json(b"x").expect_err("no metadata");
     let (option, text, offset) = (WindowOption::Start, "x".to_owned(), 0);
     let no_time = WindowError { option, text, offset, problem: "no time" };
@@ -61,6 +63,7 @@ fn errors() -> Vec<(&'static str, Box<dyn Error>)> {
         ("runtime/system/src/time/options.rs", ReportingError::Window(no_time).into()),
         ("src/metadata/read.rs", no_metadata.into()),
         ("src/record/error.rs", RecorderError::from(lost()).into()),
+        ("src/replay.rs", ReplayError::Case { line: 1, source: no_case }.into()),
         ("src/report/table/exporter.rs", ExportError::from(io()).into()),
     ]
 }

@@ -43,6 +43,7 @@ impl Files {
         write("form.conf", format!("evil.form=evil.set+evil.set\n# {text}\n"));
         write("test.toml", test_file());
         write("names", format!("root {{\n    evil{text} 1:2:3\n}}\n"));
+        write("cases", format!("{{\"id\": \"case{text}\"}}\n"));
         files
     }
 
@@ -166,6 +167,8 @@ const COMMANDS: &[&str] = &[
     "+record -a @archive -o @copy evil",
     "+record -a @archive -o @archive evil",
     "+record -a @archive -o @copy evil.nothing%",
+    "+replay --cases @cases --archives .",
+    "+replay --cases @nothing --archives .",
     "eval -a @archive evil.events",
     "eval -a @archive --format csv evil.events",
     "+info -a @archive -x evil.events",

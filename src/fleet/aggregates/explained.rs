@@ -89,7 +89,7 @@ fn notes(
     if aggregate.function != Function::Count {
         notes.push(
             "the first kind of hosts decides about type and units; values of others are \
-             converted, integers to whole units, or left out where that is impossible"
+             converted to whole units, or left out where that is impossible"
                 .to_owned(),
         );
     }
