@@ -303,30 +303,3 @@ fn a_derived_metric_of_blocks_that_say_another_type() {
     assert!(expected.out.contains("value "), "{expected:?}");
     assert_eq!(side_by_side::ours_with(&variables, "pminfo", &arguments), expected);
 }
-
-/// What only needs metrics that no archive has finds its first record all the same. A
-/// metric that is named twice is evaluated twice.
-#[test]
-fn derived_metrics_of_derived_metrics_and_named_twice() {
-    if !tools_are_installed() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let config = folder.path().join("q.conf");
-    let definitions = "q.load = kernel.all.load\nq.again = q.load\nq.rate = rate(disk.dev.total)\n";
-    std::fs::write(&config, definitions).expect("a file");
-    let variables = [("PCP_DERIVED_CONFIG", config.to_str().expect("UTF-8"))];
-    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
-    for (tool, options) in [
-        ("pminfo", &["-f", "q.again"][..]),
-        ("pminfo", &["-f", "q.rate", "q.rate"]),
-        ("pmprobe", &["-v", "q.again"]),
-        ("pmval", &["-U", archive, "-s", "2", "q.again"]),
-    ] {
-        let archived: &[&str] = if options[0] == "-U" { &[] } else { &["-a", archive] };
-        let arguments = [archived, options].concat();
-        let expected = side_by_side::theirs_with(&variables, tool, &arguments);
-        assert_eq!(expected.status, Some(0), "{tool} {options:?}: {expected:?}");
-        assert_eq!(side_by_side::ours_with(&variables, tool, &arguments), expected, "{tool}");
-    }
-}

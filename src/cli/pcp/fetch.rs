@@ -157,8 +157,8 @@ pub fn fetch_each(
     messages: &Messages,
 ) -> Result<Vec<Fetched>, Stop> {
     let mut found: Vec<Option<Fetched>> = pmids.iter().map(|_| None).collect();
-    // Without operands that are recorded every record counts, and libpcp has a status for
-    // some such metrics only where nothing else is in the list.
+    // Without operands every record counts, and libpcp has a status for some such metrics
+    // only where nothing else is in the list.
     let mut open: Vec<(usize, Vec<Pmid>)> = Vec::new();
     for (at, pmid) in pmids.iter().enumerate().filter(|_| pmids.len() > 1) {
         match pmid.is_derived() {
@@ -166,7 +166,7 @@ pub fn fetch_each(
             false => open.push((at, vec![*pmid])),
         }
     }
-    open.retain(|(_, operands)| !operands.iter().all(|pmid| pmid.is_derived()));
+    open.retain(|(_, operands)| !operands.is_empty());
     while open.len() > 1 {
         let list: Vec<Pmid> = open.iter().map(|(at, _)| pmids[*at]).collect();
         source.rewind()?;

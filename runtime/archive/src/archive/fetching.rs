@@ -174,7 +174,9 @@ impl ArchiveContext {
             let bytes = self.records.bytes(&record)?;
             let sets = (record.first_set, record.set_count);
             let selected = match self.selection.scan(bytes, sets, self.sound == Some(place)) {
-                Ok(any) => any || list.pmids().iter().all(|pmid| self.is_never_recorded(*pmid)),
+                // Without metrics every record counts, because constants have a value
+                // in each.
+                Ok(any) => any || list.pmids().is_empty(),
                 Err(mut damage) => {
                     self.gap = true;
                     damage.offset += record.offset;
@@ -219,12 +221,6 @@ impl ArchiveContext {
             return Ok(true);
         }
         Ok(false)
-    }
-
-    /// True for a derived metric that is not logged. If there are no others in a
-    /// list, every record counts: constants have a value in each.
-    fn is_never_recorded(&self, pmid: Pmid) -> bool {
-        pmid.is_derived() && self.metadata.desc(pmid).is_none()
     }
 
     /// Adds the metrics of a record to a batch as columns, if the record differs in
