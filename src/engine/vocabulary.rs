@@ -14,7 +14,7 @@ use crate::syntax::{Group, nearest_metric};
 
 /// Largest number of comparisons for suggestions. If very many names are
 /// unknown, the last ones get no suggestion.
-const MAX_COMPARISONS: usize = 20_000_000;
+const MAX_COMPARISONS: usize = 2_000_000;
 
 /// Most names that are near but may not be used, before none is suggested.
 const MAX_UNUSABLE: usize = 3;

@@ -47,7 +47,7 @@ pub fn nearest_metric<'c>(
     }
     let small = name.to_ascii_lowercase();
     let name = &*small;
-    let (first, last) = (name.split('.').next(), name.rsplit('.').next());
+    let ends = name.contains('.').then(|| (name.split('.').next(), name.rsplit('.').next()));
     let own_letters = letters(name);
     let mut same: Option<&str> = None;
     let mut misspelt: Option<(usize, &str)> = None;
@@ -59,17 +59,17 @@ pub fn nearest_metric<'c>(
             same = Some(candidate);
         }
         // A wrong letter changes at most two of the letters that there are.
-        let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
-        if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
+        let differs = || (letters(candidate) ^ own_letters).count_ones() as usize;
+        if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differs() <= 2 * MAX_MISSPELT {
             let wrong = strsim::osa_distance(name, &candidate.to_ascii_lowercase());
             let found = (wrong, candidate);
             if wrong <= MAX_MISSPELT && misspelt.is_none_or(|other| found < other) {
                 misspelt = Some(found);
             }
         }
-        let is_related = name.contains('.')
-            && candidate.split('.').next() == first
-            && candidate.rsplit('.').next() == last;
+        let is_related = ends.is_some_and(|(first, last)| {
+            candidate.split('.').next() == first && candidate.rsplit('.').next() == last
+        });
         if is_related && related.is_none_or(|other| order(candidate) < order(other)) {
             related = Some(candidate);
         }
@@ -114,14 +114,14 @@ impl Group {
 /// True for names that are the same but for case and for points, hyphens and
 /// underscores.
 pub fn has_same_words(one: &str, other: &str) -> bool {
-    let plain = |name: &'_ str| {
+    fn plain(name: &str) -> impl Iterator<Item = u8> {
         let letters = name.bytes().filter(|byte| !matches!(byte, b'.' | b'-' | b'_'));
-        letters.map(|byte| byte.to_ascii_lowercase()).collect::<Vec<u8>>()
-    };
+        letters.map(|byte| byte.to_ascii_lowercase())
+    }
     let begins = |name: &str| name.bytes().next().map(|byte| byte.to_ascii_lowercase());
     begins(one) == begins(other)
         && one.len().abs_diff(other.len()) <= 8
-        && plain(one) == plain(other)
+        && plain(one).eq(plain(other))
 }
 
 /// Which letters a text has, case aside; those beyond ASCII share their bits.

@@ -156,6 +156,14 @@ impl Volumes {
         if self.seek_by_index(time) {
             return Ok(());
         }
+        // From the start on nothing is missed, whatever the volumes have: none is opened
+        // to look.
+        if time <= self.archive.label.start && self.enter(VolumeId::FIRST).is_ok() {
+            let first = self.volume.first_offset();
+            self.volume.seek(first);
+            self.order.begin_at_start();
+            return Ok(());
+        }
         for at in self.archive.files.volume_ids().rev() {
             // The current volume stays open, because it may have been expanded already.
             let mut opened = None;
