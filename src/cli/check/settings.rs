@@ -8,6 +8,7 @@ use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostics, EXPRESSION};
 use crate::escape;
 use crate::project::{Level, Levels, Project, apply_levels};
+use crate::syntax::ast::Spanned;
 use crate::text::{SourceId, SourceMap};
 
 /// How to check.
@@ -16,6 +17,8 @@ pub struct Settings {
     pub definitions: DefinitionArguments,
     /// Metadata to check with, if no source is given.
     pub metadata: Option<PathBuf>,
+    /// Where a folder names it, if one does.
+    pub metadata_place: Option<String>,
     /// Whether lints run.
     pub lint: bool,
     /// Whether they run for all files.
@@ -26,31 +29,34 @@ pub struct Settings {
 pub fn settings(arguments: &CheckArguments) -> Result<Settings, Stop> {
     let definitions = arguments.definitions()?;
     let given = arguments.metadata.metadata.clone();
-    let metadata = match (arguments.source.is_given(), given) {
-        (true, _) => None,
-        (false, Some(given)) => Some(given),
-        (false, None) => one_metadata(&definitions)?,
+    let (metadata, metadata_place) = match (arguments.source.is_given(), given) {
+        (true, _) => (None, None),
+        (false, Some(given)) => (Some(given), None),
+        (false, None) => one_metadata(&definitions)?.unzip(),
     };
     let mut projects = definitions.folders.files().map(|(_, project)| project);
     let lint = arguments.lint || projects.any(|project| project.lints.is_some());
     drop(projects);
-    Ok(Settings { definitions, metadata, lint, lint_all: arguments.lint })
+    Ok(Settings { definitions, metadata, metadata_place, lint, lint_all: arguments.lint })
 }
 
-/// The metadata of all files.
-fn one_metadata(definitions: &DefinitionArguments) -> Result<Option<PathBuf>, Stop> {
-    let files = definitions.folders.files();
-    let mut named: Vec<&PathBuf> =
-        files.filter_map(|(_, project)| Some(&project.metadata.as_ref()?.value)).collect();
-    named.sort();
-    named.dedup();
+/// The metadata of all files, and where they are named.
+fn one_metadata(definitions: &DefinitionArguments) -> Result<Option<(PathBuf, String)>, Stop> {
+    let folders = &definitions.folders;
+    let mut named: Vec<&Spanned<PathBuf>> =
+        folders.files().filter_map(|(_, project)| project.metadata.as_ref()).collect();
+    named.sort_by_key(|one| &one.value);
+    named.dedup_by_key(|one| &one.value);
     match named[..] {
         [] => Ok(None),
-        [one] => Ok(Some(one.clone())),
+        [one] => {
+            let place = folders.sources.place(one.span).unwrap_or_default();
+            Ok(Some((one.value.clone(), place)))
+        }
         [first, second, ..] => Err(Stop::Usage(format!(
             "the folders name {} and {}: choose one with --metadata",
-            escape::path(first),
-            escape::path(second)
+            escape::path(&first.value),
+            escape::path(&second.value)
         ))),
     }
 }

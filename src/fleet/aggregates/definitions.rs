@@ -110,6 +110,11 @@ impl Definitions {
         &self.labels
     }
 
+    /// The definitions as the evaluator computes them.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Names of the definitions, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.registry.names()
