@@ -55,8 +55,8 @@ pub struct Project {
     pub extensions: Option<bool>,
     /// The file of metadata to check them with, and where it is named.
     pub metadata: Option<Spanned<PathBuf>>,
-    /// Files whose definitions are over the fleet.
-    pub fleet: Vec<PathBuf>,
+    /// Files whose definitions are over the fleet, and where they are named.
+    pub fleet: Vec<Spanned<PathBuf>>,
     /// What becomes of warnings; nothing if the file has no lints.
     pub lints: Option<Levels>,
 }
@@ -115,7 +115,7 @@ impl Project {
     pub fn is_over_fleet(&self, file: &Path) -> bool {
         !self.fleet.is_empty()
             && file.canonicalize().is_ok_and(|file| {
-                self.fleet.iter().any(|one| one.canonicalize().is_ok_and(|one| one == file))
+                self.fleet.iter().any(|one| one.value.canonicalize().is_ok_and(|one| one == file))
             })
     }
 }
@@ -124,7 +124,7 @@ impl Project {
 #[derive(Clone, Debug, Default)]
 pub struct Folders {
     /// What each file says.
-    files: HashMap<PathBuf, Arc<Project>>,
+    files: BTreeMap<PathBuf, Arc<Project>>,
     /// Which of them belongs to the definition files of a directory.
     directories: HashMap<PathBuf, Option<PathBuf>>,
     /// Their texts.
@@ -158,9 +158,31 @@ impl Folders {
         self.files.get(self.directories.get(directory_of(path))?.as_ref()?)
     }
 
-    /// The files that belong to folders, in no particular order.
+    /// The files that belong to folders, in the order of their paths.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &Project)> {
         self.files.iter().map(|(path, project)| (&**path, &**project))
+    }
+
+    /// The dialect of all that belongs to these folders; nothing without such a file.
+    ///
+    /// # Errors
+    /// Words that say which two differ.
+    pub fn dialect(&self) -> Result<Option<Dialect>, String> {
+        let mut files = self.files().map(|(path, one)| (path, one.dialect.unwrap_or_default()));
+        let Some((first, dialect)) = files.next() else { return Ok(None) };
+        match files.find(|(_, other)| *other != dialect) {
+            None => Ok(Some(dialect)),
+            Some((other, _)) => Err(format!(
+                "{} and {} differ in `compat`",
+                escape::path(first),
+                escape::path(other)
+            )),
+        }
+    }
+
+    /// True if one of the files allows extensions.
+    pub fn are_extended(&self) -> bool {
+        self.files().any(|(_, project)| project.extensions == Some(true))
     }
 
     fn read_file(&mut self, path: &Path) -> Project {
@@ -213,7 +235,11 @@ pub fn read(
     project.extensions = table.get("extensions").and_then(|value| document.boolean(value));
     project.metadata = table.get("metadata").and_then(|value| document.path(value, directory));
     let fleet = table.get("fleet").map(|value| document.paths(value, directory));
-    project.fleet.extend(fleet.into_iter().flatten().map(|path| path.value));
+    project.fleet.extend(fleet.into_iter().flatten());
+    for path in project.fleet.iter().filter(|path| !path.value.is_file()) {
+        let message = format!("there is no file {}", escape::path(&path.value));
+        document.error_with_help(path.span, message, "its definitions would be over the fleet");
+    }
     if let Some(lints) = table.get("lints").and_then(|value| document.table(value)) {
         project.lints = Some(levels(&mut document, lints));
     }

@@ -317,6 +317,13 @@ impl Definitions {
         texts
     }
 
+    /// Those of them with a definition that can be used.
+    pub fn good_texts(&self) -> HashSet<SourceId> {
+        let elsewhere = self.elsewhere.iter().filter(|(_, count)| **count > 0);
+        let own = self.own().map(|definition| definition.name_span.source);
+        own.chain(elsewhere.map(|(text, _)| *text)).collect()
+    }
+
     /// True for the text of a definition that is an argument.
     pub fn is_argument(&self, source: SourceId) -> bool {
         &*self.sources.get(source).name == ARGUMENT

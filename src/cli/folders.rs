@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dialect::{Dialect, Language};
 use crate::escape;
-use crate::project::{Folders, Project};
+use crate::project::Folders;
 use crate::syntax::{Unreadable, counted, definition_files};
 
 use super::args::{DefinitionArguments, LanguageArguments, MetadataArguments, SourceArguments};
@@ -34,39 +34,18 @@ impl DefinitionArguments {
         }
         refuse_mistakes(&mut self.folders, messages)?;
         if messages.are_verbose() {
-            for (file, _) in self.sorted() {
-                messages.note(&format_args!("read settings from {}", escape::path(&file)));
+            for (file, _) in self.folders.files() {
+                messages.note(&format_args!("read settings from {}", escape::path(file)));
             }
         }
         self.are_extensions_given = Some(self.language.extensions);
-        let is_extended = |project: &Project| project.extensions == Some(true);
-        self.language.extensions |= self.folders.files().any(|(_, project)| is_extended(project));
+        self.language.extensions |= self.folders.are_extended();
         if self.language.compat.is_none() {
-            self.language.compat = self.one_dialect()?;
+            let dialect = self.folders.dialect();
+            self.language.compat = dialect
+                .map_err(|words| Stop::Usage(format!("{words}: check their files one by one")))?;
         }
         Ok(over_fleet)
-    }
-
-    /// The files of settings, in the order of their paths.
-    fn sorted(&self) -> Vec<(&Path, &Project)> {
-        let mut files: Vec<_> = self.folders.files().collect();
-        files.sort_by_key(|(path, _)| *path);
-        files
-    }
-
-    /// The dialect of all files.
-    fn one_dialect(&self) -> Result<Option<Dialect>, Stop> {
-        let dialects = self.sorted().into_iter();
-        let mut files = dialects.map(|(path, project)| (path, project.dialect.unwrap_or_default()));
-        let Some((first, dialect)) = files.next() else { return Ok(None) };
-        match files.find(|(_, other)| *other != dialect) {
-            None => Ok(Some(dialect)),
-            Some((other, _)) => Err(Stop::Usage(format!(
-                "{} and {} differ in `compat`: check their files one by one",
-                escape::path(first),
-                escape::path(other)
-            ))),
-        }
     }
 
     /// The file of metadata that stands for a source: that of the option, or without a
@@ -93,6 +72,12 @@ impl DefinitionArguments {
                 escape::path(second)
             ))),
         }
+    }
+
+    /// Where a file of settings names a file of metadata.
+    pub fn place_of_metadata(&self, path: &Path) -> Option<String> {
+        let mut named = self.folders.files().filter_map(|(_, project)| project.metadata.as_ref());
+        self.folders.sources.place(named.find(|one| one.value == path)?.span)
     }
 
     /// Whether a file may use extensions; nothing for a file that is over the fleet.
@@ -136,7 +121,10 @@ fn files_of(path: &str, compat: Option<Dialect>) -> Vec<PathBuf> {
 }
 
 /// Tells what is wrong with settings.
-fn refuse_mistakes(folders: &mut Folders, messages: &mut Messages) -> Result<(), Stop> {
+///
+/// # Errors
+/// Anything is.
+pub fn refuse_mistakes(folders: &mut Folders, messages: &mut Messages) -> Result<(), Stop> {
     let diagnostics = std::mem::take(&mut folders.diagnostics);
     let errors = diagnostics.errors();
     let Some(first) = diagnostics.iter().next() else { return Ok(()) };

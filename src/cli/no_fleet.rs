@@ -7,8 +7,9 @@ use clap::Args;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry};
+use crate::engine::{Engine, Examination, Registered, Registry};
 use crate::explain::Explained;
+use crate::text::SourceMap;
 
 use super::args::DefinitionArguments;
 use super::definitions::Definitions;
@@ -68,9 +69,12 @@ impl CheckedFleet {
         _: &Registry,
         _: &mut dyn MetadataSource,
         _: &mut Diagnostics,
-    ) -> Result<(), SourceError> {
-        Ok(())
+    ) -> Result<Option<Examination>, SourceError> {
+        Ok(None)
     }
+
+    /// Finds nothing.
+    pub fn lint(&self, _: Option<&Examination>, _: &SourceMap, _: &mut Diagnostics) {}
 }
 
 /// Nothing to explain.

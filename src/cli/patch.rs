@@ -20,8 +20,11 @@ pub fn unified(name: &str, before: &str, after: &str) -> String {
     let groups = group_diff_ops(operations(&texts, None), CONTEXT);
     let mut patch = String::new();
     if !groups.is_empty() {
-        write_line(&mut patch, "--- ", name);
-        write_line(&mut patch, "+++ ", name);
+        // A tab ends a name that has blanks in it.
+        let end = if name.contains(' ') { "\t" } else { "" };
+        for sign in ["--- ", "+++ "] {
+            write_line(&mut patch, sign, &format!("{name}{end}"));
+        }
     }
     for group in &groups {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
@@ -118,6 +121,9 @@ mod tests {
             ),
         ] {
             assert_eq!(unified("f", before, after), expected);
+            let expected =
+                expected.replacen("- f\n", "- a f\t\n", 1).replacen("+ f\n", "+ a f\t\n", 1);
+            assert_eq!(unified("a f", before, after), expected);
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use toml::de::DeTable;
 
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -24,6 +25,7 @@ use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, r
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
+use super::folders::refuse_mistakes;
 use super::messages::Messages;
 use super::stop::Stop;
 use super::terminal::Purpose;
@@ -158,7 +160,11 @@ fn test(
     let mut diagnostics = Diagnostics::default();
     let directory = path.parent().unwrap_or(Path::new(""));
     let usual = LanguageArguments::default().of_file(path, folders, messages)?;
-    let file = read(source, directory, usual, &sources, &mut diagnostics);
+    let mut file = read(source, directory, usual, &sources, &mut diagnostics);
+    if let Some(file) = &mut file {
+        file.read_settings(&mut diagnostics);
+        refuse_mistakes(&mut file.folders, messages)?;
+    }
     let (mut reports, mut coverage) = (Vec::new(), None);
     // With a mistake in the file, what its tests say would mean nothing.
     if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
@@ -342,7 +348,7 @@ fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
             let _ = writeln!(text, "and {} more", report.omitted);
         }
         let failure = (!report.has_passed()).then_some(text);
-        Test { name: report.name.text.to_string(), line, failure }
+        Test { name: report.name.text.to_string(), line, failure, warning: None }
     };
     Suite { file: file.to_owned(), tests: reports.iter().map(test).collect() }
 }
@@ -387,14 +393,15 @@ fn may_have_tests(path: &Path) -> bool {
     !is_hidden(path) && (path.is_dir() || is_file())
 }
 
-/// True for a text with tests, even if it is no TOML.
+/// True for a text with tests, even if they have mistakes or it is no TOML.
 fn has_tests(text: &str) -> bool {
-    let begins_test = |line: &str| {
-        line.trim_start().strip_prefix("[[").is_some_and(|rest| {
-            ["case", "rejected"].iter().any(|word| rest.trim_start().starts_with(word))
-        })
-    };
-    text.lines().any(begins_test)
+    let begins = |key: &str| ["case", "rejected"].iter().any(|word| key.starts_with(word));
+    match DeTable::parse(text) {
+        Ok(table) => table.get_ref().keys().any(|key| begins(key.get_ref())),
+        Err(_) => {
+            text.lines().any(|line| begins(line.trim_start_matches(['[', ' ', '\t', '"', '\''])))
+        }
+    }
 }
 
 fn read_file(path: PathBuf) -> Result<Input, Unreadable> {

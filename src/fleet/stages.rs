@@ -10,7 +10,9 @@ use super::aggregates::{Aggregates, Definitions, Schedule};
 use super::frame::{Exported, Schema};
 use super::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
-use crate::engine::{Engine, Registered, Registry};
+use crate::engine::{Engine, Examination, Registered, Registry};
+use crate::lint::{lint_definitions, lint_expressions};
+use crate::text::SourceMap;
 
 /// What aggregates take of hosts with these definitions, as a selection: metrics by
 /// name, and expressions that hosts compute for them alone. With `is_open` hosts have
@@ -62,6 +64,19 @@ pub fn mistakes<'g>(
     source: &mut dyn MetadataSource,
 ) -> Result<Diagnostics, SourceError> {
     Ok(beyond_texts(&across(engine, definitions, groups, source)?))
+}
+
+/// Finds in definitions over the fleet what is allowed but hardly meant; `examination` is
+/// that of [`Aggregates::examine`].
+pub fn lint(
+    definitions: &Definitions,
+    examination: Option<&Examination>,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) {
+    let selection: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
+    lint_expressions(&selection, examination, sources, diagnostics);
+    lint_definitions(&definitions.registry, &selection, &[], diagnostics);
 }
 
 /// What is wrong with definitions over the fleet, but for cycles, which are found when texts

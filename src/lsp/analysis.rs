@@ -1,6 +1,7 @@
 //! What one open text says by itself: its definitions, the names in them, and
 //! what is wrong with the texts. No source of metrics is asked here.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use lsp_types::Uri;
@@ -9,7 +10,7 @@ use super::before::Before;
 use super::files::{OpenTexts, path_of, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
-use super::tree::{Other, Tree};
+use super::tree::{self, Other, Tree};
 use super::unregistered::{Unregistered, unregistered};
 use crate::bind::references;
 use crate::diag::Diagnostics;
@@ -38,6 +39,10 @@ pub struct Analysis {
     pub diagnostics: Diagnostics,
     /// The other files.
     pub others: Vec<Other>,
+    /// Those that cannot be read as text.
+    pub unread: Vec<PathBuf>,
+    /// The folder of the project, if it has more files than are looked at.
+    pub too_large: Option<PathBuf>,
     /// What is over the fleet, if the text's definitions are.
     #[cfg(feature = "fleet")]
     pub over_fleet: Option<OverFleet>,
@@ -108,6 +113,7 @@ impl Analysis {
             (others, settings.is_over_fleet(path))
         });
         let (others, is_over_fleet) = others.unwrap_or_default();
+        let tree::Others { files: others, unread, too_large } = others;
         for other in &others {
             sources.insert(other.parsed.id, other.parsed.text.clone());
         }
@@ -133,6 +139,8 @@ impl Analysis {
             registry,
             diagnostics,
             others,
+            unread,
+            too_large,
             #[cfg(feature = "fleet")]
             over_fleet,
             unregistered,

@@ -21,6 +21,8 @@ use super::settings::Settings;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Registered, report_cycles};
+#[cfg(feature = "fleet")]
+use crate::fleet::stages;
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others,
@@ -301,11 +303,16 @@ impl Thread {
         let source = opened.metadata();
         // What hosts compute for the text's aggregates stands in the text.
         let on_hosts = definitions.computed_by(hosts, true);
-        let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|_| {
-            crate::fleet::stages::mistakes(&engine, definitions, [(hosts, true)], source)
+        let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|examination| {
+            lint_expressions(&on_hosts, Some(&examination), &analysis.sources, found);
+            stages::across(&engine, definitions, [(hosts, true)], source)
         });
         match checked {
-            Ok(of_fleet) => found.extend(of_fleet),
+            Ok(mut aggregates) => {
+                found.extend(stages::beyond_texts(&aggregates));
+                let examination = aggregates.examine();
+                stages::lint(definitions, examination.as_ref(), &analysis.sources, found);
+            }
             Err(error) => {
                 asked.fails(&error);
                 return false;

@@ -1,24 +1,15 @@
-//! Files as the protocol names them, the texts that are open in the editor, and
-//! the files of a folder.
+//! Files as the protocol names them, and the texts that are open in the editor.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsp_types::Uri;
 
-use crate::syntax::{is_hidden, read_definition_file};
+use crate::syntax::read_definition_file;
 use crate::text::percent;
-
-/// Most files of a folder that are read because one of them is open.
-const MAX_FILES: usize = 1_000;
-/// How deep below a folder files are looked for.
-const MAX_DEPTH: usize = 8;
-/// Most entries of folders that are looked at: somebody who types waits for it.
-const MAX_LOOKED_AT: usize = 20_000;
 
 /// The usual endings of definition files.
 pub const ENDINGS: [&str; 2] = ["conf", "derived"];
@@ -56,6 +47,11 @@ impl OpenTexts {
     /// The text of a file that is open.
     pub fn of_path(&self, path: &Path) -> Option<&Open> {
         self.0.get(uri_of(path)?.as_str())
+    }
+
+    /// The files that are open.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.0.keys().filter_map(|uri| path_of(&uri.parse().ok()?))
     }
 
     /// Closes a text.
@@ -105,35 +101,6 @@ pub fn uri_of(path: &Path) -> Option<Uri> {
     let mut text = "file://".to_owned();
     percent::push(&mut text, path.as_os_str().as_bytes());
     text.parse().ok()
-}
-
-/// The files at any depth below a folder that have one of some endings, in the order of
-/// their names; in a folder of very many files those that are found first.
-pub fn below(folder: &Path, endings: &[&OsStr]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut left = MAX_LOOKED_AT;
-    let mut folders = vec![(folder.to_path_buf(), MAX_DEPTH)];
-    while let Some((folder, depth)) = folders.pop() {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(left);
-        let mut entries: Vec<DirEntry> = entries.collect();
-        left -= entries.len();
-        entries.sort_by_key(DirEntry::file_name);
-        for entry in entries {
-            let path = entry.path();
-            // A link may lead in a circle.
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && depth > 1 && !is_hidden(&path) {
-                folders.push((path, depth - 1));
-            } else if kind.is_file() && path.extension().is_some_and(|end| endings.contains(&end)) {
-                found.push(path);
-            }
-            if found.len() >= MAX_FILES {
-                return found;
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[cfg(test)]

@@ -31,8 +31,11 @@ const MAX_VALUES: usize = 8;
 const MAX_HELP: usize = 1_000;
 /// Longest name of an instance and longest text that is shown, in characters.
 const MAX_NAME: usize = 100;
-/// Nanoseconds between the two samples of an archive.
-const STEP: i64 = 1_000_000_000;
+/// Records of an archive that are read for differences, at its end.
+const FOR_DIFFERENCES: usize = 100;
+/// Records of an archive that are read for windows of time. Values in one may depend on all
+/// earlier records, so of a longer archive there is none.
+const FOR_WINDOWS: usize = 1_000;
 /// Time between the two samples of a live source that a rate needs.
 const APART: Duration = Duration::from_millis(250);
 
@@ -258,7 +261,10 @@ fn add_values(
     let Ok(part) = registry.parse_within(place, sources, &mut ignored) else { return Ok(()) };
     session.choose(&[&part], &mut ignored)?;
     let mut space = Space::default();
-    let when = sample_before(session, &mut space)?;
+    if session.metrics().iter().all(|metric| metric.output.is_none()) {
+        return Ok(());
+    }
+    let Some(when) = samples_before(session, &mut space)? else { return Ok(()) };
     let mut sample = session.sample(&mut space)?;
     let Some(output) = sample.metrics.first().and_then(|metric| metric.output) else {
         return Ok(());
@@ -303,30 +309,48 @@ fn add_values(
     Ok(())
 }
 
-/// Takes the sample before the one that is shown, as rates need it. Gives the time of that
-/// one in words.
-fn sample_before(
+/// Takes the samples before the one that is shown, which differences and windows need. Gives
+/// the time of that one in words; nothing if it would not have the value that `eval` has.
+fn samples_before(
     session: &mut Session<Context>,
     space: &mut Space,
-) -> Result<&'static str, SourceError> {
-    match session.source() {
-        Context::Archive(archive) => {
-            let end = archive.end_time()?;
-            let start = end - Duration::from_nanos(STEP.unsigned_abs());
-            archive.set_mode(Mode::Interpolated { step: STEP }, Some(start))?;
-            session.sample(space)?;
-            Ok("at the end of the archive")
-        }
-        Context::Host(_) | Context::Local(_) => {
-            let sample = session.sample(space)?;
-            let output = sample.metrics.first().and_then(|metric| metric.output);
-            let status = output.map(|output| sample.values.get(output).status);
-            if status == Some(Status::Empty(Reason::FirstSample)) {
-                thread::sleep(APART);
+) -> Result<Option<&'static str>, SourceError> {
+    let (has_windows, has_differences) = session.program().map_or((false, false), |program| {
+        (!program.windows.is_empty(), !program.histories.is_empty())
+    });
+    if let Context::Archive(archive) = session.source() {
+        let end = archive.end_time()?;
+        archive.set_mode(Mode::Backward, Some(end))?;
+        let most = match (has_windows, has_differences) {
+            (true, _) => FOR_WINDOWS,
+            (false, true) => FOR_DIFFERENCES,
+            (false, false) => 1,
+        };
+        let (mut start, mut count) = (end, 0);
+        let is_all = loop {
+            match session.sample(space) {
+                Ok(_) if count == most => break false,
+                Ok(sample) => (start, count) = (sample.values.timestamp(), count + 1),
+                Err(error) if error.is_end_of_archive() => break true,
+                Err(error) => return Err(error),
             }
-            Ok("now")
+        };
+        if count == 0 || has_windows && !is_all {
+            return Ok(None);
         }
+        session.source().set_mode(Mode::Forward, Some(start))?;
+        for _ in 1..count {
+            session.sample(space)?;
+        }
+        return Ok(Some("at the end of the archive"));
     }
+    let sample = session.sample(space)?;
+    let output = sample.metrics.first().and_then(|metric| metric.output);
+    let status = output.map(|output| sample.values.get(output).status);
+    if status == Some(Status::Empty(Reason::FirstSample)) {
+        thread::sleep(APART);
+    }
+    Ok(Some("now"))
 }
 
 /// Names of the instances that a metric has, or an expression.

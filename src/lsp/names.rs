@@ -2,14 +2,17 @@
 //! where it is written, and renaming it in a whole project.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use lsp_types::{
     DocumentSymbol, DocumentSymbolResponse, Location, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
 
 use super::analysis::{Analysis, whole};
+use super::tree::MAX_LOOKED_AT;
 use super::unregistered::Unregistered;
-use crate::syntax::name_mistake;
+use crate::escape;
+use crate::syntax::{name_mistake, read_definition_file};
 use crate::text::Span;
 
 /// Longest part of an expression in the outline, in characters.
@@ -99,6 +102,13 @@ pub fn rename(
     if new_name != name && metrics.binary_search_by(|one| (**one).cmp(new_name)).is_ok() {
         return Err(format!("`{new_name}` is a metric of the source"));
     }
+    if let Some(folder) = &analysis.too_large {
+        return Err(format!("`{name}` may be in files that were not read: {}", too_large(folder)));
+    }
+    if let Some(file) = analysis.unread.iter().find(|file| may_mention(file, name)) {
+        let file = escape::path(file);
+        return Err(format!("{file} cannot be read as text, and may mention `{name}`"));
+    }
     let mut changes: BTreeMap<String, (Uri, Vec<TextEdit>)> = BTreeMap::new();
     for mention in analysis.mentions(name) {
         let Some(Location { uri, range }) = analysis.location(mention.span) else { continue };
@@ -108,4 +118,19 @@ pub fn rename(
     }
     let changes = Some(changes.into_values().collect());
     Ok(WorkspaceEdit { changes, ..WorkspaceEdit::default() })
+}
+
+/// What is said of a folder with more files than are looked at.
+pub fn too_large(folder: &Path) -> String {
+    let folder = escape::path(&folder);
+    format!(
+        "of the files and folders below {folder} only {MAX_LOOKED_AT} are looked at; a \
+         `pmderive.toml` or an open folder further below has fewer"
+    )
+}
+
+/// True for a file with a name in it, and for one that cannot be read at all.
+fn may_mention(file: &Path, name: &str) -> bool {
+    let has = |bytes: Vec<u8>| bytes.windows(name.len()).any(|one| one == name.as_bytes());
+    read_definition_file(file).map_or(true, has)
 }

@@ -38,6 +38,8 @@ pub enum News {
     },
     /// The answer to a request.
     Answered(RequestId, Answer),
+    /// Something that people should know of a folder.
+    Notice(String),
     /// The source cannot be used.
     Trouble(String),
 }

@@ -1,7 +1,7 @@
 //! The thread that reads texts as they change, and answers what the texts alone
 //! can tell. What needs a source it hands to the asker.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -71,10 +71,8 @@ pub enum Wish {
         range: Range,
         /// The kinds that are wanted, if not all.
         only: Option<Vec<CodeActionKind>>,
-        /// The mistakes of the whole text.
-        diagnostics: Arc<Diagnostics>,
-        /// The state of the text in which they were found.
-        version: i32,
+        /// The mistakes of the whole text, and its state in which they were found.
+        checked: Option<(i32, Arc<Diagnostics>)>,
     },
 }
 
@@ -127,6 +125,7 @@ pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
             tree: Tree::default(),
             read: HashMap::new(),
             before: HashMap::new(),
+            told: HashSet::new(),
             settings: HashMap::new(),
         };
         let turn = thread.reader.turn.clone();
@@ -148,6 +147,8 @@ struct Thread {
     open: OpenTexts,
     /// Other files of the texts' projects.
     tree: Tree,
+    /// Folders of which was told that they are too large.
+    told: HashSet<PathBuf>,
     /// What was told of files of settings, by URI.
     settings: HashMap<String, Vec<lsp_types::Diagnostic>>,
     /// What the texts said when they were read last; by URI. Without a reading
@@ -161,6 +162,10 @@ impl Thread {
     fn take(&mut self, task: Task) {
         match task {
             Task::Set(uri, version, text) => {
+                // Now it belongs to the project of others, whatever it is called.
+                if self.open.get(&uri).is_none() {
+                    self.read.values_mut().for_each(|one| *one = None);
+                }
                 self.open.set(&uri, version, text);
                 if !is_settings(&uri) {
                     self.read.insert(uri.as_str().to_owned(), None);
@@ -196,8 +201,8 @@ impl Thread {
             // Stands for any file that might be there.
             let any = folder.join("*");
             let settings = Settings::of(Some(&any), *language, &self.open, *encoding);
-            let files = self.tree.all_of(folder, &settings, &self.open, *encoding);
-            files.iter().for_each(|one| search.add_file(one));
+            let found = self.tree.all_of(folder, None, &settings, &self.open, *encoding);
+            found.files.iter().for_each(|one| search.add_file(one));
         }
         search.found()
     }
@@ -240,6 +245,11 @@ impl Thread {
             let analysis = Analysis::new(uri, &self.open, settings, others, *encoding, before)?;
             let analysis = Arc::new(analysis);
             *read = Some(Arc::clone(&analysis));
+            if let Some(folder) = &analysis.too_large
+                && self.told.insert(folder.clone())
+            {
+                let _ = news.send(News::Notice(names::too_large(folder)));
+            }
             // Whoever is gone needs no answer.
             let _ = news.send(News::Read(Arc::clone(&analysis)));
             let _ = asker.send(Question::Check(Arc::clone(&analysis)));
@@ -298,12 +308,12 @@ impl Thread {
                 let data = tokens::semantic_tokens(text, lines, language, &mut before.tokens);
                 lsp_types::SemanticTokens { result_id: None, data }
             }),
-            Wish::Actions { range, only, diagnostics, version } => {
-                match version == analysis.version {
-                    true => value(&actions(&analysis, &diagnostics, range, only.as_deref())),
-                    false => value(&[(); 0]),
+            Wish::Actions { range, only, checked } => match checked {
+                Some((version, found)) if version == analysis.version => {
+                    value(&actions(&analysis, &found, range, only.as_deref()))
                 }
-            }
+                _ => value(&[(); 0]),
+            },
         };
         let _ = news.send(News::Answered(id, answer));
     }

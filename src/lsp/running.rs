@@ -101,6 +101,14 @@ struct Text {
     read_at: Instant,
     /// How long it took to check it with the source.
     took: Duration,
+    /// Requests for edits that wait until this state is checked.
+    edits_asked: Vec<(RequestId, Wish)>,
+}
+
+impl Text {
+    fn is_checked(&self) -> bool {
+        self.checked.as_ref().is_some_and(|(version, _)| *version == self.version)
+    }
 }
 
 /// A request that waits for a thread.
@@ -252,9 +260,12 @@ impl<'c> Running<'c> {
             DidCloseTextDocument::METHOD => {
                 let Some(closed) = self.read::<DidCloseTextDocument>(note) else { return };
                 let uri = closed.text_document.uri;
-                if self.texts.remove(uri.as_str()).is_some() {
+                if let Some(text) = self.texts.remove(uri.as_str()) {
                     self.publish(uri.clone(), None, Vec::new());
-                    self.tell(Task::Close(uri));
+                    self.tell(Task::Close(uri.clone()));
+                    for (id, wish) in text.edits_asked {
+                        self.tell(Task::Ask(id, uri.clone(), wish));
+                    }
                 }
             }
             DidChangeWatchedFiles::METHOD => self.tell(Task::Changed),
@@ -297,10 +308,12 @@ impl<'c> Running<'c> {
         self.tell(Task::Set(uri.clone(), version, text.as_str().into()));
         let before = self.texts.remove(uri.as_str());
         let took = before.as_ref().map(|one| one.took).unwrap_or_default();
-        let (read, checked) = before.map(|one| (one.read, one.checked)).unwrap_or_default();
+        let before = before.map(|one| (one.read, one.checked, one.edits_asked));
+        let (read, checked, edits_asked) = before.unwrap_or_default();
         let key = uri.as_str().to_owned();
         let read_at = Instant::now();
-        let text = Text { version, text, lines, read, checked, due: None, read_at, took };
+        let due = None;
+        let text = Text { version, text, lines, read, checked, due, read_at, took, edits_asked };
         self.texts.insert(key, text);
     }
 
@@ -401,11 +414,8 @@ impl<'c> Running<'c> {
             }
             CodeActionRequest::METHOD => {
                 let asked = read::<CodeActionRequest>(params)?;
-                let text = self.texts.get(asked.text_document.uri.as_str());
-                let found = text.and_then(|text| text.checked.clone());
-                let (version, diagnostics) = found.unwrap_or((i32::MIN, Arc::default()));
                 let (range, only) = (asked.range, asked.context.only);
-                (asked.text_document, Wish::Actions { range, only, diagnostics, version })
+                (asked.text_document, Wish::Actions { range, only, checked: None })
             }
             _ => return Ok(None),
         };
@@ -419,7 +429,27 @@ impl<'c> Running<'c> {
             _ => WaitingFor::Other,
         };
         self.wait(id.clone(), kind);
-        self.tell(Task::Ask(id, uri, wish));
+        match wish {
+            Wish::Actions { .. } if let Some(text) = self.texts.get_mut(uri.as_str()) => {
+                text.edits_asked.push((id, wish));
+                self.answer_edits(&uri);
+            }
+            _ => self.tell(Task::Ask(id, uri, wish)),
+        }
+    }
+
+    /// Has requests for edits answered if the newest state of a text is checked.
+    fn answer_edits(&mut self, uri: &Uri) {
+        let Some(text) = self.texts.get_mut(uri.as_str()).filter(|text| text.is_checked()) else {
+            return;
+        };
+        let found = text.checked.clone();
+        for (id, mut wish) in std::mem::take(&mut text.edits_asked) {
+            if let Wish::Actions { checked, .. } = &mut wish {
+                checked.clone_from(&found);
+            }
+            self.tell(Task::Ask(id, uri.clone(), wish));
+        }
     }
 
     /// Takes note that a request waits for a thread.
@@ -499,10 +529,7 @@ impl<'c> Running<'c> {
             News::Textual { uri, version, diagnostics } => {
                 // What the source told meanwhile is better.
                 let text = self.texts.get(uri.as_str());
-                let is_checked = |text: &Text| {
-                    text.checked.as_ref().is_some_and(|(checked, _)| *checked == version)
-                };
-                if !text.is_some_and(is_checked) {
+                if !text.is_some_and(|text| text.version == version && text.is_checked()) {
                     self.checked(&uri, version, diagnostics);
                 }
             }
@@ -525,13 +552,12 @@ impl<'c> Running<'c> {
             }
             News::Trouble(words) => {
                 let words = format!("checked without metrics: {words}");
-                if !std::mem::replace(&mut self.is_trouble_shown, true) {
-                    let typ = MessageType::WARNING;
-                    let parameters = ShowMessageParams { typ, message: words };
-                    return self.notify::<ShowMessage>(parameters);
+                match std::mem::replace(&mut self.is_trouble_shown, true) {
+                    true => self.log(words),
+                    false => self.show(words),
                 }
-                self.log(words);
             }
+            News::Notice(words) => self.show(words),
         }
     }
 
@@ -546,6 +572,7 @@ impl<'c> Running<'c> {
         let list = shown(&read, &diagnostics, self.max_shown);
         text.checked = Some((version, Arc::new(diagnostics)));
         self.publish(uri.clone(), Some(version), list);
+        self.answer_edits(uri);
     }
 
     fn publish(&self, uri: Uri, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
@@ -594,6 +621,11 @@ impl<'c> Running<'c> {
         if thread::Builder::new().name("mistakes".to_owned()).spawn(run).is_err() {
             self.checked(&read.uri, read.version, textual(&read));
         }
+    }
+
+    fn show(&self, message: String) {
+        let parameters = ShowMessageParams { typ: MessageType::WARNING, message };
+        self.notify::<ShowMessage>(parameters);
     }
 
     fn log(&self, message: String) {

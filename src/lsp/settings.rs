@@ -20,6 +20,8 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// The language of the text.
     pub language: Language,
+    /// What options say of it.
+    pub options: Language,
     /// The file of metadata to check it with.
     pub metadata: Option<PathBuf>,
     /// What becomes of warnings.
@@ -49,7 +51,8 @@ impl Settings {
         language.extensions |= is_over_fleet;
         let metadata = project.metadata.as_ref().map(|path| path.value.clone());
         let levels = project.lints.clone().unwrap_or_default();
-        Settings { file, language, metadata, levels, project: Arc::new(project), mistakes }
+        let project = Arc::new(project);
+        Settings { file, language, options, metadata, levels, project, mistakes }
     }
 
     /// True for a file whose definitions are over the fleet.

@@ -1,25 +1,28 @@
-//! The definition files that belong together with one that is open: all with the
-//! same ending in its project, each read once for each state.
+//! The definition files that belong together with one that is open: all of its project,
+//! each read once for each state.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::files::{ENDINGS, OpenTexts, below};
+use super::files::{ENDINGS, OpenTexts};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
 use super::unregistered::{Unregistered, unregistered};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::ParsedBefore;
+use crate::project::find;
+use crate::syntax::{ParsedBefore, first_files_below, is_hidden, is_passed_over};
 use crate::text::{SourceId, SourceMap, SourceText};
 
 /// Identifiers of files begin here, so that they are not those of a text that is
 /// open and of parts of it.
 const FIRST: u32 = 1 << 20;
+
+/// Most entries of folders that are looked at: somebody who types waits for it.
+pub const MAX_LOOKED_AT: usize = 20_000;
 
 /// A definition file as it was read.
 #[derive(Debug)]
@@ -46,6 +49,17 @@ pub struct Other {
     pub parsed: Arc<Parsed>,
     /// True if its definitions are over the fleet.
     pub is_over_fleet: bool,
+}
+
+/// The files of a project.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Those that were read, in the order of their names.
+    pub files: Vec<Other>,
+    /// Those that cannot be read as text.
+    pub unread: Vec<PathBuf>,
+    /// The folder, if there are more files than are looked at.
+    pub too_large: Option<PathBuf>,
 }
 
 /// Files that were read, with what tells whether they changed.
@@ -79,9 +93,8 @@ impl PartialEq for State {
 }
 
 impl Tree {
-    /// The other definition files of a file's project, in the order of their names.
-    /// The project is the folder of its settings, or else the one that the editor
-    /// has open, or else its own.
+    /// The other definition files of a file's project. The project is the outermost folder
+    /// above with settings, or else the one that the editor has open, or else its own.
     pub fn others(
         &mut self,
         path: &Path,
@@ -89,40 +102,57 @@ impl Tree {
         settings: &Settings,
         open: &OpenTexts,
         encoding: Encoding,
-    ) -> Vec<Other> {
-        let endings: Vec<&OsStr> = path.extension().into_iter().collect();
-        let mut files = below(root_of(path, folders, settings), &endings);
-        files.retain(|file| file != path);
-        self.read_all(files, settings, open, encoding)
+    ) -> Others {
+        let root = root_of(path, folders, settings);
+        let mut others = self.all_of(&root, Some(path), settings, open, encoding);
+        others.files.retain(|file| file.path != path);
+        others
     }
 
-    /// All files of definitions below a folder that the editor has open.
+    /// All files of definitions below a folder: those that `check` reads where there are
+    /// settings, and else those that end as usual or as one that is looked at. Files that
+    /// are open are among them.
     pub fn all_of(
         &mut self,
         folder: &Path,
+        path: Option<&Path>,
         settings: &Settings,
         open: &OpenTexts,
         encoding: Encoding,
-    ) -> Vec<Other> {
-        let files = below(folder, &ENDINGS.map(OsStr::new));
-        self.read_all(files, settings, open, encoding)
-    }
-
-    fn read_all(
-        &mut self,
-        files: Vec<PathBuf>,
-        settings: &Settings,
-        open: &OpenTexts,
-        encoding: Encoding,
-    ) -> Vec<Other> {
-        let read = |file: PathBuf| {
-            let is_over_fleet = settings.is_over_fleet(&file);
-            let mut language = settings.language;
-            language.extensions |= is_over_fleet;
-            let parsed = self.parsed(&file, language, open, encoding)?;
-            Some(Other { path: file, parsed, is_over_fleet })
+    ) -> Others {
+        let ending = path.and_then(Path::extension);
+        let has_ending = |entry: &Path| {
+            let end = entry.extension();
+            end.is_some_and(|end| ENDINGS.iter().any(|one| *one == end) || Some(end) == ending)
         };
-        files.into_iter().filter_map(read).collect()
+        let is_wanted = |entry: &Path| match settings.file {
+            Some(_) => !is_passed_over(entry),
+            None => !is_hidden(entry) && (has_ending(entry) || entry.is_dir()),
+        };
+        let (found, is_whole) = first_files_below(folder, is_wanted, MAX_LOOKED_AT);
+        let mut files: Vec<PathBuf> = found.into_iter().flatten().collect();
+        let is_here = |file: &PathBuf| file.starts_with(folder) && !is_passed_over(file);
+        files.extend(open.paths().filter(is_here));
+        files.sort();
+        files.dedup();
+        let too_large = (!is_whole).then(|| folder.to_owned());
+        let mut others = Others { too_large, ..Others::default() };
+        let mut of_folders: HashMap<PathBuf, Settings> = HashMap::new();
+        for file in files {
+            // Stands for any file that might be there.
+            let any = file.with_file_name("*");
+            let new = || Settings::of(Some(&any), settings.options, open, encoding);
+            let of_file = of_folders.entry(any.clone()).or_insert_with(new);
+            let is_over_fleet = of_file.is_over_fleet(&file);
+            // All of a project have one dialect.
+            let extensions = of_file.language.extensions || is_over_fleet;
+            let language = Language { extensions, ..settings.language };
+            match self.parsed(&file, language, open, encoding) {
+                Some(parsed) => others.files.push(Other { path: file, parsed, is_over_fleet }),
+                None => others.unread.push(file),
+            }
+        }
+        others
     }
 
     fn parsed(
@@ -182,14 +212,22 @@ fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: En
 }
 
 /// The folder whose files belong together with a file.
-fn root_of<'p>(path: &'p Path, folders: &'p [PathBuf], settings: &'p Settings) -> &'p Path {
-    let own = path.parent().unwrap_or(path);
+fn root_of(path: &Path, folders: &[PathBuf], settings: &Settings) -> PathBuf {
     let above = |folder: &&Path| path.starts_with(folder);
-    if let Some(folder) = settings.file.as_deref().and_then(Path::parent).filter(above) {
-        return folder;
-    }
+    let outermost = settings.file.as_deref().map(outermost);
     let inside = folders.iter().map(PathBuf::as_path).filter(above);
-    inside.max_by_key(|folder| folder.components().count()).unwrap_or(own)
+    let open = inside.max_by_key(|folder| folder.components().count());
+    let own = path.parent().unwrap_or(path);
+    outermost.filter(|folder| above(&&**folder)).unwrap_or_else(|| open.unwrap_or(own).to_owned())
+}
+
+/// The folder of the outermost settings, of those that stand around some.
+fn outermost(settings: &Path) -> PathBuf {
+    let folder = settings.parent().unwrap_or(settings);
+    match folder.parent().and_then(find) {
+        Some(around) => outermost(&around),
+        None => folder.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -209,8 +247,8 @@ mod tests {
         let mut others = |open: &OpenTexts| {
             let language = Dialect::Fixed.into();
             let settings = Settings::of(Some(&path("a.conf")), language, open, Encoding::Utf8);
-            let count = tree.others(&path("a.conf"), &[], &settings, open, Encoding::Utf8).len();
-            (count, tree.reads)
+            let others = tree.others(&path("a.conf"), &[], &settings, open, Encoding::Utf8);
+            (others.files.len(), tree.reads)
         };
         assert_eq!(others(&open), (2, 2));
         assert_eq!(others(&open), (2, 2), "nothing has changed");

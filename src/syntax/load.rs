@@ -216,7 +216,7 @@ pub struct Unreadable {
 /// order of loading. With `all`, nothing in a directory is passed over.
 pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadable>> {
     match all {
-        true => files_below(path, |_| true),
+        true => files_below(path, |_| true, usize::MAX).0,
         false => own_files_below(path, |entry| !is_passed_over(entry)),
     }
 }
@@ -227,19 +227,35 @@ pub fn own_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Vec<Result<PathBuf, Unreadable>> {
-    let mut files = files_below(path, is_wanted);
+    first_files_below(path, is_wanted, usize::MAX).0
+}
+
+/// The same where at most so many entries are looked at; false if there are more.
+pub fn first_files_below(
+    path: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+    most: usize,
+) -> (Vec<Result<PathBuf, Unreadable>>, bool) {
+    let (mut files, is_whole) = files_below(path, is_wanted, most);
     leave_out_links(&mut files);
-    files
+    (files, is_whole)
 }
 
 /// What is neither a regular file nor a directory is none: whoever writes to a FIFO somewhere
 /// in a directory may never come.
-fn files_below(path: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<Result<PathBuf, Unreadable>> {
+fn files_below(
+    path: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+    most: usize,
+) -> (Vec<Result<PathBuf, Unreadable>>, bool) {
     let mut files = Vec::new();
+    let mut left = most;
     // Directories seen, so that a link to one above ends.
     let mut seen = HashSet::new();
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
+        let Some(others) = left.checked_sub(1) else { return (files, false) };
+        left = others;
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -267,7 +283,7 @@ fn files_below(path: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<Result<Pat
             files.push(Err(Unreadable { path, reason: NO_FILE.to_owned() }));
         }
     }
-    files
+    (files, true)
 }
 
 /// Leaves out links to files that are there anyway.

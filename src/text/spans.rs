@@ -169,11 +169,14 @@ impl SourceMap {
     }
 
     /// Line and column of a byte offset, both from 1. The column counts
-    /// characters.
+    /// characters; those that end a line are no characters of it.
     pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {
         let source = self.get(source);
         let offset = source.text.floor_char_boundary(offset as usize);
         let (line, start) = source.line_of(offset);
-        (line + 1, source.text[start..offset].chars().count() + 1)
+        let (before, after) = (&source.text[start..offset], &source.text[offset..]);
+        let is_end = after.is_empty() || after.starts_with('\n');
+        let before = before.strip_suffix('\r').filter(|_| is_end).unwrap_or(before);
+        (line + 1, before.chars().count() + 1)
     }
 }

@@ -1,7 +1,7 @@
 //! The definitions and expressions that a file tests: read and registered, with what is
 //! said of those that have mistakes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pmderive_runtime::memory::MemoryMetadata;
@@ -10,8 +10,35 @@ use super::file::{FileText, TestFile};
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::Spanned;
-use crate::syntax::{load_files, name_mistake};
+use crate::syntax::{definition_files, load_files, name_mistake};
 use crate::text::{SourceMap, Span};
+
+impl TestFile {
+    /// Reads what the folders of its definition files say of their language. What the file
+    /// itself says counts first. Mistakes in settings are those of its folders.
+    pub fn read_settings(&mut self, diagnostics: &mut Diagnostics) {
+        for path in self.files.iter().chain(&self.fleet_files) {
+            for file in definition_files(&path.value, false).into_iter().flatten() {
+                self.folders.read(&file);
+            }
+            match self.folders.dialect() {
+                _ if self.has_dialect => {}
+                Ok(dialect) => self.language.dialect = dialect.unwrap_or(self.language.dialect),
+                Err(words) => {
+                    let told = Diagnostic::error(Code::BadTestFile, path.span, words);
+                    return diagnostics.push(told.help("say `compat` in this file"));
+                }
+            }
+        }
+        self.language.extensions |= !self.has_extensions && self.folders.are_extended();
+    }
+
+    /// Whether a definition file may use extensions.
+    fn extensions_in(&self, file: &str) -> bool {
+        let folder = self.folders.of(Path::new(file)).filter(|_| !self.has_extensions);
+        folder.map_or(self.extensions, |project| project.extensions == Some(true))
+    }
+}
 
 /// Registers the definitions of files, and those that stand in the file itself. True if
 /// all files could be read.
@@ -35,7 +62,8 @@ pub(super) fn add_definitions(
                 .map(|one| Diagnostic::error(Code::BadTestFile, path.span, one.message.clone())),
         );
         for text in texts {
-            registry.add_text(text, sources, diagnostics);
+            let extensions = file.extensions_in(&sources.get(text).name);
+            registry.add_text_with(text, extensions, sources, diagnostics);
         }
     }
     if let Some(definitions) = written {

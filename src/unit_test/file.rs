@@ -10,6 +10,7 @@ use pmderive_runtime::model::{InDom, InstId, MetricDesc, PmStatus, Pmid};
 
 use crate::diag::Code;
 use crate::dialect::Language;
+use crate::project::Folders;
 use crate::syntax::ast::Spanned;
 use crate::text::{SourceId, Span};
 
@@ -20,8 +21,16 @@ use super::timeline::{Timeline, Tolerance};
 pub struct TestFile {
     /// The file's text in the source map.
     pub source: SourceId,
-    /// Language of the definitions.
+    /// Language of all that the file tests.
     pub language: Language,
+    /// True if the file says which dialect that is.
+    pub has_dialect: bool,
+    /// Whether definitions may use extensions whose folder says nothing of them.
+    pub extensions: bool,
+    /// True if the file decides about extensions, and no folder does.
+    pub has_extensions: bool,
+    /// What the folders of the definition files say, once that was read.
+    pub folders: Folders,
     /// Definition files and directories.
     pub files: Vec<Spanned<PathBuf>>,
     /// Definitions in the file itself.

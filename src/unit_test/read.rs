@@ -16,6 +16,7 @@ use toml::de::{DeString, DeValue};
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::Language;
 use crate::document::{Document, Table, Times, Value};
+use crate::project::Folders;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{counted, nearest};
 use crate::text::{SourceId, SourceMap, Span};
@@ -109,7 +110,8 @@ impl Reader<'_> {
         self.interval = interval.unwrap_or(self.interval);
         self.tolerance = table.get("tolerance").and_then(|v| self.tolerance(v));
         // As in `serve`.
-        language.extensions |= !fleet_files.is_empty() || fleet_definitions.is_some();
+        let has_fleet = !fleet_files.is_empty() || fleet_definitions.is_some();
+        language.extensions |= has_fleet;
         if let Some(path) =
             table.get("metadata").and_then(|path| self.document.path(path, self.directory))
         {
@@ -137,6 +139,10 @@ impl Reader<'_> {
         TestFile {
             source,
             language,
+            has_dialect: table.contains_key("compat"),
+            extensions: language.extensions,
+            has_extensions: has_fleet || table.contains_key("extensions"),
+            folders: Folders::default(),
             files,
             definitions,
             fleet_files,

@@ -1,6 +1,6 @@
 //! Applies edits to definition files, or shows them as patches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
 use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of};
-use crate::text::{SourceId, SourceMap, stray};
+use crate::text::{SourceMap, stray};
 
 use super::CheckArguments;
 
@@ -61,10 +61,10 @@ impl Fixing {
 
     /// The same without edits.
     pub fn undone(&self) -> Fixing {
-        let is_given = |(name, _): &(&Arc<str>, &Arc<str>)| &***name == STANDARD_INPUT;
-        let given = self.texts.iter().filter(is_given);
-        let texts = given.map(|(name, text)| (Arc::clone(name), Arc::clone(text))).collect();
-        Fixing { texts, ..Fixing::default() }
+        let given = self.texts.get_key_value(STANDARD_INPUT);
+        let before =
+            |(name, text)| (Arc::clone(name), self.before.get(name).unwrap_or(text).clone());
+        Fixing { texts: given.into_iter().map(before).collect(), ..Fixing::default() }
     }
 
     /// Applies what is offered for the texts that the arguments name. False if nothing is, or
@@ -76,15 +76,15 @@ impl Fixing {
         definitions: &Definitions,
     ) -> bool {
         let sources = &definitions.sources;
-        let good: HashSet<SourceId> =
-            definitions.own().map(|definition| definition.name_span.source).collect();
+        let good = definitions.good_texts();
         let mut is_changed = false;
         for text in definitions.own_texts() {
             let file = sources.get(text);
-            // What stands on standard input cannot be written there.
             let Some((after, count)) = applied(found, text, sources) else { continue };
             let path = Path::new(&*file.name);
-            if &*file.name == STANDARD_INPUT || !path.is_file() {
+            let is_standard_input = &*file.name == STANDARD_INPUT;
+            // A patch can be shown of it.
+            if is_standard_input && !arguments.diff || !is_standard_input && !path.is_file() {
                 self.are_left_out = true;
                 continue;
             }

@@ -94,6 +94,10 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     }
     // What was found without the source counts even if the source failed.
     if let Some(failure) = failure {
+        let place = |path| settings.definitions.place_of_metadata(path);
+        if let Some(place) = metadata.and_then(place) {
+            messages.line(&format_args!("the file of metadata is named at {place}"));
+        }
         return Err(failure.into());
     }
     sum_up(count, errors, warnings, is_offline, messages);
@@ -157,6 +161,7 @@ fn check(
     let language = settings.definitions.language();
     let Definitions { sources, registry, .. } = &definitions;
     let mut warnings = Vec::new();
+    let mut of_fleet = None;
     let examination = match source {
         Some(source) => {
             let engine = Engine::of_this_machine(language, Backend::Interp);
@@ -164,7 +169,7 @@ fn check(
                 engine.examine(registry, &selection, &mut **source, &mut diagnostics)?;
             warnings.extend(engine.take_warning());
             missing_instances(&selection, &examination, sources, &mut **source, &mut diagnostics)?;
-            fleet.check(engine, registry, &mut **source, &mut diagnostics)?;
+            of_fleet = fleet.check(engine, registry, &mut **source, &mut diagnostics)?;
             Some(examination)
         }
         None => {
@@ -189,6 +194,7 @@ fn check(
         let unnamed = selection.iter().filter(|one| !one.is_named).copied();
         let wanted: Vec<&Registered> = named.chain(unnamed).collect();
         lint_definitions(registry, &selection, &wanted, &mut found);
+        fleet.lint(of_fleet.as_ref(), sources, &mut found);
         lint_comments(definitions.own_texts(), language, sources, &mut found);
         found.retain(|one| settings.lints(one.span.source, sources));
         diagnostics.extend(found);

@@ -8,9 +8,10 @@ use super::arguments::FleetArguments;
 use crate::cli::definitions::Definitions;
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry};
+use crate::engine::{Engine, Examination, Registered, Registry};
 use crate::fleet::aggregates::{self, HostMetrics};
 use crate::fleet::stages;
+use crate::text::SourceMap;
 
 /// Definitions over the fleet, if there are any.
 pub struct CheckedFleet {
@@ -55,7 +56,8 @@ impl CheckedFleet {
         definitions.flat_map(|one| one.computed_by(hosts, self.is_open)).collect()
     }
 
-    /// Checks it with the metadata of a source that stands for the hosts.
+    /// Checks it with the metadata of a source that stands for the hosts; gives what lints
+    /// take.
     ///
     /// # Errors
     /// The source failed.
@@ -65,10 +67,23 @@ impl CheckedFleet {
         hosts: &Registry,
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
-    ) -> Result<(), SourceError> {
-        let Some(definitions) = &self.definitions else { return Ok(()) };
+    ) -> Result<Option<Examination>, SourceError> {
+        let Some(definitions) = &self.definitions else { return Ok(None) };
         let hosts = [(hosts, self.is_open)];
-        diagnostics.extend(stages::mistakes(&Arc::new(engine), definitions, hosts, source)?);
-        Ok(())
+        let mut aggregates = stages::across(&Arc::new(engine), definitions, hosts, source)?;
+        diagnostics.extend(stages::beyond_texts(&aggregates));
+        Ok(aggregates.examine())
+    }
+
+    /// Finds what is allowed but hardly meant; `examination` is what checking found out.
+    pub fn lint(
+        &self,
+        examination: Option<&Examination>,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) {
+        if let Some(definitions) = &self.definitions {
+            stages::lint(definitions, examination, sources, diagnostics);
+        }
     }
 }

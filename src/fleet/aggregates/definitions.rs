@@ -31,7 +31,7 @@ use crate::text::Span;
 #[derive(Debug)]
 pub struct Definitions {
     /// What the evaluator computes.
-    pub(super) registry: Registry,
+    pub(in crate::fleet) registry: Registry,
     /// What is evaluated: definitions, and after them expressions without a name.
     pub selection: Box<[Arc<Registered>]>,
     /// The aggregates of all definitions, each once.

@@ -1,6 +1,6 @@
 //! Explains definitions over a fleet to people: the tree of each, with what every
 //! aggregate takes of hosts, how it groups them, and which rule decided about the
-//! metadata of its values.
+//! metadata of its values. Examines them for lints, too.
 
 use super::aggregate::{Aggregate, Function, GroupingId};
 use super::definitions::Definitions;
@@ -9,10 +9,20 @@ use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
-use crate::engine::Registered;
+use crate::engine::{Examination, Registered};
 use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
+    /// What checking finds out about the definitions and expressions, in the order of
+    /// [`Definitions::selection`], with the metadata that are known.
+    pub fn examine(&mut self) -> Option<Examination> {
+        let Evaluation { engine, definitions, source, .. } = &mut self.evaluation;
+        let selection: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
+        // What is wrong is known in the words of fleets, and a source in memory does not fail.
+        let mut told = Diagnostics::default();
+        engine.examine(&definitions.registry, &selection, source, &mut told).ok()
+    }
+
     /// Explains some of the definitions, and those that they need, with the metadata
     /// that are known. [`Evaluation::diagnostics`] says what is wrong with them.
     pub fn explain(&mut self, chosen: &[&Registered]) -> Vec<Explained> {

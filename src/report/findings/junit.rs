@@ -1,11 +1,13 @@
 //! XML as JUnit writes it, which every system for continuous integration reads.
 //!
 //! Each file is a suite. Its tests are those that it has, or else what was found
-//! in it; a file in which nothing is wrong has one test, which has passed.
+//! in it; a file in which nothing is wrong has one test, which has passed. So has a
+//! warning, which is in the test's output.
 
 use std::fmt::Write as _;
 
 use super::{Finding, Report, Suite, Test};
+use crate::diag::Severity;
 
 /// One document.
 pub fn to_junit(report: &Report) -> String {
@@ -23,8 +25,12 @@ pub fn to_junit(report: &Report) -> String {
     }
     for Finding { kind, severity, message, file, start, .. } in &report.findings {
         let name = format!("{kind} {}:{}", start.line, start.column);
-        let failure = Some(format!("{}: {message}", severity.word()));
-        entries.push((of_file(file), Some(Test { name, line: start.line, failure })));
+        let words = Some(format!("{}: {message}", severity.word()));
+        let (failure, warning) = match severity {
+            Severity::Error => (words, None),
+            Severity::Warning => (None, words),
+        };
+        entries.push((of_file(file), Some(Test { name, line: start.line, failure, warning })));
     }
     for suite in &report.suites {
         let at = of_file(&suite.file);
@@ -36,7 +42,8 @@ pub fn to_junit(report: &Report) -> String {
     let failures = |suite: &Suite| suite.tests.iter().filter(|one| one.failure.is_some()).count();
     for suite in &mut suites {
         if suite.tests.is_empty() {
-            suite.tests.push(Test { name: "no mistakes".to_owned(), line: 1, failure: None });
+            let name = "no mistakes".to_owned();
+            suite.tests.push(Test { name, line: 1, failure: None, warning: None });
         }
     }
     let (tests, failed) = suites
@@ -55,14 +62,19 @@ pub fn to_junit(report: &Report) -> String {
             suite.tests.len(),
             failures(suite)
         );
-        for Test { name, line, failure } in &suite.tests {
+        for Test { name, line, failure, warning } in &suite.tests {
             let start = format!(
                 "    <testcase name=\"{}\" classname=\"{file}\" file=\"{file}\" line=\"{line}\"",
                 escaped(name)
             );
-            let _ = match failure {
-                None => writeln!(out, "{start}/>"),
-                Some(text) => {
+            let _ = match (failure, warning) {
+                (None, None) => writeln!(out, "{start}/>"),
+                (None, Some(text)) => writeln!(
+                    out,
+                    "{start}>\n      <system-out>{}</system-out>\n    </testcase>",
+                    escaped(text)
+                ),
+                (Some(text), _) => {
                     let first = escaped(text.lines().next().unwrap_or_default());
                     writeln!(
                         out,
@@ -105,11 +117,11 @@ mod tests {
     fn suites_of_files() {
         let text = to_junit(&example());
         for part in [
-            "<testsuites name=\"pmderive\" tests=\"5\" failures=\"3\" errors=\"0\">",
-            "<testsuite name=\"a dir/x,y.conf\" tests=\"2\" failures=\"2\"",
+            "<testsuites name=\"pmderive\" tests=\"5\" failures=\"2\" errors=\"0\">",
+            "<testsuite name=\"a dir/x,y.conf\" tests=\"2\" failures=\"1\"",
             "<testcase name=\"PMD0010 2:5\"",
             "100% &quot;wrong&quot; &lt;here&gt; &amp; there; a:b,&#10;c",
-            "a warning\u{fffd}",
+            "<system-out>warning: a warning\u{fffd}</system-out>",
             "<testcase name=\"no mistakes\" classname=\"good.conf\" file=\"good.conf\" line=\"1\"/>",
             "got 2 ]]&gt;</failure>",
         ] {

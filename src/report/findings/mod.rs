@@ -78,6 +78,8 @@ pub struct Test {
     pub line: usize,
     /// What differs, in lines, if it has failed.
     pub failure: Option<String>,
+    /// What is to be known of it though it has not failed.
+    pub warning: Option<String>,
 }
 
 /// What is reported together.
@@ -168,11 +170,12 @@ pub(crate) mod tests {
         report.suites.push(Suite {
             file: "t.toml".to_owned(),
             tests: vec![
-                Test { name: "works".to_owned(), line: 3, failure: None },
+                Test { name: "works".to_owned(), line: 3, failure: None, warning: None },
                 Test {
                     name: "a \"test\" & more".to_owned(),
                     line: 9,
                     failure: Some("x at step 1\n  expected 1, got 2 ]]>\n".to_owned()),
+                    warning: None,
                 },
             ],
         });
