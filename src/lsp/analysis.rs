@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use lsp_types::Uri;
 
 use super::before::Before;
-use super::files::{OpenTexts, path_of, uri_of};
+use super::files::{OpenTexts, path_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
 use super::tree::{self, Other, Tree};
@@ -186,13 +186,7 @@ impl Analysis {
     pub fn mentions(&self, name: &str) -> Vec<Mention> {
         let mut found = Vec::new();
         add_mentions(name, self.definitions(), &self.unregistered, &mut found);
-        for Other { parsed, .. } in &self.others {
-            // Most files have nothing to do with it.
-            if parsed.text.text.contains(name) {
-                let definitions = parsed.registry.definitions().iter();
-                add_mentions(name, definitions, &parsed.unregistered, &mut found);
-            }
-        }
+        self.others.iter().for_each(|other| other.add_mentions(name, &mut found));
         found
     }
 
@@ -213,20 +207,12 @@ impl Analysis {
         self.refused_here().chain(others.filter(|one| one.definition.is_some()))
     }
 
-    /// The other file with a text of [`Analysis::sources`].
-    fn other(&self, source: SourceId) -> Option<&Other> {
-        self.others.iter().find(|other| other.parsed.id == source)
-    }
-
     /// The place of a span, of whichever text it is.
     pub fn location(&self, span: Span) -> Option<lsp_types::Location> {
         if span.source == self.own {
             return Some(lsp_types::Location { uri: self.uri.clone(), range: self.range(span) });
         }
-        let Other { path, parsed, .. } = self.other(span.source)?;
-        let bytes = span.start as usize..span.end as usize;
-        let range = parsed.lines.range(&parsed.text.text, bytes);
-        Some(lsp_types::Location { uri: uri_of(path)?, range })
+        self.others.iter().find(|other| other.parsed.id == span.source)?.location(span)
     }
 
     /// Names of labels by which definitions of the project take hosts together.
@@ -253,7 +239,7 @@ impl Analysis {
 }
 
 /// The places of a name in one file, in their order.
-fn add_mentions<'d>(
+pub fn add_mentions<'d>(
     name: &str,
     definitions: impl Iterator<Item = &'d Arc<Registered>>,
     unregistered: &[Unregistered],

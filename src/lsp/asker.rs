@@ -310,8 +310,7 @@ impl Thread {
         match checked {
             Ok(mut aggregates) => {
                 found.extend(stages::beyond_texts(&aggregates));
-                let examination = aggregates.examine();
-                stages::lint(definitions, examination.as_ref(), &analysis.sources, found);
+                stages::lint(definitions, Some(&mut aggregates), &analysis.sources, found);
             }
             Err(error) => {
                 asked.fails(&error);

@@ -106,10 +106,13 @@ impl Probes {
                 if let Ok(probe) = probe {
                     found.push((self.coverage.branches.len(), Arc::new(probe)));
                     let shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    let when = if condition.is_empty() { "" } else { " where it is asked for" };
                     self.coverage.branches.push(Covered {
                         name: one.name.clone(),
                         span: one.expr.node(branch).span,
-                        what: format!("`{shown}` is never {outcome}, so this is chosen by no test"),
+                        what: format!(
+                            "`{shown}` is never {outcome}{when}, so this is chosen by no test"
+                        ),
                         is_exercised: false,
                     });
                 }
@@ -140,6 +143,16 @@ impl Coverage {
             |name: &str| self.definitions.iter().any(|one| &*one.name == name && one.is_exercised);
         let of_branch = self.branches.iter().filter(|one| !one.is_exercised);
         let of_branch = of_branch.filter(|one| is_evaluated(&one.name));
+        // Nor what is within a branch that is told.
+        let is_within = |one: &Covered, other: &Covered| {
+            let (one, other) = (one.span, other.span);
+            one != other
+                && one.source == other.source
+                && other.start <= one.start
+                && one.end <= other.end
+        };
+        let told: Vec<&Covered> = of_branch.clone().collect();
+        let of_branch = of_branch.filter(|one| !told.iter().any(|other| is_within(one, other)));
         let mut missing: Vec<&Covered> = of_definition.chain(of_branch).collect();
         missing.sort_by_key(|one| (one.span.source, one.span.start));
         missing
