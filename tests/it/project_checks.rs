@@ -176,7 +176,7 @@ fn a_patch_of_standard_input_is_shown() {
             .stdin(fs::File::open(folder.path().join("x.conf")).expect("a file"))
             .output()
             .expect("the command runs");
-        let [out, err] = [checked.stdout, checked.stderr].map(|bytes| String::from_utf8(bytes));
+        let [out, err] = [checked.stdout, checked.stderr].map(String::from_utf8);
         let (out, err) = (out.expect("UTF-8"), err.expect("UTF-8"));
         assert!(out.ends_with(patch) && out.is_empty() == patch.is_empty(), "{option}: {out}");
         assert_eq!(err.contains("has no file to edit"), !words.is_empty(), "{option}: {err}");
@@ -307,6 +307,8 @@ fn settings_of_a_folder() {
     assert!(explained.contains("mem.util.free"), "{explained}");
     // What the metadata lack is still a metric to log.
     folder.write("sub/new.conf", "new = rate(disk.all.total)\n");
+    let (status, _, err) = folder.run(&["check", "sub/new.conf"]);
+    assert!(status == 2 && err.contains("fleet.json may be older than the definitions"), "{err}");
     let listed = folder.run(&["deps", "sub/new.conf"]);
     assert_eq!(listed, (0, "disk.all.total\n".to_owned(), String::new()));
     // Its own mistakes have carets.
@@ -461,13 +463,13 @@ fn definitions_over_the_fleet_are_linted_and_edited() {
             "PMD0303",
             Some("\"text\":\"sum(shop.b) by (rack)\""),
         ),
-        ("r.x = !!(sum(shop.b) by (rack) > 1)", "PMD0323", None),
+        ("r.x = !!(sum(shop.a) by (rack) > 1)", "PMD0323", None),
         ("r.x = delta(count(shop.b) by (rack))", "PMD0301", None),
         // Only the direction is wanted.
         ("r.x = delta(count(shop.b) by (rack)) > 0", "", None),
         ("r.x = delta(sum(shop.b) by (rack)) / delta(sum(shop.b))", "", None),
         // What hosts compute for it asks for nothing of theirs.
-        ("r.x = avg(delta(disk.dev.read)) by (rack)", "", None),
+        ("r.x = avg(delta(shop.b)) by (rack)", "", None),
     ] {
         folder.write("racks.conf", &format!("{good}{line}\n"));
         let (status, out, err) = folder.run(&["check", "--format", "json", "-a", FLEET, "."]);

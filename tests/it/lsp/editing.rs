@@ -120,7 +120,7 @@ fn actions_wait_until_the_text_is_checked() {
     client.edit(URI, 3, (0, 0), (1, 0), "# kept\na.a = a.b = 4 and b.c = 3\n");
     let offered = actions(&mut client, &only);
     let edits = &offered[0]["edit"]["changes"][URI];
-    assert_eq!(edits[0]["newText"], "a.a = a.b == 4 && b.c == 3\n", "{offered}");
+    assert_eq!(edits[0]["newText"], "a.a = a.b = 4 && b.c == 3\n", "{offered}");
     client.end();
 }
 

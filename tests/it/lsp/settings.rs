@@ -96,6 +96,7 @@ fn all_definition_files_of_a_project_belong_together() {
     }
     // It cannot be edited, and may have the name.
     std::fs::write(folder.join("binary"), b"\xff shop.base\n").expect("written");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
     let mut asked = at(&uri, 1, 8);
     asked["newName"] = json!("shop.new");
     let words = client.refused("textDocument/rename", asked);
@@ -155,7 +156,40 @@ fn definitions_over_the_fleet_are_linted() {
     let mistakes = client.mistakes(&uri, 1);
     let codes: Vec<_> = mistakes.iter().map(|one| (&one["code"], &one["range"]["end"])).collect();
     let end = |line: u32, character: u32| json!({ "line": line, "character": character });
-    assert_eq!(codes, [(&json!("PMD0307"), &end(0, 33)), (&json!("PMD0303"), &end(2, 7))]);
+    assert_eq!(codes, [(&json!("PMD0307"), &end(0, 31)), (&json!("PMD0303"), &end(2, 7))]);
+    client.end();
+}
+
+/// A name of another file over the fleet is known, and one that no host has is not. What
+/// hovers over it is said of groups of hosts.
+#[cfg(feature = "fleet")]
+#[test]
+fn editors_know_what_is_over_the_fleet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    write(&folder, "pmderive.toml", "fleet = [\"racks.conf\", \"more.conf\"]\n");
+    write(&folder, "hosts.conf", "shop.busy = rate(disk.dev.total)\n");
+    write(&folder, "racks.conf", "racks.busy = sum(shop.busy) by (rack)\n");
+    let text =
+        "more.a = racks.busy / count(shop.busy) by (rack)\nmore.b = sum(shop.bsy) by (rack)\n";
+    let uri = write(&folder, "more.conf", text);
+    let mut client = Client::start(Some(super::client::own_fleet()));
+    client.open(&uri, text);
+    let mistakes = client.mistakes(&uri, 1);
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    let said = mistakes[0]["message"].as_str().expect("words");
+    assert!(said.contains("did you mean `shop.busy`?"), "{said}");
+    for (character, part, words) in [
+        (0, "more.a", "DOUBLE, instant, units count / sec, instances by (rack)"),
+        (11, "racks.busy", "DOUBLE, instant, units count / sec, instances by (rack)"),
+        (25, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
+        (30, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
+    ] {
+        let hover = client.ask("textDocument/hover", at(&uri, 0, character));
+        let said = hover["contents"]["value"].as_str().expect("words");
+        assert!(said.contains(part) && said.contains(words), "{character}: {said}");
+        assert!(!said.contains("Value") && !said.contains("refused"), "{character}: {said}");
+    }
     client.end();
 }
 
