@@ -124,9 +124,7 @@ impl Tree {
         encoding: Encoding,
     ) -> Others {
         let root = root_of(path, folders, settings);
-        let mut others = self.all_of(root, Some(path), settings, open, encoding);
-        others.files.retain(|file| file.path != path);
-        others
+        self.all_of(root, Some(path), settings, open, encoding)
     }
 
     /// The definition files of the projects around that of a file, besides its own.
@@ -141,9 +139,9 @@ impl Tree {
         others
     }
 
-    /// All files of definitions below a folder: those that `check` reads where there are
-    /// settings, and else those that end as usual or as one that is looked at. Files that
-    /// are open are among them.
+    /// All files of definitions below a folder but for one: those that `check` reads where
+    /// there are settings, and else those that end as usual or as that one. Files that are
+    /// open are among them.
     pub fn all_of(
         &mut self,
         folder: &Path,
@@ -170,7 +168,7 @@ impl Tree {
         let too_large = (!is_whole).then(|| folder.to_owned());
         let mut others = Others { too_large, ..Others::default() };
         let mut of_folders: HashMap<PathBuf, Settings> = HashMap::new();
-        for file in files {
+        for file in files.into_iter().filter(|file| Some(&**file) != path) {
             // Stands for any file that might be there.
             let any = file.with_file_name("*");
             let new = || Settings::of(Some(&any), settings.options, open, encoding);

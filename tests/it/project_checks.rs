@@ -519,7 +519,7 @@ fn tests_read_definitions_as_their_folders_say() {
         (format!("{tests}{new}"), 1, "0 passed, 1 failed"),
         // What the file says itself counts first.
         (format!("compat = \"off\"\n{tests}{new}"), 0, "1 passed, 0 failed"),
-        (format!("extensions = false\n{tests}{old}"), 2, "--extensions"),
+        (format!("extensions = false\n{tests}{old}"), 2, "`abs()` needs `extensions = true`"),
         (tests.replace("x.conf\"", "x.conf\", \"../other/y.conf\""), 2, "differ in `compat`"),
     ] {
         folder.write("tests/t.toml", &text);

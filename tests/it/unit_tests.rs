@@ -137,7 +137,7 @@ fn directories_and_standard_input() {
         ("[case]\nname = \"one\"\n", 2),
         ("[[\"case\"]]\nname = \"one\"\nsteps = 1\n[case.expect]\n\"1\" = 2\n", 1),
         ("case = [{ name = \"one\", steps = 1, expect = { \"1\" = 2 } }]\n", 1),
-        ("rejected = [{ expression = \"1\" }]\n", 1),
+        ("rejected = [{ name = \"one\", expression = \"1\", code = \"PMD0203\" }]\n", 1),
         ("cases = []\n", 2),
         ("rows = []\n", 0),
     ] {

@@ -113,9 +113,9 @@ fn actions_wait_until_the_text_is_checked() {
     client.open(URI, "a.a = 1 AND 2\n");
     let offered = actions(&mut client, &only);
     assert_eq!(offered[0]["edit"]["changes"][URI][0]["newText"], "&&", "{offered}");
-    client.edit(URI, 2, (0, 8), (0, 11), "or");
+    client.edit(URI, 2, (0, 8), (0, 11), "<>");
     let offered = actions(&mut client, &only);
-    assert_eq!(offered[0]["edit"]["changes"][URI][0]["newText"], "||", "{offered}");
+    assert_eq!(offered[0]["edit"]["changes"][URI][0]["newText"], "!=", "{offered}");
     // What one edit brings to light is mended with it.
     client.edit(URI, 3, (0, 0), (1, 0), "# kept\na.a = a.b = 4 and b.c = 3\n");
     let offered = actions(&mut client, &only);

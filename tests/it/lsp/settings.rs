@@ -180,7 +180,7 @@ fn editors_know_what_is_over_the_fleet() {
     let said = mistakes[0]["message"].as_str().expect("words");
     assert!(said.contains("did you mean `shop.busy`?"), "{said}");
     for (character, part, words) in [
-        (0, "more.a", "DOUBLE, instant, units count / sec, instances by (rack)"),
+        (0, "more.a", "DOUBLE, instant, units / sec, instances by (rack)"),
         (11, "racks.busy", "DOUBLE, instant, units count / sec, instances by (rack)"),
         (25, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
         (30, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
