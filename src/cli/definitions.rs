@@ -317,11 +317,6 @@ impl Definitions {
         texts
     }
 
-    /// True for a text with definitions over the fleet.
-    pub fn is_over_fleet(&self, text: SourceId) -> bool {
-        self.elsewhere.contains_key(&text)
-    }
-
     /// Those of them with a definition that can be used.
     pub fn good_texts(&self) -> HashSet<SourceId> {
         let elsewhere = self.elsewhere.iter().filter(|(_, count)| **count > 0);

@@ -16,9 +16,8 @@ use std::path::Path;
 
 use pmderive_runtime::source::MetadataSource;
 
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::escape;
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others, seen_whole,
@@ -85,12 +84,6 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     definitions.warn_of_system_mistakes(messages);
     warnings.iter().for_each(|warning| messages.warning(warning));
     let own = definitions.own_texts();
-    let is_unknown = |one: &Diagnostic| {
-        (one.code, one.severity) == (Code::UnknownMetric, Severity::Error)
-            && one.fix.is_none()
-            && !definitions.is_over_fleet(one.span.source)
-    };
-    let has_unknown = diagnostics.iter().any(is_unknown);
     let (errors, warnings) = tell(arguments, diagnostics, &definitions.sources, &own, messages)?;
     let mut outcome = if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     left_out.tell(arguments.verbose, messages);
@@ -106,13 +99,6 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
             messages.line(&format_args!("the file of metadata is named at {place}"));
         }
         return Err(failure.into());
-    }
-    if let Some(file) = metadata.filter(|_| has_unknown) {
-        messages.note(&format_args!(
-            "{} may be older than the definitions: `pmderive deps --format metadata` writes it \
-             from a source",
-            escape::path(file)
-        ));
     }
     sum_up(count, errors, warnings, is_offline, messages);
     Ok(outcome)
