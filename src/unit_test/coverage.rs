@@ -143,18 +143,16 @@ impl Coverage {
             |name: &str| self.definitions.iter().any(|one| &*one.name == name && one.is_exercised);
         let of_branch = self.branches.iter().filter(|one| !one.is_exercised);
         let of_branch = of_branch.filter(|one| is_evaluated(&one.name));
-        // Nor what is within a branch that is told.
-        let is_within = |one: &Covered, other: &Covered| {
-            let (one, other) = (one.span, other.span);
-            one != other
-                && one.source == other.source
-                && other.start <= one.start
-                && one.end <= other.end
-        };
-        let told: Vec<&Covered> = of_branch.clone().collect();
-        let of_branch = of_branch.filter(|one| !told.iter().any(|other| is_within(one, other)));
         let mut missing: Vec<&Covered> = of_definition.chain(of_branch).collect();
         missing.sort_by_key(|one| (one.span.source, one.span.start));
+        // Nor what is within a branch that is told.
+        let mut told: Option<Span> = None;
+        missing.retain(|Covered { span, .. }| {
+            let is_within =
+                told.is_some_and(|told| told.source == span.source && span.end <= told.end);
+            told = if is_within { told } else { Some(*span) };
+            !is_within
+        });
         missing
     }
 
