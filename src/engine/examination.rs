@@ -249,29 +249,20 @@ fn hidden(one: &Registered) -> Diagnostic {
         .help("give the derived metric another name")
 }
 
-/// An examination with its diagnostics, including suggested names.
-pub(super) struct WithSuggestions {
-    pub examination: Examination,
-    pub diagnostics: Diagnostics,
-    /// True if the names of the source were looked for.
-    pub needs_names: bool,
-}
-
 /// Examines. If a suggestion needs names of the source, examines again with
 /// them.
 pub(super) fn examine_and_suggest(
     registry: &Registry,
     source: &mut dyn MetadataSource,
     examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
-) -> Result<WithSuggestions, SourceError> {
+) -> Result<(Examination, Diagnostics), SourceError> {
     let mut diagnostics = Diagnostics::default();
     let vocabulary = Vocabulary::unknown(registry);
     let mut examination = examine(&vocabulary, &mut diagnostics);
-    let needs_names = vocabulary.needs_names();
-    if needs_names {
+    if vocabulary.needs_names() {
         let names = source.traverse("")?;
         diagnostics = Diagnostics::default();
         examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
     }
-    Ok(WithSuggestions { examination, diagnostics, needs_names })
+    Ok((examination, diagnostics))
 }

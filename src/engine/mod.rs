@@ -52,7 +52,7 @@ use classes::{Build, Classes};
 
 pub(crate) use examination::CheckedSelection;
 pub use examination::Examination;
-use examination::{Checking, WithSuggestions, examine_and_suggest};
+use examination::{Checking, examine_and_suggest};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub use kinds::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
@@ -326,8 +326,7 @@ impl Engine {
             let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
             checking.run(&mentions.names, &found, diagnostics)
         };
-        let WithSuggestions { examination, diagnostics: found, .. } =
-            examine_and_suggest(registry, source, examine)?;
+        let (examination, found) = examine_and_suggest(registry, source, examine)?;
         diagnostics.extend(found);
         Ok(examination)
     }

@@ -100,7 +100,7 @@ fn standard_input_is_printed() {
     assert_eq!(fmt(&["-"], here, b""), good(""));
     let (status, diff, err) = fmt(&["--check", "-"], here, b"a=b\n");
     assert_eq!((status, &*err), (Some(1), ""));
-    assert!(diff.starts_with("--- <standard input>\n"), "{diff}");
+    assert!(diff.starts_with("--- <standard input>\t\n"), "{diff}");
     assert!(diff.ends_with("-a=b\n+a = b\n"), "{diff}");
     assert_eq!(fmt(&["--check", "-"], here, b"a = b\n"), good(""));
 }

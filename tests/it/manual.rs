@@ -329,6 +329,7 @@ fn files_of_pages_are_understood() {
     let [targets] = &texts_of("json")[..] else { panic!("one file of targets") };
     write("hosts.json", targets);
     let definitions = write("shop.conf", "shop.load = kernel.all.load\n");
+    write("racks.conf", "racks.load = avg(shop.load)\n");
     let mut kinds = BTreeSet::new();
     for text in texts_of("toml") {
         let mistakes = if text.contains("[dependencies]") {

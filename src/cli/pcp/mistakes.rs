@@ -103,28 +103,18 @@ impl Mistakes {
         (self.definitions.registry.clone(), self.definitions.sources.clone())
     }
 
-    /// Tells what was found wrong with metrics when they were touched; `asked`
-    /// are the names that the user has given.
-    pub fn tell(
-        &mut self,
-        mut found: Diagnostics,
-        sources: &SourceMap,
-        asked: &[String],
-        messages: &mut Messages,
-    ) {
-        if found.is_empty() {
-            return;
-        }
+    /// Takes note of what was found wrong with metrics when they were touched, and gives
+    /// what is to be told; `asked` are the names that the user has given.
+    pub fn worth_saying(&mut self, mut found: Diagnostics, asked: &[String]) -> Diagnostics {
         if self.dialect != Dialect::Fixed {
-            messages.diagnostics(found, sources);
-            return;
+            return found;
         }
         found.retain(|diagnostic| self.is_worth_saying(diagnostic, asked));
         let definitions = &self.definitions;
         self.has_own |= found.iter().any(|diagnostic| {
             diagnostic.severity == Severity::Error && definitions.is_own(diagnostic.span.source)
         });
-        messages.diagnostics(found, sources);
+        found
     }
 
     /// The system's definitions are for machines of many kinds. If operands of

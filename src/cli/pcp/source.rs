@@ -72,7 +72,13 @@ impl ToolSource {
     /// the last time; `asked` are the names that the user has given.
     pub fn tell_mistakes(&mut self, asked: &[String], messages: &mut Messages) {
         let (found, sources) = self.context.take_mistakes();
-        self.mistakes.tell(found, &sources, asked, messages);
+        let found = self.mistakes.worth_saying(found, asked);
+        // PCP's tools suggest nothing; nor is it worth a message that a source failed.
+        let told = match self.dialect {
+            Dialect::Fixed => self.context.with_suggestions(found.clone()).unwrap_or(found),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => found,
+        };
+        messages.diagnostics(told, &sources);
     }
 
     /// Makes metrics of the expressions among the names that were asked for, and

@@ -37,7 +37,8 @@ pub fn refuse(
     for (name, why) in left_out {
         let is_of_source = matches!(why, LeftOut::Unknown(_) | LeftOut::NoDescriptor(_));
         if is_of_source && definitions.registry.definition(&name).is_some() {
-            let (diagnostics, sources) = recorder.context().mistakes(&name)?;
+            let (found, sources) = recorder.context().mistakes(&name)?;
+            let diagnostics = recorder.context().with_suggestions(found)?;
             messages.diagnostics(diagnostics, &sources);
             outcome = outcome.max(ExitStatus::Failed);
             continue;
@@ -112,6 +113,7 @@ pub fn refuse_below(
             }
         });
     missing.tell_number("", messages);
+    let mut diagnostics = recorder.context().with_suggestions(diagnostics)?;
     let mut outcome = if diagnostics.errors() > 0 { ExitStatus::Failed } else { ExitStatus::Good };
     for one in diagnostics.since_mut(0).iter_mut().filter(|one| one.code == Code::HiddenByMetric) {
         let mut defined = arguments.definitions_in_arguments().filter_map(named_expression);

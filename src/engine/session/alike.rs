@@ -20,7 +20,6 @@ use super::lists::Needs;
 use crate::bind::{Found, ask};
 use crate::check::typed::DefinitionId;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::engine::examination::{WithSuggestions, examine_and_suggest};
 use crate::engine::metric::Metric;
 use crate::engine::vocabulary::Vocabulary;
 use crate::engine::{CheckedSelection, Engine, Registered, Registry, Selection};
@@ -42,10 +41,8 @@ pub(super) struct Together {
     /// The metrics, parallel to the definitions.
     metrics: Vec<Metric>,
     pub(super) typed: Typed,
-    /// Diagnostics in terms of the first source.
+    /// What is wrong with them. Nothing is suggested: each source has its own names.
     diagnostics: Diagnostics,
-    /// True if a suggestion needed the names of a source.
-    needs_names: bool,
     /// The outcomes of all definitions, in the form for sessions that have
     /// bound nothing else.
     bound: Mutex<Weak<BoundByPmid>>,
@@ -53,13 +50,13 @@ pub(super) struct Together {
 
 impl Engine {
     /// Checks definitions against a source, or finds the result for a source
-    /// with the same answers. Diagnostics are in terms of this source.
+    /// with the same answers.
     pub(super) fn check_together(
         &self,
         registry: &Registry,
         definitions: &[Arc<Registered>],
         source: &mut dyn MetadataSource,
-    ) -> Result<(Arc<Together>, Diagnostics), SourceError> {
+    ) -> Result<Arc<Together>, SourceError> {
         let chosen: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let selection = Selection::new(registry, &chosen);
         let found = ask(selection.mentions(), source)?;
@@ -78,21 +75,12 @@ impl Engine {
                 && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
                 && one.selection == selection
         };
-        let known = lock(&self.alike.together).find(hash, is_same);
-        let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
-            self.examine_found(&selection, &found, vocabulary, diagnostics)
-        };
-        if let Some(known) = known {
-            if known.diagnostics.is_empty() {
-                return Ok((known, Diagnostics::default()));
-            }
-            let names = if known.needs_names { source.traverse("")? } else { Vec::new() };
-            let mut diagnostics = Diagnostics::default();
-            examine(&Vocabulary::known(&names, registry), &mut diagnostics);
-            return Ok((known, diagnostics));
+        if let Some(known) = lock(&self.alike.together).find(hash, is_same) {
+            return Ok(known);
         }
-        let WithSuggestions { examination, diagnostics, needs_names } =
-            examine_and_suggest(registry, source, examine)?;
+        let mut diagnostics = Diagnostics::default();
+        let vocabulary = Vocabulary::unknown(registry);
+        let examination = self.examine_found(&selection, &found, &vocabulary, &mut diagnostics);
         let CheckedSelection { metrics, typed } = examination.into_checked(chosen.into_iter());
         let together = Arc::new(Together {
             selection,
@@ -100,12 +88,11 @@ impl Engine {
             found,
             metrics,
             typed,
-            diagnostics: diagnostics.clone(),
-            needs_names,
+            diagnostics,
             bound: Mutex::default(),
         });
         lock(&self.alike.together).insert(hash, &together);
-        Ok((together, diagnostics))
+        Ok(together)
     }
 
     /// The needs of a list; `make` makes them unless a session has them.
@@ -136,10 +123,10 @@ impl Engine {
 }
 
 impl Together {
-    /// The outcomes of the definitions, with diagnostics in terms of a source.
-    fn outcomes(self: &Arc<Together>, diagnostics: &Diagnostics) -> BoundByPmid {
+    /// The outcomes of the definitions.
+    fn outcomes(self: &Arc<Together>) -> BoundByPmid {
         let mut by_metric: FxHashMap<&str, Vec<Diagnostic>> = FxHashMap::default();
-        for diagnostic in diagnostics {
+        for diagnostic in &self.diagnostics {
             if let Some(metric) = &diagnostic.metric {
                 by_metric.entry(metric).or_default().push(diagnostic.clone());
             }
@@ -160,21 +147,13 @@ impl Together {
     }
 
     /// Adds the outcomes of the definitions to those of a session.
-    pub(super) fn add_to(
-        self: &Arc<Together>,
-        bound: &mut Arc<BoundByPmid>,
-        diagnostics: &Diagnostics,
-    ) {
+    pub(super) fn add_to(self: &Arc<Together>, bound: &mut Arc<BoundByPmid>) {
         if !bound.is_empty() {
-            return Arc::make_mut(bound).extend(self.outcomes(diagnostics));
-        }
-        if *diagnostics != self.diagnostics {
-            *bound = Arc::new(self.outcomes(diagnostics));
-            return;
+            return Arc::make_mut(bound).extend(self.outcomes());
         }
         let mut shared = lock(&self.bound);
         *bound = shared.upgrade().unwrap_or_else(|| {
-            let made = Arc::new(self.outcomes(diagnostics));
+            let made = Arc::new(self.outcomes());
             *shared = Arc::downgrade(&made);
             made
         });
@@ -298,6 +277,7 @@ mod tests {
             let mut face = faces.open(metrics);
             assert_eq!(numbers(&mut face, &["d.right", "d.wrong"]), [Some(1), None]);
             let (mistakes, _) = face.take_mistakes();
+            let mistakes = face.with_suggestions(mistakes).expect("memory does not fail");
             let helps = mistakes.iter().map(|mistake| format!("{mistake:?}")).collect::<String>();
             (face, helps)
         };

@@ -47,6 +47,7 @@ pub(super) type Typed = Vec<(DefinitionKey, TypedExpr)>;
 impl<S: FetchSource> Session<S> {
     /// The mistakes in a derived metric in this session, if any, with the texts
     /// that the diagnostics point into. A metric of the source that hides it is one.
+    /// Names in place of unknown ones are for [`Session::with_suggestions`] to say.
     pub fn mistakes(&mut self, name: &str) -> Result<(Diagnostics, SourceMap), SourceError> {
         self.refresh();
         let pmid = self.scope.registry.get(name).and_then(|one| one.pmid);
@@ -62,7 +63,8 @@ impl<S: FetchSource> Session<S> {
 
     /// The mistakes in derived metrics since the last call, in the order in
     /// which the metrics were first used, with the texts that the diagnostics
-    /// point into. libpcp reports mistakes when they happen.
+    /// point into. libpcp reports mistakes when they happen. Names in place of unknown
+    /// ones are for [`Session::with_suggestions`] to say.
     pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
         let mut diagnostics = Diagnostics::default();
         for pmid in std::mem::take(&mut self.untold) {
@@ -71,6 +73,32 @@ impl<S: FetchSource> Session<S> {
             }
         }
         (diagnostics, self.scope.sources.clone())
+    }
+
+    /// The same mistakes with suggestions of names in place of unknown ones. That takes a
+    /// look at all names of the source, so it is for those that somebody will see.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn with_suggestions(&mut self, mistakes: Diagnostics) -> Result<Diagnostics, SourceError> {
+        let registry = &self.scope.registry;
+        let mut names: Vec<&str> =
+            mistakes.iter().filter_map(|one| one.metric.as_deref()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let wrong: Vec<&Registered> =
+            names.into_iter().filter_map(|name| registry.get(name)).collect();
+        if wrong.is_empty() {
+            return Ok(mistakes);
+        }
+        let mut found = Diagnostics::default();
+        self.engine.examine(registry, &wrong, &mut self.source, &mut found)?;
+        let key = |one: &Diagnostic| (one.code, one.span, one.metric.clone());
+        let found: FxHashMap<_, Diagnostic> =
+            found.into_iter().map(|one| (key(&one), one)).collect();
+        let mut told = Diagnostics::default();
+        told.extend(mistakes.into_iter().map(|one| found.get(&key(&one)).cloned().unwrap_or(one)));
+        Ok(told)
     }
 
     /// Binds the definitions that are not bound yet, all together.
@@ -98,13 +126,13 @@ impl<S: FetchSource> Session<S> {
         }
         let registry = &self.scope.registry;
         let source = &mut self.source;
-        let (together, diagnostics) = self.engine.check_together(registry, &wanted, source)?;
+        let together = self.engine.check_together(registry, &wanted, source)?;
         if self.bound.is_empty() {
             // The first question may have connected to another peer. All
             // answers are from that peer.
             self.epoch = source.metadata_epoch();
         }
-        together.add_to(&mut self.bound, &diagnostics);
+        together.add_to(&mut self.bound);
         let is_wrong = |pmid: &Pmid| {
             matches!(self.outcome(*pmid), Some(Outcome::Unusable(_) | Outcome::Hidden(_)))
         };

@@ -115,9 +115,11 @@ impl<S: FetchSource> Session<S> {
         if let Some(found) = refusal {
             Arc::make_mut(&mut self.bound).remove(&pmid);
             self.untold.retain(|untold| *untold != pmid);
+            let mut own = Diagnostics::default();
+            own.extend(found);
+            let own = bound.and_then(|()| self.with_suggestions(own));
             let Snapshot { sources, .. } = std::mem::replace(&mut self.scope, before);
-            bound?;
-            diagnostics.extend(found);
+            diagnostics.extend(own?);
             return Ok(Err(Refused { error: None, diagnostics, sources }));
         }
         self.given += 1;
