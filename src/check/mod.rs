@@ -599,6 +599,11 @@ fn instances_name(indom: Option<InDom>) -> String {
 
 /// What was inferred about an operand, for labels.
 pub fn describe(desc: &Desc) -> String {
-    let indom = instances_name(desc.indom);
-    format!("{}, {}, units {}, {indom}", desc.value_type, desc.semantics, units_name(&desc.units))
+    describe_with(desc, &instances_name(desc.indom))
+}
+
+/// The same with words for its instances.
+pub fn describe_with(desc: &Desc, instances: &str) -> String {
+    let Desc { value_type, semantics, units, .. } = desc;
+    format!("{value_type}, {semantics}, units {}, {instances}", units_name(units))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Examination, Registered, Registry};
+use crate::engine::{Engine, Registered, Registry};
 use crate::explain::Explained;
 use crate::text::SourceMap;
 
@@ -62,6 +62,11 @@ impl CheckedFleet {
         Vec::new()
     }
 
+    /// Nothing.
+    pub fn operands(&self, _: &Registry) -> Vec<&Registered> {
+        Vec::new()
+    }
+
     /// Checks nothing.
     pub fn check(
         &self,
@@ -69,12 +74,12 @@ impl CheckedFleet {
         _: &Registry,
         _: &mut dyn MetadataSource,
         _: &mut Diagnostics,
-    ) -> Result<Option<Examination>, SourceError> {
+    ) -> Result<Option<()>, SourceError> {
         Ok(None)
     }
 
     /// Finds nothing.
-    pub fn lint(&self, _: Option<&Examination>, _: &SourceMap, _: &mut Diagnostics) {}
+    pub fn lint(&self, _: Option<&mut ()>, _: &SourceMap, _: &mut Diagnostics) {}
 }
 
 /// Nothing to explain.

@@ -10,7 +10,7 @@ use super::aggregates::{Aggregates, Definitions, Schedule};
 use super::frame::{Exported, Schema};
 use super::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
-use crate::engine::{Engine, Examination, Registered, Registry};
+use crate::engine::{Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};
 use crate::text::SourceMap;
 
@@ -66,17 +66,19 @@ pub fn mistakes<'g>(
     Ok(beyond_texts(&across(engine, definitions, groups, source)?))
 }
 
-/// Finds in definitions over the fleet what is allowed but hardly meant; `examination` is
-/// that of [`Aggregates::examine`].
+/// Finds in definitions over the fleet what is allowed but hardly meant; `aggregates` are
+/// those of [`across`], if metadata are known.
 pub fn lint(
     definitions: &Definitions,
-    examination: Option<&Examination>,
+    aggregates: Option<&mut Aggregates>,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
-    let selection: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
-    lint_expressions(&selection, examination, sources, diagnostics);
-    lint_definitions(&definitions.registry, &selection, &[], diagnostics);
+    let (registry, selection) = definitions.with_all_differences();
+    let selection: Vec<&Registered> = selection.iter().map(|one| &**one).collect();
+    let examination = aggregates.and_then(|one| one.examine(&registry, &selection));
+    lint_expressions(&selection, examination.as_ref(), sources, diagnostics);
+    lint_definitions(&registry, &selection, &[], diagnostics);
 }
 
 /// What is wrong with definitions over the fleet, but for cycles, which are found when texts

@@ -9,8 +9,15 @@ use lsp_types::{
 };
 
 use super::analysis::Analysis;
-use crate::diag::fixes::certain;
+use super::formatting::line_edits;
+use crate::diag::fixes::{applied, certain};
 use crate::diag::{Diagnostic, Diagnostics, Fix, Severity};
+use crate::dialect::Language;
+use crate::engine::Registry;
+use crate::text::SourceMap;
+
+/// How often edits are looked for that earlier ones bring to light.
+const MAX_PASSES: usize = 10;
 
 /// What is shown of a text's diagnostics: at most some of them, errors before warnings, of
 /// which the last one says how many there are besides.
@@ -91,7 +98,7 @@ pub fn actions(
             title: title(analysis, fix),
             kind: Some(CodeActionKind::QUICKFIX),
             diagnostics: Some(vec![one_shown(analysis, diagnostic)]),
-            edit: Some(edit(analysis, &[fix])),
+            edit: Some(of_text(analysis, edits(analysis, &[fix]))),
             is_preferred: Some(fix.is_certain),
             ..CodeAction::default()
         }));
@@ -107,13 +114,34 @@ fn has(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
 
 /// All certain edits of a text, if there are any.
 fn fix_all(analysis: &Analysis, diagnostics: &Diagnostics) -> Option<CodeAction> {
-    let fixes = certain(diagnostics, analysis.own);
-    (!fixes.is_empty()).then(|| CodeAction {
+    let (once, _) = applied(diagnostics, analysis.own, &analysis.sources)?;
+    let all = fixed_again(&once, analysis.settings.language);
+    let edits = match all == once {
+        true => edits(analysis, &certain(diagnostics, analysis.own)),
+        false => line_edits(analysis, &all),
+    };
+    Some(CodeAction {
         title: "Fix all that can be meant in one way only".to_owned(),
         kind: Some(CodeActionKind::SOURCE_FIX_ALL),
-        edit: Some(edit(analysis, &fixes)),
+        edit: Some(of_text(analysis, edits)),
         ..CodeAction::default()
     })
+}
+
+/// A text with the certain edits of what earlier edits brought to light, as far as the text
+/// alone tells.
+fn fixed_again(text: &str, language: Language) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MAX_PASSES {
+        let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
+        let source = sources.add("", &*text);
+        Registry::new(language).add_text(source, &sources, &mut found);
+        match applied(&found, source, &sources) {
+            Some((fixed, _)) => text = fixed,
+            None => break,
+        }
+    }
+    text
 }
 
 fn title(analysis: &Analysis, fix: &Fix) -> String {
@@ -125,12 +153,15 @@ fn title(analysis: &Analysis, fix: &Fix) -> String {
     }
 }
 
-fn edit(analysis: &Analysis, fixes: &[&Fix]) -> WorkspaceEdit {
+fn edits(analysis: &Analysis, fixes: &[&Fix]) -> Vec<TextEdit> {
     let edit = |fix: &&Fix| {
         let range = analysis.range(fix.span);
         TextEdit { range, new_text: fix.text.to_string() }
     };
-    let edits = fixes.iter().map(edit).collect();
+    fixes.iter().map(edit).collect()
+}
+
+fn of_text(analysis: &Analysis, edits: Vec<TextEdit>) -> WorkspaceEdit {
     let uri = analysis.uri.clone();
     WorkspaceEdit { changes: Some(HashMap::from([(uri, edits)])), ..WorkspaceEdit::default() }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use lsp_types::Uri;
 
 use super::before::Before;
-use super::files::{OpenTexts, path_of, uri_of};
+use super::files::{OpenTexts, path_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
 use super::tree::{self, Other, Tree};
@@ -43,6 +43,8 @@ pub struct Analysis {
     pub unread: Vec<PathBuf>,
     /// The folder of the project, if it has more files than are looked at.
     pub too_large: Option<PathBuf>,
+    /// True if the text's definitions are over the fleet.
+    pub is_over_fleet: bool,
     /// What is over the fleet, if the text's definitions are.
     #[cfg(feature = "fleet")]
     pub over_fleet: Option<OverFleet>,
@@ -71,6 +73,8 @@ pub struct OverFleet {
     pub definitions: Arc<crate::fleet::aggregates::Definitions>,
     /// Those of hosts.
     pub hosts: Registry,
+    /// Hosts may have metrics that no definition names.
+    pub is_open: bool,
 }
 
 /// A place where a name is written.
@@ -120,7 +124,11 @@ impl Analysis {
         #[cfg(feature = "fleet")]
         let over_fleet = is_over_fleet.then(|| {
             let hosts = hosts(&others, settings.language);
-            OverFleet::read(&registry, hosts, &mut diagnostics)
+            let mut across = registry.clone();
+            for other in others.iter().filter(|other| other.is_over_fleet) {
+                across.adopt(&other.parsed.registry);
+            }
+            OverFleet::read(&across, hosts, &mut diagnostics)
         });
         // What is wrong there is shown where it is opened; names that both define
         // are this text's. Definitions of hosts cannot take those over the fleet.
@@ -141,6 +149,7 @@ impl Analysis {
             others,
             unread,
             too_large,
+            is_over_fleet,
             #[cfg(feature = "fleet")]
             over_fleet,
             unregistered,
@@ -166,6 +175,15 @@ impl Analysis {
         })
     }
 
+    /// A definition as it is evaluated: over the fleet, aggregates are its metrics.
+    pub fn evaluated<'a>(&'a self, definition: &'a Registered) -> &'a Registered {
+        #[cfg(feature = "fleet")]
+        if let Some(over_fleet) = &self.over_fleet {
+            return over_fleet.definitions.named(&definition.name).map_or(definition, |one| &**one);
+        }
+        definition
+    }
+
     /// The name of a metric at an offset of the text, and where it is written.
     pub fn name_at(&self, offset: usize) -> Option<(&str, Span)> {
         let is_at = |span: Span| (span.start as usize..=span.end as usize).contains(&offset);
@@ -186,13 +204,7 @@ impl Analysis {
     pub fn mentions(&self, name: &str) -> Vec<Mention> {
         let mut found = Vec::new();
         add_mentions(name, self.definitions(), &self.unregistered, &mut found);
-        for Other { parsed, .. } in &self.others {
-            // Most files have nothing to do with it.
-            if parsed.text.text.contains(name) {
-                let definitions = parsed.registry.definitions().iter();
-                add_mentions(name, definitions, &parsed.unregistered, &mut found);
-            }
-        }
+        self.others.iter().for_each(|other| other.add_mentions(name, &mut found));
         found
     }
 
@@ -213,20 +225,12 @@ impl Analysis {
         self.refused_here().chain(others.filter(|one| one.definition.is_some()))
     }
 
-    /// The other file with a text of [`Analysis::sources`].
-    fn other(&self, source: SourceId) -> Option<&Other> {
-        self.others.iter().find(|other| other.parsed.id == source)
-    }
-
     /// The place of a span, of whichever text it is.
     pub fn location(&self, span: Span) -> Option<lsp_types::Location> {
         if span.source == self.own {
             return Some(lsp_types::Location { uri: self.uri.clone(), range: self.range(span) });
         }
-        let Other { path, parsed, .. } = self.other(span.source)?;
-        let bytes = span.start as usize..span.end as usize;
-        let range = parsed.lines.range(&parsed.text.text, bytes);
-        Some(lsp_types::Location { uri: uri_of(path)?, range })
+        self.others.iter().find(|other| other.parsed.id == span.source)?.location(span)
     }
 
     /// Names of labels by which definitions of the project take hosts together.
@@ -253,7 +257,7 @@ impl Analysis {
 }
 
 /// The places of a name in one file, in their order.
-fn add_mentions<'d>(
+pub fn add_mentions<'d>(
     name: &str,
     definitions: impl Iterator<Item = &'d Arc<Registered>>,
     unregistered: &[Unregistered],
@@ -280,10 +284,12 @@ impl OverFleet {
     /// Reads definitions over the fleet; what is wrong with them is reported.
     fn read(registry: &Registry, hosts: Registry, diagnostics: &mut Diagnostics) -> OverFleet {
         use crate::fleet::aggregates::{Definitions, HostMetrics};
-        // Hosts have metrics that no definition names.
-        let metrics = HostMetrics::of_groups([&hosts]).and_others();
+        // Without definitions of hosts nobody knows what these have.
+        let is_open = hosts.definitions().is_empty();
+        let metrics = HostMetrics::of_groups([&hosts]);
+        let metrics = if is_open { metrics.and_others() } else { metrics };
         let definitions = Definitions::read(registry, &[], &metrics, diagnostics);
-        OverFleet { definitions: Arc::new(definitions), hosts }
+        OverFleet { definitions: Arc::new(definitions), hosts, is_open }
     }
 }
 

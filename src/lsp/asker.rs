@@ -299,19 +299,18 @@ impl Thread {
         let asked = self.asked(analysis);
         let engine = Arc::clone(asked.engine());
         let Some(opened) = asked.source() else { return false };
-        let super::analysis::OverFleet { definitions, hosts } = over_fleet;
+        let super::analysis::OverFleet { definitions, hosts, is_open } = over_fleet;
         let source = opened.metadata();
         // What hosts compute for the text's aggregates stands in the text.
-        let on_hosts = definitions.computed_by(hosts, true);
+        let on_hosts = definitions.computed_by(hosts, *is_open);
         let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|examination| {
             lint_expressions(&on_hosts, Some(&examination), &analysis.sources, found);
-            stages::across(&engine, definitions, [(hosts, true)], source)
+            stages::across(&engine, definitions, [(hosts, *is_open)], source)
         });
         match checked {
             Ok(mut aggregates) => {
                 found.extend(stages::beyond_texts(&aggregates));
-                let examination = aggregates.examine();
-                stages::lint(definitions, examination.as_ref(), &analysis.sources, found);
+                stages::lint(definitions, Some(&mut aggregates), &analysis.sources, found);
             }
             Err(error) => {
                 asked.fails(&error);

@@ -20,7 +20,12 @@ pub fn edits(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
     before.use_language(analysis.settings.language);
     let text = analysis.text();
     let new = format_again(text, &mut before.parsed, &mut before.formatted).text;
-    let edits = differences(text, &new).into_iter();
+    line_edits(analysis, &new)
+}
+
+/// The edits that make another text of one.
+pub fn line_edits(analysis: &Analysis, new: &str) -> Vec<TextEdit> {
+    let edits = differences(analysis.text(), new).into_iter();
     edits.map(|difference| difference.edit(analysis)).collect()
 }
 

@@ -14,7 +14,7 @@ use super::names::{definition, mentions, rename, symbols};
 use super::positions::{Encoding, LineIndex, apply};
 use super::settings::Settings;
 use super::tokens::semantic_tokens;
-use super::tree::Tree;
+use super::tree::{Others, Tree};
 use crate::dialect::{Dialect, Language};
 use crate::remembered::Remembered;
 
@@ -77,7 +77,8 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     completions(&typed, analysis.lines.range(text, place), &vocabulary);
     hover(&analysis, offset, None);
     definition(&analysis, offset);
-    mentions(&analysis, offset, true);
+    let around = Others::default();
+    mentions(&analysis, offset, true, &around);
     symbols(&analysis);
     let whole =
         Range { start: Position::default(), end: analysis.lines.position(text, text.len()) };
@@ -88,7 +89,7 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     let here = Range { start: whole.start, end: analysis.lines.position(text, offset) };
     edits_within(&analysis, here, before);
     // An edit for each place, and what it makes can be read.
-    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", Some(&[])) {
+    if let Ok(edit) = rename(&analysis, offset, "renamed.metric", Some(&[]), &around) {
         let edits = edit.changes.into_iter().flatten().flat_map(|(_, edits)| edits);
         assert!(edits.into_iter().all(|edit| edit.range.end <= whole.end));
     }

@@ -12,14 +12,18 @@ use pmderive_runtime::model::{TextKind, TextSubject};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 
+#[cfg(feature = "fleet")]
+use super::analysis::OverFleet;
 use super::analysis::{Analysis, whole};
 use super::asked::{Asked, Opened};
-use crate::check::describe;
 use crate::check::typed::Desc;
+use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};
 use crate::escape;
-use crate::explain::{NodeOutcome, explain};
+use crate::explain::{Explained, NodeOutcome, explain};
+#[cfg(feature = "fleet")]
+use crate::fleet::stages;
 use crate::functions::signature;
 use crate::report::plain;
 use crate::syntax::ast::NodeKind;
@@ -45,6 +49,7 @@ pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> O
     let mut words = String::new();
     let place = match analysis.definition_at(offset) {
         Some(definition) => {
+            let definition = analysis.evaluated(definition);
             let place = part_at(definition, offset);
             let text = &analysis.sources.slice(place);
             let _ = writeln!(words, "```pmderive\n{text}\n```");
@@ -157,12 +162,13 @@ fn add_known(
         add_explanation(&mut facts, &engine, analysis, definition, place, source)?;
         add_help(&mut facts, analysis.sources.slice(place), source)?;
         match opened {
-            Opened::Session(session) => {
+            // Of a fleet there is no source.
+            Opened::Session(session) if !(analysis.is_over_fleet && definition.is_named) => {
                 let root = definition.expr.node(definition.expr.root()).span;
                 let part = if place == whole(definition) { root } else { place };
                 add_values(&mut facts, analysis, part, session)
             }
-            Opened::Metadata(_) => Ok(()),
+            _ => Ok(()),
         }
     })();
     words.push_str(&facts);
@@ -174,15 +180,13 @@ fn add_known(
 /// Adds what checking found out about a part of a definition.
 fn add_explanation(
     words: &mut String,
-    engine: &Engine,
+    engine: &Arc<Engine>,
     analysis: &Analysis,
     definition: &Registered,
     place: Span,
     source: &mut dyn MetadataSource,
 ) -> Result<(), SourceError> {
-    let mut ignored = Diagnostics::default();
-    let explanation = explain(engine, &analysis.registry, &[definition], source, &mut ignored)?;
-    let Some(explained) = explanation.definitions.first() else { return Ok(()) };
+    let Some(explained) = explained(engine, analysis, definition, source)? else { return Ok(()) };
     let node = match place == whole(definition) {
         true => explained.nodes.last(),
         false => explained.nodes.iter().find(|node| node.span == place),
@@ -191,7 +195,11 @@ fn add_explanation(
     match &node.outcome {
         NodeOutcome::Typed(desc) => {
             let desc: &Desc = desc;
-            let _ = writeln!(words, "{}\n", describe(desc));
+            let shown = match &node.instances {
+                Some(instances) => describe_with(desc, &format!("instances {instances}")),
+                None => describe(desc),
+            };
+            let _ = writeln!(words, "{shown}\n");
         }
         NodeOutcome::Refused(_) => {
             let _ = writeln!(words, "{REFUSED}\n");
@@ -206,6 +214,27 @@ fn add_explanation(
         words.push('\n');
     }
     Ok(())
+}
+
+/// Explains a definition, or an expression; nothing of one over the fleet that is refused.
+fn explained(
+    engine: &Arc<Engine>,
+    analysis: &Analysis,
+    definition: &Registered,
+    source: &mut dyn MetadataSource,
+) -> Result<Option<Explained>, SourceError> {
+    #[cfg(feature = "fleet")]
+    if let Some(over_fleet) = &analysis.over_fleet
+        && definition.is_named
+    {
+        let OverFleet { definitions, hosts, is_open } = over_fleet;
+        let Some(definition) = definitions.named(&definition.name) else { return Ok(None) };
+        let mut aggregates = stages::across(engine, definitions, [(hosts, *is_open)], source)?;
+        return Ok(aggregates.explain(&[definition]).into_iter().next());
+    }
+    let mut ignored = Diagnostics::default();
+    let explanation = explain(engine, &analysis.registry, &[definition], source, &mut ignored)?;
+    Ok(explanation.definitions.into_iter().next())
 }
 
 /// Text of others in Markdown, at most so many characters of it: it shows what it says, and

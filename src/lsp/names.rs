@@ -2,14 +2,14 @@
 //! where it is written, and renaming it in a whole project.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lsp_types::{
     DocumentSymbol, DocumentSymbolResponse, Location, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
 
 use super::analysis::{Analysis, whole};
-use super::tree::MAX_LOOKED_AT;
+use super::tree::{MAX_LOOKED_AT, Other, Others, projects_of};
 use super::unregistered::Unregistered;
 use crate::escape;
 use crate::syntax::{name_mistake, read_definition_file};
@@ -60,17 +60,60 @@ pub fn definition(analysis: &Analysis, offset: usize) -> Option<Location> {
     analysis.location(analysis.defined_at(name)?)
 }
 
-/// All places of the name at an offset, in the text and in the other files.
-pub fn mentions(analysis: &Analysis, offset: usize, with_definition: bool) -> Vec<Location> {
+/// All places of the name at an offset, in the text, in the other files, and in those
+/// `around` the project.
+pub fn mentions(
+    analysis: &Analysis,
+    offset: usize,
+    with_definition: bool,
+    around: &Others,
+) -> Vec<Location> {
     let Some((name, _)) = analysis.name_at(offset) else { return Vec::new() };
-    let wanted = analysis.mentions(name).into_iter();
-    let wanted = wanted.filter(|one| with_definition || !one.is_definition);
-    wanted.filter_map(|one| analysis.location(one.span)).collect()
+    let mut places = places(analysis, name, around);
+    places.retain(|(_, is_definition)| with_definition || !is_definition);
+    places.into_iter().map(|(place, _)| place).collect()
 }
 
-/// Renames the definition at an offset in all files of the project. `metrics` are
-/// the names that the source has, in the order of their bytes; `None` while it has
-/// not told them.
+/// Where a name is written, and whether it is defined there: in the project, and in files
+/// around it that read the project's definition.
+fn places(analysis: &Analysis, name: &str, around: &Others) -> Vec<(Location, bool)> {
+    let of_project = analysis.mentions(name).into_iter();
+    let of_project =
+        of_project.filter_map(|one| Some((analysis.location(one.span)?, one.is_definition)));
+    let mut places: Vec<(Location, bool)> = of_project.collect();
+    let own = analysis.settings.file.as_deref().and_then(Path::parent);
+    let Some(own) = own.filter(|_| analysis.defined_at(name).is_some()) else { return places };
+    let elsewhere: Vec<&Path> = defining(name, around).map(|one| &*one.path).collect();
+    for file in &around.files {
+        // A project may have a definition of its own under this name.
+        let reads_own = |project: PathBuf| match own.starts_with(&project) {
+            true => Some(true),
+            false => elsewhere.iter().any(|file| file.starts_with(&project)).then_some(false),
+        };
+        let mut projects = projects_of(file.path.parent().unwrap_or(own));
+        if projects.find_map(reads_own) != Some(true) {
+            continue;
+        }
+        let mut found = Vec::new();
+        file.add_mentions(name, &mut found);
+        let found = found.into_iter();
+        places.extend(found.filter_map(|one| Some((file.location(one.span)?, one.is_definition))));
+    }
+    places
+}
+
+/// The files that define a name.
+fn defining<'f>(name: &'f str, files: &'f Others) -> impl Iterator<Item = &'f Other> {
+    files.files.iter().filter(move |file| {
+        let mut found = Vec::new();
+        file.add_mentions(name, &mut found);
+        found.iter().any(|one| one.is_definition)
+    })
+}
+
+/// Renames the definition at an offset in all files of the project, and of those `around` it
+/// that read the definition. `metrics` are the names that the source has, in the order of
+/// their bytes; `None` while it has not told them.
 ///
 /// # Errors
 /// Words that say why it cannot be renamed.
@@ -79,6 +122,7 @@ pub fn rename(
     offset: usize,
     new_name: &str,
     metrics: Option<&[String]>,
+    around: &Others,
 ) -> Result<WorkspaceEdit, String> {
     let Some((name, _)) = analysis.name_at(offset) else {
         return Err("there is no name of a metric here".to_owned());
@@ -89,7 +133,8 @@ pub fn rename(
     if let Some(mistake) = name_mistake(new_name) {
         return Err(format!("`{new_name}` is no name of a metric: {}", mistake.rule));
     }
-    let is_defined = analysis.mentions(new_name).iter().any(|one| one.is_definition);
+    let is_defined = analysis.mentions(new_name).iter().any(|one| one.is_definition)
+        || defining(new_name, around).next().is_some();
     if new_name != name && is_defined {
         return Err(format!("`{new_name}` is defined already"));
     }
@@ -102,16 +147,16 @@ pub fn rename(
     if new_name != name && metrics.binary_search_by(|one| (**one).cmp(new_name)).is_ok() {
         return Err(format!("`{new_name}` is a metric of the source"));
     }
-    if let Some(folder) = &analysis.too_large {
+    if let Some(folder) = analysis.too_large.as_ref().or(around.too_large.as_ref()) {
         return Err(format!("`{name}` may be in files that were not read: {}", too_large(folder)));
     }
-    if let Some(file) = analysis.unread.iter().find(|file| may_mention(file, name)) {
+    let mut unread = analysis.unread.iter().chain(&around.unread);
+    if let Some(file) = unread.find(|file| may_mention(file, name)) {
         let file = escape::path(file);
         return Err(format!("{file} cannot be read as text, and may mention `{name}`"));
     }
     let mut changes: BTreeMap<String, (Uri, Vec<TextEdit>)> = BTreeMap::new();
-    for mention in analysis.mentions(name) {
-        let Some(Location { uri, range }) = analysis.location(mention.span) else { continue };
+    for (Location { uri, range }, _) in places(analysis, name, around) {
         let key = uri.as_str().to_owned();
         let edit = TextEdit { range, new_text: new_name.to_owned() };
         changes.entry(key).or_insert_with(|| (uri, Vec::new())).1.push(edit);

@@ -265,7 +265,7 @@ impl Thread {
             return;
         };
         let offset = |position| analysis.lines.offset(analysis.text(), position);
-        let Reader { asker, news, .. } = &self.reader;
+        let Reader { asker, news, encoding, .. } = &self.reader;
         let answers = &analysis.answers;
         let language = analysis.settings.language;
         let before = self.before.entry(uri.as_str().to_owned());
@@ -284,7 +284,8 @@ impl Thread {
             Wish::Symbols => once(&answers.symbols, || names::symbols(&analysis)),
             Wish::Definition(position) => value(&names::definition(&analysis, offset(position))),
             Wish::References(position, with_definition) => {
-                value(&names::mentions(&analysis, offset(position), with_definition))
+                let around = self.tree.around(&analysis.settings, &self.open, *encoding);
+                value(&names::mentions(&analysis, offset(position), with_definition, &around))
             }
             Wish::PrepareRename(position) => {
                 let defined = |name: &str| analysis.defined_at(name).is_some();
@@ -294,7 +295,9 @@ impl Thread {
             }
             Wish::Rename(position, name, metrics) => {
                 let metrics = metrics.of(analysis.settings.metadata.as_ref());
-                match names::rename(&analysis, offset(position), &name, metrics.as_deref()) {
+                let around = self.tree.around(&analysis.settings, &self.open, *encoding);
+                let (metrics, offset) = (metrics.as_deref(), offset(position));
+                match names::rename(&analysis, offset, &name, metrics, &around) {
                     Ok(edit) => value(&edit),
                     Err(words) => Answer::Refused(words),
                 }
@@ -332,7 +335,7 @@ fn new_mistakes(
 }
 
 /// True for a file of settings, which has no definitions.
-fn is_settings(uri: &Uri) -> bool {
+pub fn is_settings(uri: &Uri) -> bool {
     path_of(uri).is_some_and(|path| path.ends_with(FILE_NAME))
 }
 

@@ -39,7 +39,7 @@ use super::framing::{Client, Outgoing};
 use super::news::{Answer, News};
 use super::options::{End, Options};
 use super::positions::{Encoding, LineIndex, apply, number};
-use super::reader::{self, Reader, SourceNames, Task, Wish};
+use super::reader::{self, Reader, SourceNames, Task, Wish, is_settings};
 use crate::diag::Diagnostics;
 use crate::functions::signature;
 
@@ -430,7 +430,11 @@ impl<'c> Running<'c> {
         };
         self.wait(id.clone(), kind);
         match wish {
-            Wish::Actions { .. } if let Some(text) = self.texts.get_mut(uri.as_str()) => {
+            // Files of settings are not checked.
+            Wish::Actions { .. }
+                if !is_settings(&uri)
+                    && let Some(text) = self.texts.get_mut(uri.as_str()) =>
+            {
                 text.edits_asked.push((id, wish));
                 self.answer_edits(&uri);
             }

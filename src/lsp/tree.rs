@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::files::{ENDINGS, OpenTexts};
+use lsp_types::Location;
+
+use super::analysis::{Mention, add_mentions};
+use super::files::{ENDINGS, OpenTexts, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
 use super::unregistered::{Unregistered, unregistered};
@@ -15,7 +18,7 @@ use crate::dialect::Language;
 use crate::engine::Registry;
 use crate::project::find;
 use crate::syntax::{ParsedBefore, first_files_below, is_hidden, is_passed_over};
-use crate::text::{SourceId, SourceMap, SourceText};
+use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Identifiers of files begin here, so that they are not those of a text that is
 /// open and of parts of it.
@@ -37,7 +40,6 @@ pub struct Parsed {
     pub registry: Registry,
     /// The names in lines that the registry has nothing of.
     pub unregistered: Vec<Unregistered>,
-    language: Language,
 }
 
 /// A file of the project.
@@ -49,6 +51,24 @@ pub struct Other {
     pub parsed: Arc<Parsed>,
     /// True if its definitions are over the fleet.
     pub is_over_fleet: bool,
+}
+
+impl Other {
+    /// Adds the places of a name in it, in their order.
+    pub fn add_mentions(&self, name: &str, found: &mut Vec<Mention>) {
+        let Parsed { text, registry, unregistered, .. } = &*self.parsed;
+        // Most files have nothing to do with it.
+        if text.text.contains(name) {
+            add_mentions(name, registry.definitions().iter(), unregistered, found);
+        }
+    }
+
+    /// The place of a span.
+    pub fn location(&self, span: Span) -> Option<Location> {
+        let bytes = span.start as usize..span.end as usize;
+        let range = self.parsed.lines.range(&self.parsed.text.text, bytes);
+        Some(Location { uri: uri_of(&self.path)?, range })
+    }
 }
 
 /// The files of a project.
@@ -65,7 +85,7 @@ pub struct Others {
 /// Files that were read, with what tells whether they changed.
 #[derive(Debug, Default)]
 pub struct Tree {
-    files: HashMap<PathBuf, (State, Arc<Parsed>)>,
+    files: HashMap<PathBuf, (State, Language, Option<Arc<Parsed>>)>,
     /// What earlier states of the files said that are open, since these change.
     before: HashMap<PathBuf, ParsedBefore>,
     last: u32,
@@ -93,8 +113,8 @@ impl PartialEq for State {
 }
 
 impl Tree {
-    /// The other definition files of a file's project. The project is the outermost folder
-    /// above with settings, or else the one that the editor has open, or else its own.
+    /// The other definition files of a file's project. The project is the folder of its
+    /// settings, or else the one that the editor has open, or else its own.
     pub fn others(
         &mut self,
         path: &Path,
@@ -104,14 +124,24 @@ impl Tree {
         encoding: Encoding,
     ) -> Others {
         let root = root_of(path, folders, settings);
-        let mut others = self.all_of(&root, Some(path), settings, open, encoding);
-        others.files.retain(|file| file.path != path);
+        self.all_of(root, Some(path), settings, open, encoding)
+    }
+
+    /// The definition files of the projects around that of a file, besides its own.
+    pub fn around(&mut self, settings: &Settings, open: &OpenTexts, encoding: Encoding) -> Others {
+        let own = settings.file.as_deref().and_then(Path::parent);
+        let Some((own, root)) = own.and_then(|own| Some((own, outermost(own)?))) else {
+            return Others::default();
+        };
+        let mut others = self.all_of(&root, None, settings, open, encoding);
+        others.files.retain(|file| !file.path.starts_with(own));
+        others.unread.retain(|file| !file.starts_with(own));
         others
     }
 
-    /// All files of definitions below a folder: those that `check` reads where there are
-    /// settings, and else those that end as usual or as one that is looked at. Files that
-    /// are open are among them.
+    /// All files of definitions below a folder but for one: those that `check` reads where
+    /// there are settings, and else those that end as usual or as that one. Files that are
+    /// open are among them.
     pub fn all_of(
         &mut self,
         folder: &Path,
@@ -138,7 +168,7 @@ impl Tree {
         let too_large = (!is_whole).then(|| folder.to_owned());
         let mut others = Others { too_large, ..Others::default() };
         let mut of_folders: HashMap<PathBuf, Settings> = HashMap::new();
-        for file in files {
+        for file in files.into_iter().filter(|file| Some(&**file) != path) {
             // Stands for any file that might be there.
             let any = file.with_file_name("*");
             let new = || Settings::of(Some(&any), settings.options, open, encoding);
@@ -169,30 +199,30 @@ impl Tree {
                 State::OnDisk(metadata.modified().ok(), metadata.len())
             }
         };
-        if let Some((before, parsed)) = self.files.get(path)
-            && *before == state
-            && parsed.language == language
+        if let Some((before, of, parsed)) = self.files.get(path)
+            && (before, of) == (&state, &language)
         {
-            return Some(Arc::clone(parsed));
+            return parsed.clone();
         }
-        let text = open.read(path)?;
-        self.last += 1;
         self.reads += 1;
-        let text = SourceText::new(&*path.to_string_lossy(), text);
-        let mut new = ParsedBefore::new(language);
-        let before = match &state {
-            State::Open(_) => self.before.entry(path.to_owned()).or_insert_with(|| new.clone()),
-            State::OnDisk(..) => {
-                self.before.remove(path);
-                &mut new
+        let parsed = open.read(path).map(|text| {
+            self.last += 1;
+            let text = SourceText::new(&*path.to_string_lossy(), text);
+            let mut new = ParsedBefore::new(language);
+            let before = match &state {
+                State::Open(_) => self.before.entry(path.to_owned()).or_insert_with(|| new.clone()),
+                State::OnDisk(..) => {
+                    self.before.remove(path);
+                    &mut new
+                }
+            };
+            if before.language() != language {
+                *before = ParsedBefore::new(language);
             }
-        };
-        if before.language() != language {
-            *before = ParsedBefore::new(language);
-        }
-        let parsed = Arc::new(parse(SourceId(FIRST + self.last), text, before, encoding));
-        self.files.insert(path.to_owned(), (state, Arc::clone(&parsed)));
-        Some(parsed)
+            Arc::new(parse(SourceId(FIRST + self.last), text, before, encoding))
+        });
+        self.files.insert(path.to_owned(), (state, language, parsed.clone()));
+        parsed
     }
 }
 
@@ -208,33 +238,35 @@ fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: En
     let unregistered = unregistered(id, &text.text, &registry, has_mistakes, before);
     before.end_reading();
     let lines = LineIndex::new(&text.text, encoding);
-    Parsed { id, text, lines, registry, unregistered, language }
+    Parsed { id, text, lines, registry, unregistered }
 }
 
 /// The folder whose files belong together with a file.
-fn root_of(path: &Path, folders: &[PathBuf], settings: &Settings) -> PathBuf {
-    let above = |folder: &&Path| path.starts_with(folder);
-    let outermost = settings.file.as_deref().map(outermost);
-    let inside = folders.iter().map(PathBuf::as_path).filter(above);
-    let open = inside.max_by_key(|folder| folder.components().count());
+fn root_of<'p>(path: &'p Path, folders: &'p [PathBuf], settings: &'p Settings) -> &'p Path {
     let own = path.parent().unwrap_or(path);
-    outermost.filter(|folder| above(&&**folder)).unwrap_or_else(|| open.unwrap_or(own).to_owned())
+    let above = |folder: &&Path| path.starts_with(folder);
+    if let Some(folder) = settings.file.as_deref().and_then(Path::parent).filter(above) {
+        return folder;
+    }
+    let inside = folders.iter().map(PathBuf::as_path).filter(above);
+    inside.max_by_key(|folder| folder.components().count()).unwrap_or(own)
 }
 
-/// The folder of the outermost settings, of those that stand around some.
-fn outermost(settings: &Path) -> PathBuf {
-    let folder = settings.parent().unwrap_or(settings);
-    match folder.parent().and_then(find) {
-        Some(around) => outermost(&around),
-        None => folder.to_owned(),
-    }
+/// The folder of the outermost settings around a project, if there are any.
+fn outermost(project: &Path) -> Option<PathBuf> {
+    projects_of(project.parent()?).last()
+}
+
+/// The folders of the settings at or above a folder, the nearest first.
+pub fn projects_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let project = |folder: &Path| Some(find(&folder.join("*"))?.parent()?.to_owned());
+    std::iter::successors(project(folder), move |inner| project(inner.parent()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dialect::Dialect;
-    use crate::lsp::files::uri_of;
 
     #[test]
     fn files_are_read_once_for_each_state() -> std::io::Result<()> {

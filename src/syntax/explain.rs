@@ -216,6 +216,13 @@ impl<'b> Explainer<'b> {
                 text_as_operand(text, span)
             }
             _ if operand_due => error(format!("{found} cannot stand where an operand is expected")),
+            _ if let Some(TokenAt { token: Token::Str(text), start, end, .. }) = before => {
+                let span = origin.span(start, end);
+                match self.language.extensions {
+                    true => misplaced_text(span),
+                    false => text_as_operand(text, span),
+                }
+            }
             Token::Bang => behind(
                 error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
                 "a complete operand",

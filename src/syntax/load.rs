@@ -387,6 +387,21 @@ mod tests {
         Ok(())
     }
 
+    /// What is passed over does not count.
+    #[test]
+    fn a_part_of_the_files_below_is_known_as_one() -> std::io::Result<()> {
+        let root = tempfile::tempdir()?;
+        fs::create_dir(root.path().join("c"))?;
+        for name in ["a", "b", "c/d", "e.json", "f.json"] {
+            fs::write(root.path().join(name), "")?;
+        }
+        for (most, files, is_whole) in [(5, 3, true), (4, 2, false), (2, 1, false), (0, 0, false)] {
+            let found = first_files_below(root.path(), |entry| !is_passed_over(entry), most);
+            assert_eq!((found.0.len(), found.1), (files, is_whole), "{most}");
+        }
+        Ok(())
+    }
+
     #[test]
     fn what_is_no_text_is_told_once() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;

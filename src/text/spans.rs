@@ -180,3 +180,25 @@ impl SourceMap {
         (line + 1, before.chars().count() + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A carriage return before the end of a line ends it, too.
+    #[test]
+    fn places_at_the_end_of_a_line() {
+        for (text, offset, expected) in [
+            ("a = 1 +\n", 7, (1, 8)),
+            ("a = 1 +\r\n", 7, (1, 8)),
+            ("a = 1 +\r\n", 8, (1, 8)),
+            ("a = 1 +\r", 8, (1, 8)),
+            ("a\rb\n", 2, (1, 3)),
+            ("\u{e9}\r\nb", 4, (2, 1)),
+        ] {
+            let mut sources = SourceMap::default();
+            let source = sources.add("x", text);
+            assert_eq!(sources.line_column(source, offset), expected, "{text:?} {offset}");
+        }
+    }
+}

@@ -106,10 +106,13 @@ impl Probes {
                 if let Ok(probe) = probe {
                     found.push((self.coverage.branches.len(), Arc::new(probe)));
                     let shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    let when = if condition.is_empty() { "" } else { " where it is asked for" };
                     self.coverage.branches.push(Covered {
                         name: one.name.clone(),
                         span: one.expr.node(branch).span,
-                        what: format!("`{shown}` is never {outcome}, so this is chosen by no test"),
+                        what: format!(
+                            "`{shown}` is never {outcome}{when}, so this is chosen by no test"
+                        ),
                         is_exercised: false,
                     });
                 }
@@ -142,6 +145,14 @@ impl Coverage {
         let of_branch = of_branch.filter(|one| is_evaluated(&one.name));
         let mut missing: Vec<&Covered> = of_definition.chain(of_branch).collect();
         missing.sort_by_key(|one| (one.span.source, one.span.start));
+        // Nor what is within a branch that is told.
+        let mut told: Option<Span> = None;
+        missing.retain(|Covered { span, .. }| {
+            let is_within =
+                told.is_some_and(|told| told.source == span.source && span.end <= told.end);
+            told = if is_within { told } else { Some(*span) };
+            !is_within
+        });
         missing
     }
 

@@ -345,6 +345,7 @@ fn files_of_pages_are_understood() {
         } else {
             kinds.insert("pmderive.toml");
             write("fleet.json", &run(&["deps", "-L", "--format", "metadata", &definitions]).out);
+            write("racks.conf", "racks.load = count(shop.load) by (rack)\n");
             write("pmderive.toml", &text);
             run(&["-q", "check", &definitions]).err
         };

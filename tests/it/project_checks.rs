@@ -162,6 +162,28 @@ fn what_has_no_definition_below_a_folder_is_not_edited() {
     assert!(folder.read("main.rs").starts_with("#"), "{}", folder.read("main.rs"));
 }
 
+/// What comes from standard input has no file, but a patch can be shown of it.
+#[test]
+fn a_patch_of_standard_input_is_shown() {
+    let folder = Folder::with(&[("x.conf", "a = hinv.ncpu > 1 and 2\n")]);
+    for (option, patch, words) in [
+        ("--diff", "\n-a = hinv.ncpu > 1 and 2\n+a = hinv.ncpu > 1 && 2\n", ""),
+        ("--fix", "", "has no file to edit"),
+    ] {
+        let checked = Command::new(env!("CARGO_BIN_EXE_pmderive"))
+            .args(["check", option, "-"])
+            .current_dir(folder.path())
+            .stdin(fs::File::open(folder.path().join("x.conf")).expect("a file"))
+            .output()
+            .expect("the command runs");
+        let [out, err] = [checked.stdout, checked.stderr].map(String::from_utf8);
+        let (out, err) = (out.expect("UTF-8"), err.expect("UTF-8"));
+        assert!(out.ends_with(patch) && out.is_empty() == patch.is_empty(), "{option}: {out}");
+        assert_eq!(err.contains("has no file to edit"), !words.is_empty(), "{option}: {err}");
+        assert!(err.contains(words), "{option}: {err}");
+    }
+}
+
 /// All mistakes of the tests at once: whatever is mended, nothing that can be
 /// mended is left.
 #[test]
@@ -421,6 +443,90 @@ fn settings_say_which_definitions_are_over_the_fleet() {
     }
 }
 
+/// Lints look at definitions over the fleet as people wrote them, and edits keep a `by`.
+#[cfg(feature = "fleet")]
+#[test]
+fn definitions_over_the_fleet_are_linted_and_edited() {
+    let good = "r.good = count(shop.a) by (rack)\n";
+    let folder = Folder::with(&[
+        ("pmderive.toml", "fleet = [\"racks.conf\"]\n[lints]\nall = \"warn\"\n"),
+        ("hosts.conf", "shop.a = rate(disk.all.read)\nshop.b = disk.dev.total\n"),
+    ]);
+    for (line, code, suggestion) in [
+        ("r.x = count(shop.a) by (rack) < 0", "PMD0307", None),
+        ("r.x = sum(shop.a) by (rack) / 0", "PMD0315", None),
+        ("r.x = count(shop.a) by (rack)", "PMD0305", None),
+        (
+            "r.x = 1 ? sum(shop.b) by (rack) : r.good",
+            "PMD0303",
+            Some("\"text\":\"sum(shop.b) by (rack)\""),
+        ),
+        ("r.x = !!(sum(shop.a) by (rack) > 1)", "PMD0323", None),
+        ("r.x = delta(count(shop.b) by (rack))", "PMD0301", None),
+        // Only the direction is wanted.
+        ("r.x = delta(count(shop.b) by (rack)) > 0", "", None),
+        ("r.x = delta(sum(shop.b) by (rack)) / delta(sum(shop.b))", "", None),
+        // What hosts compute for it asks for nothing of theirs.
+        ("r.x = avg(delta(shop.b)) by (rack)", "", None),
+    ] {
+        folder.write("racks.conf", &format!("{good}{line}\n"));
+        let (status, out, err) = folder.run(&["check", "--format", "json", "-a", FLEET, "."]);
+        assert_eq!(status, 0, "{line}: {out}{err}");
+        let codes: Vec<&str> = out.lines().filter_map(|line| line.get(9..16)).collect();
+        let expected: &[&str] = if code.is_empty() { &[] } else { &[code] };
+        assert_eq!(codes, expected, "{line}: {out}");
+        assert!(out.contains(suggestion.unwrap_or_default()), "{line}: {out}");
+    }
+    folder.write("racks.conf", &format!("{good}r.x = r.good > 1 and r.good < 9\n"));
+    let (status, _, err) = folder.run(&["check", "--fix", "."]);
+    assert!(status == 0 && err.contains("1 edit in 1 file\n"), "{status} {err}");
+    assert_eq!(folder.read("racks.conf"), format!("{good}r.x = r.good > 1 && r.good < 9\n"));
+}
+
+/// What settings name is told with its place if it is not there.
+#[test]
+fn settings_name_files_that_are_not_there() {
+    let folder = Folder::with(&[("a.conf", "a = hinv.ncpu\n")]);
+    for (settings, status, words) in [
+        ("\nfleet = [\"racks.conf\"]\n", 2, ["pmderive.toml:2:10 ", "there is no file "]),
+        ("metadata = \"m.json\"\n", 3, ["is named at ", "pmderive.toml:1:12\n"]),
+    ] {
+        folder.write("pmderive.toml", settings);
+        let (found, _, err) = folder.run(&["check", "a.conf"]);
+        assert_eq!(found, status, "{err}");
+        assert!(words.iter().all(|one| err.contains(one)), "{words:?}\n{err}");
+    }
+}
+
+/// A file of tests has definitions of another folder, which says how they are read.
+#[test]
+fn tests_read_definitions_as_their_folders_say() {
+    let tests = "files = [\"../defs/x.conf\"]\n[metrics]\n\
+        \"m.d\" = { type = \"u32\", indom = \"disks\" }\n\"m.n\" = { type = \"32\" }\n\
+        [[case]]\nname = \"x\"\n[case.samples]\n\"m.d\" = { sda = \"1\", sdb = \"3\" }\n\
+        \"m.n\" = \"-1\"\n[case.expect]\n\"t.b\" = \"1\"\n";
+    let (old, new) = ("\"t.a\" = { sda = \"3\", sdb = \"3\" }\n", "\"t.a\" = \"3\"\n");
+    let folder = Folder::with(&[
+        ("defs/pmderive.toml", "compat = \"6.0\"\nextensions = true\n"),
+        ("defs/x.conf", "t.a = 1 ? max(m.d) : m.d\nt.b = abs(m.n)\n"),
+        ("other/pmderive.toml", "compat = \"7.2\"\n"),
+        ("other/y.conf", "t.c = 1\n"),
+    ]);
+    for (text, expected, words) in [
+        (format!("{tests}{old}"), 0, "1 passed, 0 failed"),
+        (format!("{tests}{new}"), 1, "0 passed, 1 failed"),
+        // What the file says itself counts first.
+        (format!("compat = \"off\"\n{tests}{new}"), 0, "1 passed, 0 failed"),
+        (format!("extensions = false\n{tests}{old}"), 2, "`abs()` needs `extensions = true`"),
+        (tests.replace("x.conf\"", "x.conf\", \"../other/y.conf\""), 2, "differ in `compat`"),
+    ] {
+        folder.write("tests/t.toml", &text);
+        let (status, out, err) = folder.run(&["test", "tests"]);
+        assert_eq!(status, expected, "{text}\n{out}{err}");
+        assert!(out.contains(words) || err.contains(words), "{words}: {out}{err}");
+    }
+}
+
 /// An error in a file that has not changed counts if the change is its cause.
 #[test]
 fn changes_that_break_other_files_are_told() {
@@ -550,10 +656,14 @@ fn coverage_of_tests() {
     ] {
         assert!(out.contains(line), "{line}\n{out}");
     }
+    assert!(!out.contains("hinv.ncpu > 8"), "it is within what is told: {out}");
     folder.write("t.toml", &tests.replace("1 2", "3 9").replace("0 0", "1 2"));
     let (_, out, _) = folder.run(&["test", "--coverage", "t.toml"]);
     assert!(out.contains("x.conf:1:48: kind: `hinv.ncpu > 2` is never false"), "{out}");
     assert!(out.ends_with("exercised: 1 of 2 definitions, 3 of 4 branches\n"), "{out}");
+    folder.write("t.toml", &tests.replace("1 2", "3 3").replace("0 0", "1 1"));
+    let (_, out, _) = folder.run(&["test", "--coverage", "t.toml"]);
+    assert!(out.contains("kind: `hinv.ncpu > 8` is never true where it is asked for,"), "{out}");
     let (_, out, _) = folder.run(&["test", "--coverage", "--format", "json", "t.toml"]);
     assert!(out.contains("\"uncovered\":\"`other` is evaluated by no test\""), "{out}");
     let (_, plain, _) = folder.run(&["test", "t.toml"]);

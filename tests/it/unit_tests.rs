@@ -132,8 +132,19 @@ fn directories_and_standard_input() {
         "{path}/a.toml\n  passed  one\n{path}/below/b.toml\n  passed  one\n2 passed, 0 failed\n"
     );
     assert_eq!(out, expected);
-    write("below/broken.toml", "[[case]\n");
-    assert_eq!(test(&[path]).0, 2);
+    for (text, status) in [
+        ("[[case]\n", 2),
+        ("[case]\nname = \"one\"\n", 2),
+        ("[[\"case\"]]\nname = \"one\"\nsteps = 1\n[case.expect]\n\"1\" = 2\n", 1),
+        ("case = [{ name = \"one\", steps = 1, expect = { \"1\" = 2 } }]\n", 1),
+        ("rejected = [{ name = \"one\", expression = \"1\", code = \"PMD0203\" }]\n", 1),
+        ("cases = []\n", 2),
+        ("rows = []\n", 0),
+    ] {
+        write("below/other.toml", text);
+        let (found, out, err) = test(&[path]);
+        assert_eq!(found, status, "{text}: {out}{err}");
+    }
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_pmderive"))
         .args(["test", "-"])

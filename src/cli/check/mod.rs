@@ -191,10 +191,13 @@ fn check(
         let mut found = Diagnostics::default();
         lint_expressions(&selection, examination.as_ref(), sources, &mut found);
         let named = names.iter().filter_map(|name| registry.get(name.trim()));
-        let unnamed = selection.iter().filter(|one| !one.is_named).copied();
-        let wanted: Vec<&Registered> = named.chain(unnamed).collect();
+        let unnamed = definitions.selection().into_iter().filter(|one| !one.is_named);
+        let mut wanted: Vec<&Registered> = named.chain(unnamed).collect();
+        if !wanted.is_empty() {
+            wanted.extend(fleet.operands(registry));
+        }
         lint_definitions(registry, &selection, &wanted, &mut found);
-        fleet.lint(of_fleet.as_ref(), sources, &mut found);
+        fleet.lint(of_fleet.as_mut(), sources, &mut found);
         lint_comments(definitions.own_texts(), language, sources, &mut found);
         found.retain(|one| settings.lints(one.span.source, sources));
         diagnostics.extend(found);

@@ -8,8 +8,8 @@ use super::arguments::FleetArguments;
 use crate::cli::definitions::Definitions;
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Examination, Registered, Registry};
-use crate::fleet::aggregates::{self, HostMetrics};
+use crate::engine::{Engine, Registered, Registry};
+use crate::fleet::aggregates::{self, Aggregates, HostMetrics};
 use crate::fleet::stages;
 use crate::text::SourceMap;
 
@@ -56,6 +56,12 @@ impl CheckedFleet {
         definitions.flat_map(|one| one.computed_by(hosts, self.is_open)).collect()
     }
 
+    /// All that hosts have for aggregates.
+    pub fn operands<'d>(&'d self, hosts: &'d Registry) -> Vec<&'d Registered> {
+        let definitions = self.definitions.iter();
+        definitions.flat_map(|one| stages::operands_of(one, hosts, self.is_open)).collect()
+    }
+
     /// Checks it with the metadata of a source that stands for the hosts; gives what lints
     /// take.
     ///
@@ -67,23 +73,23 @@ impl CheckedFleet {
         hosts: &Registry,
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
-    ) -> Result<Option<Examination>, SourceError> {
+    ) -> Result<Option<Aggregates>, SourceError> {
         let Some(definitions) = &self.definitions else { return Ok(None) };
         let hosts = [(hosts, self.is_open)];
-        let mut aggregates = stages::across(&Arc::new(engine), definitions, hosts, source)?;
+        let aggregates = stages::across(&Arc::new(engine), definitions, hosts, source)?;
         diagnostics.extend(stages::beyond_texts(&aggregates));
-        Ok(aggregates.examine())
+        Ok(Some(aggregates))
     }
 
-    /// Finds what is allowed but hardly meant; `examination` is what checking found out.
+    /// Finds what is allowed but hardly meant; `aggregates` are what checking gave.
     pub fn lint(
         &self,
-        examination: Option<&Examination>,
+        aggregates: Option<&mut Aggregates>,
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) {
         if let Some(definitions) = &self.definitions {
-            stages::lint(definitions, examination, sources, diagnostics);
+            stages::lint(definitions, aggregates, sources, diagnostics);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, needed, report_cycles};
 use crate::fleet::target::Target;
-use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Spanned};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, PerNode, Spanned};
 use crate::syntax::{nearest, print_expr};
 use crate::text::Span;
 
@@ -31,7 +31,7 @@ use crate::text::Span;
 #[derive(Debug)]
 pub struct Definitions {
     /// What the evaluator computes.
-    pub(in crate::fleet) registry: Registry,
+    pub(super) registry: Registry,
     /// What is evaluated: definitions, and after them expressions without a name.
     pub selection: Box<[Arc<Registered>]>,
     /// The aggregates of all definitions, each once.
@@ -94,6 +94,19 @@ impl Definitions {
         }
     }
 
+    /// The registry and the selection as people wrote them, but for aggregates: nothing takes
+    /// differences away where members have changed.
+    pub fn with_all_differences(&self) -> (Registry, Vec<Arc<Registered>>) {
+        let hidden: FxHashSet<&str> = self.unchanged.iter().map(|one| &*one.name).collect();
+        let registry = self.registry.with_expressions(|one| Some(without(&one.expr, &hidden)));
+        let unnamed = self.selection.iter().filter(|one| !one.is_named);
+        let unnamed = unnamed.map(|one| {
+            Arc::new(Registered { expr: Arc::new(without(&one.expr, &hidden)), ..(**one).clone() })
+        });
+        let selection = registry.definitions().iter().cloned().chain(unnamed).collect();
+        (registry, selection)
+    }
+
     /// Names of the definitions, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.registry.names()
@@ -151,6 +164,29 @@ impl Definitions {
             && own.len() == others.len()
             && own.iter().zip(others).all(|(a, b)| same(a, b))
     }
+}
+
+/// An expression without factors that people did not write.
+fn without(expr: &Expr, hidden: &FxHashSet<&str>) -> Expr {
+    let mut new = Expr::default();
+    let mut moved: PerNode<ExprId> = PerNode::default();
+    let is_hidden =
+        |kind: &NodeKind| matches!(kind, NodeKind::Metric(name) if hidden.contains(&**name));
+    for (_, node) in expr.nodes() {
+        moved.push(match &node.kind {
+            // The product stands in its place.
+            kind if is_hidden(kind) => ExprId(0),
+            NodeKind::Binary { left, right, .. } if is_hidden(&expr.node(*right).kind) => {
+                moved[*left]
+            }
+            kind => {
+                let mut kind = kind.clone();
+                kind.move_operands(|operand| moved[operand]);
+                new.push(kind, node.span)
+            }
+        });
+    }
+    new
 }
 
 /// Definitions by their names, those that others mention first. Of a cycle some come

@@ -9,18 +9,20 @@ use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
-use crate::engine::{Examination, Registered};
+use crate::engine::{Examination, Registered, Registry};
 use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
-    /// What checking finds out about the definitions and expressions, in the order of
-    /// [`Definitions::selection`], with the metadata that are known.
-    pub fn examine(&mut self) -> Option<Examination> {
-        let Evaluation { engine, definitions, source, .. } = &mut self.evaluation;
-        let selection: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
+    /// What checking finds out about a selection of a registry over aggregates, with the
+    /// metadata that are known.
+    pub fn examine(
+        &mut self,
+        registry: &Registry,
+        selection: &[&Registered],
+    ) -> Option<Examination> {
+        let Evaluation { engine, source, .. } = &mut self.evaluation;
         // What is wrong is known in the words of fleets, and a source in memory does not fail.
-        let mut told = Diagnostics::default();
-        engine.examine(&definitions.registry, &selection, source, &mut told).ok()
+        engine.examine(registry, selection, source, &mut Diagnostics::default()).ok()
     }
 
     /// Explains some of the definitions, and those that they need, with the metadata

@@ -82,8 +82,8 @@ struct Parts<'e> {
     expr: &'e Expr,
     /// For each node the first one below it: what is below it comes between.
     first: PerNode<ExprId>,
-    /// The labels of a `by`, by the call that it follows.
-    labels: FxHashMap<ExprId, &'e Written>,
+    /// The labels of a `by`, by the call that it follows, and where both stand.
+    labels: FxHashMap<ExprId, (&'e Written, Span)>,
     /// Operands of aggregates that are computed on each host.
     on_hosts: FxHashMap<ExprId, Operand>,
     /// True for all nodes of these.
@@ -155,7 +155,7 @@ impl<'r> Reader<'r> {
                 continue;
             }
             let span = node.span;
-            let by = parts.labels.get(&id).copied();
+            let (by, whole) = parts.labels.get(&id).copied().unzip();
             let mut aggregate = None;
             let to = match &node.kind {
                 NodeKind::Grouped { operand, .. } => moved[*operand],
@@ -173,7 +173,7 @@ impl<'r> Reader<'r> {
                     match aggregate {
                         Some(at) => {
                             let text = self.found.aggregates[at].text.clone();
-                            new.push(NodeKind::Metric(text), span)
+                            new.push(NodeKind::Metric(text), whole.unwrap_or(span))
                         }
                         None => {
                             let mut kind = kind.clone();
@@ -224,7 +224,7 @@ impl<'r> Reader<'r> {
             expr.operands(id, |operand| below = below.min(parts.first[operand]));
             parts.first.push(below);
             if let NodeKind::Grouped { operand, labels } = &node.kind {
-                parts.labels.insert(*operand, labels);
+                parts.labels.insert(*operand, (labels, node.span));
             }
         }
         for (id, node) in expr.nodes().rev() {

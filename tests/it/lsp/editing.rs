@@ -105,6 +105,47 @@ fn actions_are_of_the_kinds_that_are_wanted() {
     client.end();
 }
 
+/// Who saves asks at once; edits are those of the newest state.
+#[test]
+fn actions_wait_until_the_text_is_checked() {
+    let mut client = Client::start(None);
+    let only = json!(["source.fixAll"]);
+    client.open(URI, "a.a = 1 AND 2\n");
+    let offered = actions(&mut client, &only);
+    assert_eq!(offered[0]["edit"]["changes"][URI][0]["newText"], "&&", "{offered}");
+    client.edit(URI, 2, (0, 8), (0, 11), "<>");
+    let offered = actions(&mut client, &only);
+    assert_eq!(offered[0]["edit"]["changes"][URI][0]["newText"], "!=", "{offered}");
+    // What one edit brings to light is mended with it.
+    client.edit(URI, 3, (0, 0), (1, 0), "# kept\na.a = a.b = 4 and b.c = 3\n");
+    let offered = actions(&mut client, &only);
+    let edits = &offered[0]["edit"]["changes"][URI];
+    assert_eq!(edits[0]["newText"], "a.a = a.b = 4 && b.c == 3\n", "{offered}");
+    client.end();
+}
+
+/// None is left without an answer.
+#[test]
+fn actions_of_what_is_never_checked_are_answered() {
+    let mut client = Client::start(None);
+    let asked = |uri: &str| {
+        let range = range((0, 0), (0, 99));
+        json!({ "textDocument": { "uri": uri }, "range": range, "context": { "diagnostics": [] } })
+    };
+    let settings = "file:///nowhere/pmderive.toml";
+    client.open(settings, "extensions = true\n");
+    for uri in [settings, "file:///nowhere/closed.conf"] {
+        let words = client.refused("textDocument/codeAction", asked(uri));
+        assert_eq!(words, "this text is not open", "{uri}");
+    }
+    client.open(URI, "a.a = 1 AND 2\n");
+    let first = client.request("textDocument/codeAction", asked(URI));
+    client.tell("textDocument/didClose", json!({ "textDocument": { "uri": URI } }));
+    // By then it may have been checked.
+    client.answer(first);
+    client.end();
+}
+
 #[test]
 fn definitions_are_found_in_the_whole_folder() {
     let folder = tempfile::tempdir().expect("a folder");

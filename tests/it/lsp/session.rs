@@ -62,6 +62,39 @@ fn hovering_shows_metadata_help_and_values() {
     client.end();
 }
 
+/// The values are those that `eval` has last.
+#[test]
+fn hovering_shows_the_last_values_of_an_archive() {
+    let mut client = Client::start(Some(own_fleet()));
+    for (version, (expression, value)) in [
+        ("2 + 3", Some("**5**")),
+        ("hinv.ncpu", Some("**2**")),
+        ("delta(disk.all.read)", Some("**385.0**")),
+        ("max_over(kernel.all.load, \"1 hour\")", Some("1 minute **4715.7065**")),
+        ("avg_over(kernel.all.load, \"10 sec\")", Some("1 minute **4709.205810546875**")),
+        ("ewma(kernel.all.load, \"5 sec\")", Some("1 minute **4711.528044385325**")),
+        ("no.such.metric", None),
+        ("hinv.ncpu * 2", Some("**4**")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!("a = {expression}\n");
+        match version {
+            0 => client.open(URI, &text),
+            _ => client.edit(URI, version as i32 + 1, (0, 0), (9, 0), &text),
+        }
+        let hover = client.ask("textDocument/hover", at(URI, 0, 0));
+        let text = hover["contents"]["value"].as_str().expect("a text");
+        let expected = value.map(|value| format!("Value at the end of the archive: {value}"));
+        match expected {
+            Some(expected) => assert!(text.contains(&expected), "{expression}: {text}"),
+            None => assert!(!text.contains("Value"), "{expression}: {text}"),
+        }
+    }
+    client.end();
+}
+
 /// A rate needs two samples of a live source. This one's clock goes on by a second
 /// with each.
 #[test]

@@ -50,6 +50,149 @@ fn the_language_and_the_lints_are_those_of_the_folder() {
     client.end();
 }
 
+/// The files that a rename edits; a refusal instead says why.
+fn renamed(client: &mut Client, folder: &Path, place: serde_json::Value) -> Vec<String> {
+    let mut asked = place;
+    asked["newName"] = json!("shop.new");
+    let edits = client.ask("textDocument/rename", asked);
+    let root = format!("file://{}/", folder.display());
+    let files = edits["changes"].as_object().expect("edits").keys();
+    let mut files: Vec<String> =
+        files.map(|uri| uri.strip_prefix(&root).unwrap_or(uri).to_owned()).collect();
+    files.sort();
+    files
+}
+
+/// All files that `check` reads belong together, whatever they are called and however deep
+/// they are; without settings only those that are called as definition files are.
+#[test]
+fn all_definition_files_of_a_project_belong_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let deep = folder.join("1/2/3/4/5/6/7/8/9/10");
+    std::fs::create_dir_all(&deep).expect("made");
+    for number in 0..1_100 {
+        write(&folder, &format!("f{number:04}.conf"), &format!("t.m{number} = shop.base + 1\n"));
+    }
+    write(&deep, "deep.conf", "t.deep = shop.base\n");
+    write(&folder, "plain", "shop.base = hinv.ncpu\n");
+    let text = "u.a = t.m3 + t.m1099 + t.deep\nu.b = shop.base\n";
+    let uri = write(&folder, "use.conf", text);
+    let mut client = client();
+    client.open(&uri, text);
+    assert_eq!(client.mistakes(&uri, 1).len(), 0);
+    // Without settings nobody knows what a file is that is called `plain`.
+    let asked = at(&uri, 1, 8);
+    let mut with_name = asked.clone();
+    with_name["newName"] = json!("shop.new");
+    let words = client.refused("textDocument/rename", with_name);
+    assert!(words.contains("`shop.base` is not defined"), "{words}");
+    write(&folder, "pmderive.toml", "extensions = true\n");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
+    let files = renamed(&mut client, &folder, asked);
+    assert_eq!(files.len(), 1_103, "{files:?}");
+    for name in ["f1099.conf", "plain", "use.conf", "1/2/3/4/5/6/7/8/9/10/deep.conf"] {
+        assert!(files.iter().any(|one| one == name), "{name}");
+    }
+    // It cannot be edited, and may have the name.
+    std::fs::write(folder.join("binary"), b"\xff shop.base\n").expect("written");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
+    let mut asked = at(&uri, 1, 8);
+    asked["newName"] = json!("shop.new");
+    let words = client.refused("textDocument/rename", asked);
+    assert!(words.contains("binary cannot be read as text"), "{words}");
+    client.end();
+}
+
+/// Projects around another one read its definitions; a project beside it may have its own.
+#[test]
+fn a_rename_reaches_the_projects_around() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    for (file, text) in [
+        ("a.conf", "shop.u = shop.b + 1\n"),
+        ("own/pmderive.toml", ""),
+        ("own/c.conf", "shop.b = 1\nown.x = shop.b\n"),
+        ("reads/pmderive.toml", ""),
+        ("reads/d.conf", "reads.x = shop.b\n"),
+        ("sub/pmderive.toml", ""),
+        ("sub/b.conf", "shop.b = 2\n"),
+    ] {
+        std::fs::create_dir_all(folder.join(file).parent().expect("one")).expect("made");
+        write(&folder, file, text);
+    }
+    let uri = format!("file://{}/sub/b.conf", folder.display());
+    let mut client = client();
+    client.open(&uri, "shop.b = 2\n");
+    assert_eq!(renamed(&mut client, &folder, at(&uri, 0, 1)), ["sub/b.conf"]);
+    write(&folder, "pmderive.toml", "");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
+    let reached = ["a.conf", "reads/d.conf", "sub/b.conf"];
+    assert_eq!(renamed(&mut client, &folder, at(&uri, 0, 1)), reached);
+    let mut asked = at(&uri, 0, 1);
+    asked["context"] = json!({ "includeDeclaration": false });
+    let places = client.ask("textDocument/references", asked);
+    assert_eq!(places.as_array().map(Vec::len), Some(2), "{places}");
+    let mut asked = at(&uri, 0, 1);
+    asked["newName"] = json!("own.x");
+    let words = client.refused("textDocument/rename", asked);
+    assert_eq!(words, "`own.x` is defined already");
+    client.end();
+}
+
+/// Lints look at them as at those of hosts.
+#[cfg(feature = "fleet")]
+#[test]
+fn definitions_over_the_fleet_are_linted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    write(&folder, "pmderive.toml", "fleet = [\"racks.conf\"]\n[lints]\nall = \"warn\"\n");
+    write(&folder, "hosts.conf", "shop.b = disk.dev.total\n");
+    let text = "r.a = count(shop.b) by (rack) < 0\nr.b = delta(count(shop.b)) > 0\n\
+                r.c = 1 ? sum(shop.b) by (rack) : r.a\n";
+    let uri = write(&folder, "racks.conf", text);
+    let mut client = Client::start(Some(super::client::own_fleet()));
+    client.open(&uri, text);
+    let mistakes = client.mistakes(&uri, 1);
+    let codes: Vec<_> = mistakes.iter().map(|one| (&one["code"], &one["range"]["end"])).collect();
+    let end = |line: u32, character: u32| json!({ "line": line, "character": character });
+    assert_eq!(codes, [(&json!("PMD0307"), &end(0, 31)), (&json!("PMD0303"), &end(2, 7))]);
+    client.end();
+}
+
+/// A name of another file over the fleet is known, and one that no host has is not. What
+/// hovers over it is said of groups of hosts.
+#[cfg(feature = "fleet")]
+#[test]
+fn editors_know_what_is_over_the_fleet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    write(&folder, "pmderive.toml", "fleet = [\"racks.conf\", \"more.conf\"]\n");
+    write(&folder, "hosts.conf", "shop.busy = rate(disk.dev.total)\n");
+    write(&folder, "racks.conf", "racks.busy = sum(shop.busy) by (rack)\n");
+    let text =
+        "more.a = racks.busy / count(shop.busy) by (rack)\nmore.b = sum(shop.bsy) by (rack)\n";
+    let uri = write(&folder, "more.conf", text);
+    let mut client = Client::start(Some(super::client::own_fleet()));
+    client.open(&uri, text);
+    let mistakes = client.mistakes(&uri, 1);
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    let said = mistakes[0]["message"].as_str().expect("words");
+    assert!(said.contains("did you mean `shop.busy`?"), "{said}");
+    for (character, part, words) in [
+        (0, "more.a", "DOUBLE, instant, units / sec, instances by (rack)"),
+        (11, "racks.busy", "DOUBLE, instant, units count / sec, instances by (rack)"),
+        (25, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
+        (30, "count(shop.busy) by (rack)", "U64, instant, units count, instances by (rack)"),
+    ] {
+        let hover = client.ask("textDocument/hover", at(&uri, 0, character));
+        let said = hover["contents"]["value"].as_str().expect("words");
+        assert!(said.contains(part) && said.contains(words), "{character}: {said}");
+        assert!(!said.contains("Value") && !said.contains("refused"), "{character}: {said}");
+    }
+    client.end();
+}
+
 #[test]
 fn metadata_are_those_of_the_folder() {
     let folder = tempfile::tempdir().expect("a folder");

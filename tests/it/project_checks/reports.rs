@@ -138,6 +138,25 @@ fn junit_is_read_by_a_parser() {
     }
 }
 
+/// Systems for continuous integration fail by this, and the command has not failed.
+#[test]
+fn warnings_are_no_failures_to_junit() {
+    let folder = folder();
+    folder.write("w.conf", "b = delta(mem.util.free)\n");
+    folder.write("c.conf", "a = hinv.ncpu\nc = hinv.ncpu > 1 ? 1 : 2\n");
+    let tests = folder.read("t.toml").replace("good.conf", "c.conf").replace("\"2\"", "\"1\"");
+    folder.write("t.toml", &tests);
+    for (arguments, words) in [
+        (&["check", "--lint", "-a", FLEET, "w.conf"][..], "<system-out>warning: "),
+        (&["test", "--coverage", "t.toml"], "is evaluated by no test"),
+    ] {
+        let (status, out, err) = folder.run(&[arguments, &["--format", "junit"]].concat());
+        assert_eq!(status, 0, "{err}");
+        assert!(out.contains(" failures=\"0\"") && !out.contains("<failure"), "{out}");
+        assert!(out.contains(words), "{words}: {out}");
+    }
+}
+
 #[test]
 fn annotations_have_lines_and_columns() {
     let [check, test, fmt] = documents("github").map(|(_, text)| text);
