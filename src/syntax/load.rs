@@ -302,9 +302,10 @@ pub fn is_hidden(path: &Path) -> bool {
 /// The text of a definition file, without the mark of the byte order that may stand before it.
 ///
 /// # Errors
-/// Why it is no text, in words.
+/// Why it is no text, in words. A few bytes that are 0 are mistakes in their lines.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
-    if bytes.contains(&0) {
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    if zeros > bytes.len() / 8 || zeros > 0 && std::str::from_utf8(bytes).is_err() {
         return Err("not a text in UTF-8: it has bytes that are 0");
     }
     Ok(stray::decoded(&bytes[mark_of(bytes).len()..]))
