@@ -305,7 +305,8 @@ pub fn is_hidden(path: &Path) -> bool {
 /// Why it is no text, in words. A few bytes that are 0 are mistakes in their lines.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
-    if zeros > bytes.len() / 8 || zeros > 0 && std::str::from_utf8(bytes).is_err() {
+    let others = || bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
+    if zeros > 0 && zeros + others() > bytes.len() / 8 {
         return Err("not a text in UTF-8: it has bytes that are 0");
     }
     Ok(stray::decoded(&bytes[mark_of(bytes).len()..]))
