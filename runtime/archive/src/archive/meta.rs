@@ -119,6 +119,11 @@ impl Metadata {
             else {
                 continue;
             };
+            let field = match field {
+                "sem" => "semantics",
+                "indom" => "instance domain",
+                field => field,
+            };
             let names = names.of(pmid).unwrap_or_default();
             let name = names.first().map(|name| format!(" ({name})")).unwrap_or_default();
             return Err(SourceError::Damaged {

@@ -99,11 +99,12 @@ impl Metrics {
         self.domains.clear();
         self.domain_of.clear();
         for at in 0..self.tracks.len() {
-            let Track { desc, last_count, .. } = self.tracks[at];
+            let Track { desc, last_count, interval, .. } = self.tracks[at];
             let domain = self.domain_of(desc.indom, around)?;
             self.tracks[at] =
                 Track::new(desc, self.untyped_order, domain, self.domain(domain).lanes().len());
             self.tracks[at].last_count = last_count;
+            self.tracks[at].interval = interval;
         }
         Ok(())
     }

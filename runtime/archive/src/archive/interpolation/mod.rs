@@ -150,7 +150,7 @@ impl Interpolator {
 
     /// True if no value still to be written is expected to change the values at `time`.
     /// Values of existing instances are expected for a few intervals of their metric.
-    /// As long as that interval is unknown, `interval` is used, in seconds.
+    /// As long as that interval is unknown, it is a minute or `interval`, in seconds.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -181,6 +181,7 @@ impl Interpolator {
                     return Ok(false);
                 }
             }
+            self.metrics.tracks[id.index()].note_interval(&self.coverage);
         }
         Ok(true)
     }

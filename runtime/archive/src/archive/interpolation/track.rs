@@ -26,6 +26,10 @@ use crate::archive::untyped::UntypedOrder;
 /// Number of a metric's intervals for which its next value is awaited.
 const PATIENCE: f64 = 4.0;
 
+/// The least interval of a metric that has occurred once only, in seconds: the usual one
+/// of pmlogger.
+const USUAL_INTERVAL: f64 = 60.0;
+
 /// A metric.
 pub(super) struct Track {
     pub(super) desc: MetricDesc,
@@ -34,6 +38,9 @@ pub(super) struct Track {
     pub(super) domain: DomainId,
     /// Number of values in the last fetch.
     pub(super) last_count: usize,
+    /// Seconds between two values of an instance where an archive was followed to; 0
+    /// as long as no instance had two.
+    pub(super) interval: f64,
     /// True if its values are in blocks.
     pub(super) in_blocks: bool,
     /// A value set was met whose values do not have the metric's type.
@@ -79,6 +86,7 @@ impl Track {
             untyped_order,
             domain,
             last_count: 0,
+            interval: 0.0,
             in_blocks: !in_place,
             is_unsound: false,
             occurrences: Occurrences::default(),
@@ -99,14 +107,34 @@ impl Track {
     /// True if a lane that has a value before a time may still get the next one: no
     /// mark ends its line, and it has been without values for at most a few intervals
     /// of the metric. `interval` is used, in seconds, if the metric has occurred only
-    /// once.
+    /// once and that is longer than usual.
     pub(super) fn is_awaited(&self, lane: LaneId, interval: f64, coverage: &Coverage) -> bool {
         let Lane { before, after } = self.lanes[lane.index()];
-        let mut newest = self.occurrences.records().rev();
-        let mut time = || Some(coverage.record(newest.next()?)?.time);
-        let interval = time().zip(time()).map_or(interval, |(last, previous)| last - previous);
+        let interval = match self.interval.max(self.last_interval(coverage)) {
+            0.0 => interval.max(USUAL_INTERVAL),
+            known => known,
+        };
         let is_open = !after.is_value() && after.record() == Ordinal::MAX;
         is_open && coverage.last_time() <= before.sample().time + PATIENCE * interval
+    }
+
+    /// Remembers how far apart values are here, for the times when fewer of the records
+    /// are covered. Instances may have longer intervals than their metric.
+    pub(super) fn note_interval(&mut self, coverage: &Coverage) {
+        let lanes =
+            self.lanes.iter().filter(|lane| lane.before.is_value() && lane.after.is_value());
+        let lengths = lanes.map(|lane| lane.after.sample().time - lane.before.sample().time);
+        let longest = lengths.fold(self.last_interval(coverage), f64::max);
+        if longest > 0.0 {
+            self.interval = longest;
+        }
+    }
+
+    /// Seconds between the last two covered records with the metric, or 0.
+    fn last_interval(&self, coverage: &Coverage) -> f64 {
+        let mut newest = self.occurrences.records().rev();
+        let mut time = || Some(coverage.record(newest.next()?)?.time);
+        time().zip(time()).map_or(0.0, |(last, previous)| last - previous)
     }
 
     /// Notes the value set `set`, which is at `offset` of a record.
