@@ -69,6 +69,7 @@ mod known;
 pub(crate) mod label;
 pub(crate) mod labels;
 pub(crate) mod layout;
+mod lives;
 mod meta;
 mod meta_contents;
 mod meta_files;

@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use pmderive_core::model::{InDom, InstId, InstanceProfile, Timestamp};
 
-use crate::archive::domains::Lives;
 use crate::archive::interpolation::positions::{LaneId, ShapeId};
+use crate::archive::lives::Lives;
 
 /// In domains with at least this many instances, an instance counts only while it
 /// exists.
