@@ -27,6 +27,7 @@ mod metrics;
 mod occurrences;
 mod phase;
 mod positions;
+mod present;
 mod room;
 mod rules;
 mod steady;
