@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn values_come_in_the_order_of_instances() {
         let block = |bytes| RawValueRef::Block { code: 6, bytes };
-        let (seven, none) = (block(b"seven"), block(b""));
+        let (one, seven, none) = (block(b"one"), block(b"seven"), block(b""));
         let mut batch = ResultBatch::default();
         let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
         writer.set(Pmid(1));
         writer.value(7, seven);
-        writer.value(-1, RawValueRef::InPlace(1));
+        writer.value(-1, one);
         writer.value(7, block(b"again"));
         writer.value(3, none);
         let mut sample = Sample::new(ValueType::Aggregate);
@@ -278,7 +278,7 @@ mod tests {
             assert!(sample.single().is_none());
             let mut search = sample.ascending();
             let mut find = |instance| search.of_instance(instance);
-            assert_eq!(find(-1), Some(SampleValue::Raw(RawValueRef::InPlace(1))));
+            assert_eq!(find(-1), Some(SampleValue::Raw(one)));
             assert_eq!(find(2), None);
             assert_eq!(find(3), Some(SampleValue::Raw(none)));
             assert_eq!(find(3), Some(SampleValue::Raw(none)));
