@@ -178,9 +178,9 @@ impl Metrics {
         let candidates = match indom {
             None => Candidates::singular(),
             Some(indom) => {
-                let lives = around.metadata.lives(indom)?;
+                let whole = around.metadata.whole_domain(indom)?;
                 // A domain without any record has no instances.
-                let lives = lives.unwrap_or_default();
+                let lives = whole.map(|(_, lives)| lives).unwrap_or_default();
                 let mut candidates = Candidates::of_domain(indom, &lives, self.start);
                 candidates.apply(around.profile);
                 candidates

@@ -5,7 +5,8 @@
 //!               │       in either direction; marks
 //!               ▼
 //!            track      per metric, in which of these records it occurs; per
-//!               │       instance (candidates), the values before and after
+//!               │       instance (candidates) that counts (present), the values before
+//!               │       and after
 //!               ▼
 //!            value      the rule for the metric's type and semantics; as long
 //!               │       as nothing else would be found, it is all there is to do
@@ -27,6 +28,7 @@ mod metrics;
 mod occurrences;
 mod phase;
 mod positions;
+mod present;
 mod room;
 mod rules;
 mod steady;
