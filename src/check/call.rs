@@ -175,13 +175,18 @@ impl Call<'_, '_> {
         )
     }
 
-    /// Refuses units other than none and those of a plain count.
+    /// Refuses units other than none and those of a plain count. A count of thousands
+    /// is none: its number means something else than that of the count.
     pub fn plain_number(&mut self, operand: Operand, what: &str, help: &str) -> Checked<()> {
-        if dimensions_agree(&operand.desc.units, &Units::NONE) {
-            return Ok(());
-        }
+        let Desc { units, .. } = operand.desc;
         let span = self.span_of(operand);
-        let units = units_name(&operand.desc.units);
+        let is_scaled = units.dim_count != 0 && units.scale_count != 0;
+        let help = match dimensions_agree(&units, &Units::NONE) {
+            true if !is_scaled => return Ok(()),
+            true => "`rescale(..., \"count\")` makes plain counts of it",
+            false => help,
+        };
+        let units = units_name(&units);
         let message = format!("{what} has to be a plain number or a count, not {units}");
         self.report(
             Diagnostic::error(Code::DimensionMismatch, span, message)

@@ -8,6 +8,7 @@ use clap::Args;
 use pmderive_runtime::archive::{ArchiveContext, ArchivePart, Version};
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::time::TimeZone;
 
@@ -148,12 +149,13 @@ fn scan(
     }
     let (mut records, mut marks) = (0_u64, 0_u64);
     let mut last = String::new();
+    let mut batch = ResultBatch::default();
     loop {
-        let next = archive.next_record();
+        let next = archive.read_record(&mut batch);
         archive.take_warnings().iter().for_each(|error| places.add(error));
         match next {
-            Ok(record) if record.sets.is_empty() => marks += 1,
-            Ok(_) => records += 1,
+            Ok(()) if batch.sets().next().is_none() => marks += 1,
+            Ok(()) => records += 1,
             Err(error) if error.is_end_of_archive() => break,
             Err(error) => {
                 // A record that is cut at the very end is tried again each time.

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
-use crate::diag::{Diagnostics, Severity, pcp};
+use crate::diag::{Code, Diagnostics, Severity, pcp};
 use crate::engine::Engine;
 use crate::escape;
 use crate::syntax::counted;
@@ -43,6 +43,8 @@ pub struct Messages {
     /// Hashes of diagnostics that were told, so that none is told twice when
     /// definitions are compiled again.
     told: HashSet<u64>,
+    /// Definitions of whose mistakes was told.
+    mistaken: HashSet<Box<str>>,
     /// Damage was told that reading goes on behind.
     has_told_damage: Cell<bool>,
     /// The tool whose messages are given, in a pipe byte for byte, as programs
@@ -62,6 +64,7 @@ impl Messages {
             is_raw: false,
             left: MAX_DIAGNOSTICS,
             told: HashSet::new(),
+            mistaken: HashSet::new(),
             has_told_damage: Cell::new(false),
             tool: None,
         }
@@ -178,7 +181,8 @@ impl Messages {
     }
 
     /// Tells diagnostics that were not told before: ours in the order of the
-    /// text, the worst of them drawn and the rest counted; libpcp's in the
+    /// text, the worst of them drawn and the rest counted, as are those which only say that
+    /// another definition has mistakes that were told; libpcp's in the
     /// order in which it finds them, and then in our words those for which it
     /// has none.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
@@ -198,6 +202,13 @@ impl Messages {
         if self.is_quiet {
             diagnostics.retain(|one| one.severity == Severity::Error);
         }
+        let wrong = diagnostics.iter().filter(|one| one.severity == Severity::Error);
+        self.mistaken.extend(wrong.filter_map(|one| one.metric.clone()));
+        let before = diagnostics.len();
+        diagnostics.retain(|one| {
+            one.code != Code::UnusableOperand || !self.mistaken.contains(sources.slice(one.span))
+        });
+        let following = before - diagnostics.len();
         let (all, errors) = (diagnostics.len(), diagnostics.errors());
         diagnostics.sort();
         diagnostics.keep_worst(self.left);
@@ -215,6 +226,13 @@ impl Messages {
         if !counts.is_empty() {
             let counts = counts.join(" and ");
             self.note(&format_args!("{counts}; `--max-diagnostics N` shows more of them"));
+        }
+        match following {
+            0 => {}
+            1 => self.note(&"1 more error follows, where a definition needs one of these"),
+            _ => self.note(&format_args!(
+                "{following} more errors follow, where definitions need one of these"
+            )),
         }
     }
 

@@ -88,7 +88,8 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
             None => diagnostic.help("rescale() cannot change a dimension"),
         });
     };
-    if conversion.is_identity() {
+    // A number without units goes with a count of any scale as it is, as in `x + 1`.
+    if conversion.is_identity() || from.dim_count != to.dim_count {
         return Ok(bound);
     }
     let value_type = ValueType::F64;

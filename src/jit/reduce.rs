@@ -28,7 +28,9 @@ impl Emitter<'_, '_> {
             ReduceOp::Sum if !scalar.is_float() && HAS_VECTORS => {
                 self.sum_of_integers(scalar, column, lanes)
             }
-            ReduceOp::Max | ReduceOp::Min => self.extreme(op, scalar, column, lanes),
+            ReduceOp::Max | ReduceOp::Min | ReduceOp::Greatest | ReduceOp::Least => {
+                self.extreme(op, scalar, column, lanes)
+            }
             _ => self.in_order(op, scalar, column, lanes),
         }
     }
@@ -106,27 +108,33 @@ impl Emitter<'_, '_> {
         lanes.map(|lane| self.builder.ins().extractlane(vector, lane)).collect()
     }
 
-    /// The lane that wins: the first, until one is further.
+    /// The lane that wins: the first, until one is further, or NaN if that counts.
     fn further(&mut self, op: ReduceOp, scalar: Scalar, best: Value, lane: Value) -> Value {
         let is_vector = self.builder.func.dfg.value_type(best).is_vector();
-        let best_wins = if op == ReduceOp::Max { BinaryOp::Max } else { BinaryOp::Min };
+        let is_max = matches!(op, ReduceOp::Max | ReduceOp::Greatest);
+        let best_wins = if is_max { BinaryOp::Max } else { BinaryOp::Min };
         if !scalar.is_float() {
             let signed = scalar.is_signed_integer();
             if is_vector && scalar.bytes() == 4 {
                 let ins = self.builder.ins();
-                return match (op, signed) {
-                    (ReduceOp::Max, true) => ins.smax(lane, best),
-                    (ReduceOp::Max, false) => ins.umax(lane, best),
-                    (_, true) => ins.smin(lane, best),
-                    (_, false) => ins.umin(lane, best),
+                return match (is_max, signed) {
+                    (true, true) => ins.smax(lane, best),
+                    (true, false) => ins.umax(lane, best),
+                    (false, true) => ins.smin(lane, best),
+                    (false, false) => ins.umin(lane, best),
                 };
             }
             let wins = self.builder.ins().icmp(extreme_condition(best_wins, signed), lane, best);
             return self.choose(wins, lane, best);
         }
+        match op {
+            ReduceOp::Greatest => return self.builder.ins().fmax(lane, best),
+            ReduceOp::Least => return self.builder.ins().fmin(lane, best),
+            _ => {}
+        }
         // `best < lane` for the greatest: one instruction does that and the choice.
         let less = float_condition(BinaryOp::Lt);
-        let (a, b) = if op == ReduceOp::Max { (best, lane) } else { (lane, best) };
+        let (a, b) = if is_max { (best, lane) } else { (lane, best) };
         let wins = self.builder.ins().fcmp(less, a, b);
         self.choose(wins, lane, best)
     }
@@ -181,7 +189,8 @@ impl Emitter<'_, '_> {
             best[0]
         };
         let best = rest(self, end, best);
-        if !scalar.is_float() || !HAS_VECTORS {
+        let in_any_order = matches!(op, ReduceOp::Greatest | ReduceOp::Least);
+        if !scalar.is_float() || !HAS_VECTORS || in_any_order {
             return best;
         }
         let (again, _) = self.block(&[]);
@@ -202,7 +211,7 @@ impl Emitter<'_, '_> {
     fn in_order(&mut self, op: ReduceOp, scalar: Scalar, column: Value, lanes: Value) -> Value {
         let total = match op {
             ReduceOp::AvgSingle => Scalar::F32,
-            ReduceOp::AvgDouble => Scalar::F64,
+            ReduceOp::SumDouble | ReduceOp::AvgDouble => Scalar::F64,
             _ => scalar,
         };
         let count = match op {
@@ -237,11 +246,14 @@ impl Emitter<'_, '_> {
             }
             vec![emitter.binary(BinaryOp::Add, total, sum[0], value)]
         });
-        if op == ReduceOp::AvgDouble {
-            let mean = self.builder.ins().fdiv(sum[0], count);
-            return self.builder.ins().fdemote(types::F32, mean);
+        match op {
+            ReduceOp::AvgDouble => {
+                let mean = self.builder.ins().fdiv(sum[0], count);
+                self.builder.ins().fdemote(types::F32, mean)
+            }
+            ReduceOp::SumDouble => self.builder.ins().fdemote(types::F32, sum[0]),
+            _ => sum[0],
         }
-        sum[0]
     }
 
     /// The four lanes of a group in another type.

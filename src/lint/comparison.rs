@@ -35,8 +35,9 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         }
         if !itself(subject, comparison, diagnostics)
             && !of_numbers(subject, comparison, diagnostics)
+            && !one_outcome(subject, comparison, diagnostics)
         {
-            one_outcome(subject, comparison, diagnostics);
+            signed_as_unsigned(subject, comparison, diagnostics);
         }
         // What was refused is no comparison, and has been told.
         if subject.desc(id).is_some() {
@@ -52,11 +53,15 @@ fn always(outcome: bool, op_span: Span) -> Diagnostic {
         .label(op_span, format!("always {outcome}"))
 }
 
-/// `x == x`
+/// `x == x`. That of floating point is the usual way to find NaN.
 fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) -> bool {
     let Comparison { op, op_span, left, right, .. } = comparison;
     if !subject.has_metric(left) || subject.text(left) != subject.text(right) {
         return false;
+    }
+    let is_float = |desc: Desc| matches!(desc.value_type, ValueType::F32 | ValueType::F64);
+    if subject.desc(left).is_some_and(is_float) && !matches!(op, BinaryOp::Lt | BinaryOp::Gt) {
+        return true;
     }
     let outcome = matches!(op, BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge);
     diagnostics.push(
@@ -92,32 +97,79 @@ fn of_numbers(
     true
 }
 
-/// A value against a constant that it cannot reach.
-fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
+/// A signed value against an unsigned one, of which -1 is less than nothing.
+fn signed_as_unsigned(
+    subject: &Subject<'_>,
+    comparison: Comparison,
+    diagnostics: &mut Diagnostics,
+) {
+    let Comparison { op, op_span, left, right, .. } = comparison;
+    // Those that are equal are so as unsigned numbers, too.
+    if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+        return;
+    }
+    for (signed, unsigned) in [(left, right), (right, left)] {
+        let (Some(l), Some(r)) = (subject.desc(signed), subject.desc(unsigned)) else { return };
+        let is_signed = matches!(l.value_type, ValueType::I32 | ValueType::I64);
+        let is_unsigned = matches!(r.value_type, ValueType::U32 | ValueType::U64);
+        // A negative constant has its own warning.
+        if !is_signed
+            || !is_unsigned
+            || !is_unsigned_together(l.value_type, r.value_type)
+            || !subject.has_metric(signed)
+        {
+            continue;
+        }
+        let message = format!("to `{}` a value below zero is a very large one", op.symbol());
+        let diagnostic = Diagnostic::warning(Code::UnsignedWrap, op_span, message)
+            .label(subject.span(signed), format!("signed: {}", l.value_type))
+            .label(subject.span(unsigned), format!("unsigned: {}", r.value_type))
+            .label(op_span, "so both are");
+        diagnostics.push(match subject.kind(unsigned) {
+            NodeKind::Number(number) => {
+                let text = format!("mkconst({}, type=32)", number.text);
+                diagnostic
+                    .help(format!("write `{text}` to compare signed numbers"))
+                    .guess(subject.span(unsigned), text)
+            }
+            _ => diagnostic.help("make one operand a double: `1.0 * x`"),
+        });
+    }
+}
+
+/// A value against a constant that it cannot reach. False if there is nothing to say.
+fn one_outcome(
+    subject: &Subject<'_>,
+    comparison: Comparison,
+    diagnostics: &mut Diagnostics,
+) -> bool {
     let Comparison { op, op_span, left, right, .. } = comparison;
     // The constant on the right.
     let (op, value, constant) = match (subject.constant(left), subject.constant(right)) {
         (_, Some(_)) => (op, left, right),
         (Some(_), None) => (mirrored(op), right, left),
-        (None, None) => return,
+        (None, None) => return false,
     };
     let (Some(value_desc), Some(constant_desc)) = (subject.desc(value), subject.desc(constant))
     else {
-        return;
+        return false;
     };
     let (value_type, constant_type) = (value_desc.value_type, constant_desc.value_type);
     if constant_type == ValueType::F64 && matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
         let never = never_equal(subject, constant, value_type);
         if let Some((fact, help)) = never {
             let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
-            return diagnostics.push(told.help(help));
+            diagnostics.push(told.help(help));
+            return true;
         }
     }
-    let Some((low, high)) = range(subject, value, value_type, constant_type) else { return };
-    let Some(limit) = constant_value(subject, constant, constant_type) else { return };
+    let Some((low, high)) = range(subject, value, value_type, constant_type) else {
+        return false;
+    };
+    let Some(limit) = constant_value(subject, constant, constant_type) else { return false };
     // A negative constant among unsigned numbers has its own warning.
     if limit < 0.0 && is_unsigned_together(value_type, constant_type) {
-        return;
+        return true;
     }
     let outcome = match op {
         BinaryOp::Lt if high < limit => true,
@@ -131,7 +183,7 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         BinaryOp::Eq if limit < low || limit > high => false,
         BinaryOp::Ne if limit < low || limit > high => true,
         BinaryOp::Eq | BinaryOp::Ne if low == high && low == limit => op == BinaryOp::Eq,
-        _ => return,
+        _ => return false,
     };
     let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
     let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
@@ -156,6 +208,7 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
         );
     }
     diagnostics.push(diagnostic);
+    true
 }
 
 /// Why no value of a type equals a constant of double precision, and what to do.

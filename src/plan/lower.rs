@@ -260,12 +260,19 @@ impl OneLowering<'_> {
 
     /// An aggregate over the instances of a metric.
     fn aggregate(&mut self, node: &TypedNode, function: Aggregate, operand: NodeId) -> NodeId {
+        let value_type = self.graph.nodes[operand.index()].value_type;
+        let of_single = value_type == ValueType::F32;
+        let is_float = of_single || value_type == ValueType::F64;
+        let is_fixed = self.dialect == Dialect::Fixed;
         let op = match function {
             Aggregate::Count => return self.add(node, Op::Count(operand)),
+            Aggregate::Sum if is_fixed && of_single => ReduceOp::SumDouble,
             Aggregate::Sum => ReduceOp::Sum,
+            Aggregate::Max if is_fixed && is_float => ReduceOp::Greatest,
             Aggregate::Max => ReduceOp::Max,
+            Aggregate::Min if is_fixed && is_float => ReduceOp::Least,
             Aggregate::Min => ReduceOp::Min,
-            Aggregate::Avg if self.dialect == Dialect::Fixed => ReduceOp::AvgDouble,
+            Aggregate::Avg if is_fixed => ReduceOp::AvgDouble,
             Aggregate::Avg => ReduceOp::AvgSingle,
         };
         self.add(node, Op::Reduce { op, operand })

@@ -104,6 +104,7 @@ pub fn plan(
         named_domains: inputs_over.into(),
         forget_at_gap: dialect == Dialect::Fixed,
         verdicts_stay: dialect != Dialect::Fixed,
+        counts_failed: dialect != Dialect::Fixed,
         derived_is_unknown: dialect.is_version_7(),
     };
     (program, operands)

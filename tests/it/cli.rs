@@ -51,6 +51,11 @@ const RUNS: &[(&str, &[&str])] = &[
             "dyn.i.u32[x]",
         ],
     ),
+    ("mistakes_that_follow", &["check", "--extensions", "-a", FLEET, FOLLOW]),
+    (
+        "a_mistake_below_the_one_that_is_asked_for",
+        &["info", "--extensions", "-a", FLEET, "-c", FOLLOW, "follow.both", "follow.good"],
+    ),
     ("a_mistyped_expression", &["eval", "-a", TYPES, "s.i.i32 +* 2"]),
     ("the_rest_is_evaluated", &["eval", "-a", TYPES, "-s", "1", "(s.i.i32", "s.i.i32"]),
     // The first record has values of one, and no difference yet.
@@ -161,6 +166,7 @@ const DYN: &str = "tests/archives/own-dyn";
 const FLEET: &str = "tests/archives/own-fleet";
 const TYPES: &str = "tests/archives/own-types";
 const SHOP: &str = "tests/cli/shop.conf";
+const FOLLOW: &str = "tests/cli/follow.conf";
 
 #[test]
 fn whole_runs() {

@@ -7,9 +7,15 @@ use std::io::Write as _;
 use std::path::Path;
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
-use pmderive_runtime::result::{FetchResult, ResultBatch};
+use pmderive_runtime::archive_writer::ArchiveWriter;
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, RawValue, Semantics, Timestamp, Units,
+    ValueType,
+};
+use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode};
+
+use pmderive_testkit::archives;
 
 use crate::choices::Choices;
 use crate::suite::{everything, own};
@@ -318,6 +324,74 @@ fn an_archive_that_has_grown_is_as_one_opened_now() {
             }
         }
         assert!(seen > 10 && comparisons > 50, "{seen} {comparisons}");
+    }
+}
+
+/// Seconds in which a metric has values, those of a metric that has one each second.
+const RARE: [&[(&str, &[i64])]; 4] = [
+    // Only once at first.
+    &[("every ten", &[0, 10, 20, 30])],
+    &[("ever later", &[0, 2, 9, 25, 30])],
+    // A value of each instance is a value of the metric.
+    &[("every two", &[0, 2, 4, 6, 8, 10, 12, 14, 30]), ("late", &[3, 9, 15, 30])],
+    // Instances have longer intervals than their metric.
+    &[("every five", &[0, 5, 10, 15, 20, 25, 30]), ("new", &[9, 24, 30])],
+];
+
+#[test]
+fn rare_values_are_awaited() {
+    let indom = InDom::new(60, 1);
+    let desc = |item, indom| MetricDesc {
+        pmid: Pmid::new(60, 0, item),
+        value_type: ValueType::U32,
+        indom,
+        semantics: Semantics::Instant,
+        units: Units::NONE,
+    };
+    let start = Timestamp::new(1_700_000_000, 0);
+    for instances in RARE {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let base = folder.path().join("a");
+        let options = archives::options("rare.example", start);
+        let mut writer = ArchiveWriter::create(&base, options).expect("a new archive");
+        let (often, rare) = (desc(1, None), desc(2, Some(indom)));
+        writer.describe(&often, &["often"]).expect("it is new");
+        writer.describe(&rare, &["rare"]).expect("it is new");
+        let names = (0..).zip(instances.iter().map(|(name, _)| (*name).into())).collect();
+        writer.instances(start, indom, &InstanceDomain::new(names)).expect("good names");
+        let (mut context, mut followed) = (None, Vec::new());
+        for second in 0..=30 {
+            let value = |instance| InstanceValue { instance, value: RawValue::InPlace(second) };
+            let is_there = |(_, (_, at)): &(i32, &(&str, &[i64]))| at.contains(&second.into());
+            let present = (0..).zip(instances).filter(is_there);
+            let of_rare: Vec<_> = present.map(|(instance, _)| value(instance)).collect();
+            let mut sets = vec![MetricValues { pmid: often.pmid, outcome: Ok(vec![value(-1)]) }];
+            if !of_rare.is_empty() {
+                sets.push(MetricValues { pmid: rare.pmid, outcome: Ok(of_rare) });
+            }
+            let timestamp = Timestamp::new(start.sec + i64::from(second), 0);
+            writer
+                .record(&FetchResult { timestamp, sets, ..FetchResult::default() })
+                .expect("good");
+            writer.flush().expect("there is room");
+            let context = context.get_or_insert_with(|| {
+                let mut context = open(&base);
+                let mode = Mode::Interpolated { step: 1_000_000_000 };
+                context.set_mode(mode, None).expect("archives have it");
+                context.follow().expect("it can be followed");
+                context
+            });
+            context.look().expect("it can be read");
+            followed.extend(samples(context));
+        }
+        let mut finished = open(&base);
+        let mode = Mode::Interpolated { step: 1_000_000_000 };
+        finished.set_mode(mode, None).expect("archives have it");
+        let wanted = samples(&mut finished);
+        assert_eq!((followed.len(), wanted.len()), (31, 31), "{instances:?}");
+        for (got, want) in followed.iter().zip(&wanted) {
+            assert_eq!(got, want, "{instances:?}");
+        }
     }
 }
 

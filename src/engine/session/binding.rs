@@ -75,8 +75,9 @@ impl<S: FetchSource> Session<S> {
         (diagnostics, self.scope.sources.clone())
     }
 
-    /// The same mistakes with suggestions of names in place of unknown ones. That takes a
-    /// look at all names of the source, so it is for those that somebody will see.
+    /// The same mistakes with suggestions of names in place of unknown ones, and before them
+    /// the mistakes in further definitions that the mistaken ones need. That takes a look at
+    /// all names of the source, so it is for those that somebody will see.
     ///
     /// # Errors
     /// The source failed.
@@ -86,18 +87,21 @@ impl<S: FetchSource> Session<S> {
             mistakes.iter().filter_map(|one| one.metric.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
-        let wrong: Vec<&Registered> =
-            names.into_iter().filter_map(|name| registry.get(name)).collect();
+        let wrong: Vec<&Registered> = names.iter().filter_map(|name| registry.get(name)).collect();
         if wrong.is_empty() {
             return Ok(mistakes);
         }
         let mut found = Diagnostics::default();
         self.engine.examine(registry, &wrong, &mut self.source, &mut found)?;
+        let is_of_wrong = |one: &Diagnostic| {
+            one.metric.as_deref().is_some_and(|metric| names.binary_search(&metric).is_ok())
+        };
+        let (own, causes): (Vec<Diagnostic>, Vec<_>) = found.into_iter().partition(is_of_wrong);
         let key = |one: &Diagnostic| (one.code, one.span, one.metric.clone());
-        let found: FxHashMap<_, Diagnostic> =
-            found.into_iter().map(|one| (key(&one), one)).collect();
+        let own: FxHashMap<_, Diagnostic> = own.into_iter().map(|one| (key(&one), one)).collect();
         let mut told = Diagnostics::default();
-        told.extend(mistakes.into_iter().map(|one| found.get(&key(&one)).cloned().unwrap_or(one)));
+        told.extend(causes);
+        told.extend(mistakes.into_iter().map(|one| own.get(&key(&one)).cloned().unwrap_or(one)));
         Ok(told)
     }
 

@@ -103,7 +103,7 @@ impl MetadataSource for ArchiveContext {
                     self.domain_now(indom, freshness)?.map(Fact::Domain)
                 }
                 Question::KnownInstances(indom) => {
-                    self.metadata.whole_domain(indom)?.map(Fact::Domain)
+                    self.metadata.whole_domain(indom)?.map(|(domain, _)| Fact::Domain(domain))
                 }
                 Question::NamesAtOtherTimes(indom, instances) => {
                     let names = self.metadata.names_near(indom, instances, self.origin)?;

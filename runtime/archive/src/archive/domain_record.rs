@@ -15,6 +15,8 @@
 //! Input: the bytes of a record; decoding checks every instance and name. Output: the
 //! domain after the record, given the domain before it.
 
+use std::ffi::CStr;
+
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp, text_of_bytes};
 
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
@@ -33,6 +35,15 @@ pub(super) enum Change {
     Whole,
     /// The record lists the instances that came and went.
     Difference,
+}
+
+/// Where the name of an instance after a record comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name<'a> {
+    /// It is that of the instance at this position before the record.
+    Kept(usize),
+    /// The record has it.
+    New(&'a [u8]),
 }
 
 /// A record of instances, decoded up to its lists.
@@ -134,43 +145,60 @@ impl<'a> DomainRecord<'a> {
     /// The name at an offset; `None` if no complete name begins there.
     fn name(&self, offset: i32) -> Option<&'a [u8]> {
         let rest = self.names.get(usize::try_from(offset).ok()?..)?;
-        let length = rest.iter().position(|byte| *byte == 0)?;
-        Some(&rest[..length])
+        Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())
+    }
+
+    /// The instances after this record, given those before it. Both lists are in
+    /// ascending order; equal identifiers keep the order of the record.
+    pub(super) fn list(&self, before: &[InstId]) -> Vec<(InstId, Name<'a>)> {
+        let before = match self.change {
+            Change::Whole => &[],
+            Change::Difference => before,
+        };
+        let mut removed: Vec<InstId> = Vec::new();
+        if !before.is_empty() {
+            removed.extend(self.entries().filter(|(_, name)| *name == REMOVED).map(|(id, _)| id));
+            removed.sort_unstable();
+        }
+        let stays = |id: &InstId| removed.binary_search(id).is_err();
+        let kept = before.iter().enumerate().filter(|(_, id)| stays(id));
+        let kept = kept.map(|(position, id)| (*id, Name::Kept(position)));
+        // An instance that was there before keeps its old name.
+        let new = self.entries().filter(|(id, _)| before.binary_search(id).is_err() || !stays(id));
+        let new = new.filter_map(|(id, name)| Some((id, Name::New(self.name(name)?))));
+        let mut list = Vec::with_capacity(before.len() + self.len());
+        list.extend(kept.chain(new));
+        // The sort is stable, so the first of equal identifiers stays first.
+        list.sort_by_key(|(id, _)| *id);
+        list
     }
 
     /// The domain after this record, given the one before it.
     pub(super) fn apply(&self, before: Option<&InstanceDomain>) -> InstanceDomain {
-        let mut list: Vec<(InstId, Box<str>)> = Vec::with_capacity(self.len());
-        let (mut removed, mut in_bytes): (Vec<InstId>, Vec<InstId>) = (Vec::new(), Vec::new());
-        let base = match self.change {
-            Change::Whole => None,
-            Change::Difference => before,
-        };
-        if base.is_some() {
-            removed.extend(self.entries().filter(|(_, name)| *name == REMOVED).map(|(id, _)| id));
-            removed.sort_unstable();
-        }
-        for (id, name) in base.into_iter().flat_map(InstanceDomain::instances) {
-            if removed.binary_search(&id).is_err() {
-                list.push((id, name.into()));
-                in_bytes.extend(base.filter(|base| base.is_named_in_bytes(id)).map(|_| id));
-            }
-        }
-        for (id, name) in self.entries() {
-            // An instance that was there before keeps its old name.
-            let stays = base.is_some_and(|base| base.name(id).is_some())
-                && removed.binary_search(&id).is_err();
-            if let Some(name) = self.name(name).filter(|_| !stays) {
-                let text = text_of_bytes(name);
-                // Bytes that are not UTF-8 become longer as characters.
-                in_bytes.extend((text.len() != name.len()).then_some(id));
-                list.push((id, text.into()));
-            }
-        }
-        // The sort is stable, so the first of equal identifiers stays first.
-        list.sort_by_key(|(id, _)| *id);
-        InstanceDomain::new(list).with_names_in_bytes(in_bytes)
+        let (ids, names): (Vec<InstId>, Vec<&str>) =
+            before.into_iter().flat_map(InstanceDomain::instances).unzip();
+        let mut in_bytes = Vec::new();
+        let list = self.list(&ids).into_iter().map(|(id, name)| {
+            let (name, is_in_bytes) = match name {
+                Name::Kept(position) => {
+                    let is_in_bytes = before.is_some_and(|before| before.is_named_in_bytes(id));
+                    (names[position].into(), is_in_bytes)
+                }
+                Name::New(name) => text_of_name(name),
+            };
+            in_bytes.extend(is_in_bytes.then_some(id));
+            (id, name)
+        });
+        InstanceDomain::new(list.collect()).with_names_in_bytes(in_bytes)
     }
+}
+
+/// The text of a name, and whether it has a character for each byte.
+pub(super) fn text_of_name(name: &[u8]) -> (Box<str>, bool) {
+    let text = text_of_bytes(name);
+    // Bytes that are not UTF-8 become longer as characters.
+    let is_in_bytes = text.len() != name.len();
+    (text.into(), is_in_bytes)
 }
 
 #[cfg(test)]

@@ -12,24 +12,6 @@ use crate::archive::domain_record::Change;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::Version;
 
-/// All instances that a domain ever has, the newest first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lives {
-    pub(super) instances: Vec<Life>,
-    /// Largest number of instances in one observation.
-    pub(super) largest: usize,
-}
-
-/// The time during which an instance exists.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
-    pub(super) instance: InstId,
-    /// Time of the first observation with the instance.
-    pub(super) birth: Timestamp,
-    /// Time of the observation after the last one with the instance.
-    pub(super) death: Option<Timestamp>,
-}
-
 /// All names that the instances of a domain ever have, and since when.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesOverTime {
@@ -151,38 +133,9 @@ impl DomainHistory {
         Ok(Some(domain))
     }
 
-    /// All instances of all observations: first those of the newest observation, then
-    /// those that only the one before it has, and so on. The instances of one
-    /// observation keep its order. The newest name wins.
-    pub(super) fn union<E>(
-        &self,
-        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
-    ) -> Result<InstanceDomain, E> {
-        // For each instance, its last observation: the observation's age, the position
-        // in it, the name, and whether the name is in bytes.
-        let mut last: HashMap<InstId, (usize, usize, Box<str>, bool)> = HashMap::new();
-        let mut before: Option<InstanceDomain> = None;
-        for (age, observation) in self.observations.iter().rev().enumerate().rev() {
-            let next = read(observation, before.as_ref())?;
-            for (position, (id, name)) in next.instances().enumerate() {
-                // The first of equal identifiers in a list counts.
-                let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into(), false));
-                if entry.0 != age {
-                    (entry.0, entry.1, entry.3) = (age, position, next.is_named_in_bytes(id));
-                    if *entry.2 != *name {
-                        entry.2 = name.into();
-                    }
-                }
-            }
-            before = Some(next);
-        }
-        let mut all: Vec<_> = last.into_iter().collect();
-        all.sort_unstable_by_key(|(_, (age, position, ..))| (*age, *position));
-        let in_bytes = all.iter().filter(|(_, (.., in_bytes))| *in_bytes).map(|(id, _)| *id);
-        let in_bytes = in_bytes.collect();
-        let all =
-            InstanceDomain::new(all.into_iter().map(|(id, (_, _, name, _))| (id, name)).collect());
-        Ok(all.with_names_in_bytes(in_bytes))
+    /// All records in order of time.
+    pub(super) fn observations(&self) -> &[Observation] {
+        &self.observations
     }
 
     /// All names of all instances, and since when each holds.
@@ -207,39 +160,6 @@ impl DomainHistory {
         Ok(over_time)
     }
 
-    /// All instances in the order of [`DomainHistory::union`], and the time during
-    /// which each exists.
-    pub(super) fn lives<E>(
-        &self,
-        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
-    ) -> Result<Lives, E> {
-        // For each instance: its first observation, its last one, and its position in
-        // the last.
-        let mut spans: HashMap<InstId, (usize, usize, usize)> = HashMap::new();
-        let mut before: Option<InstanceDomain> = None;
-        let mut largest = 0;
-        for (number, observation) in self.observations.iter().enumerate() {
-            let next = read(observation, before.as_ref())?;
-            largest = largest.max(next.len());
-            for (position, (id, _)) in next.instances().enumerate() {
-                let span = spans.entry(id).or_insert((number, number, position));
-                // The first of equal identifiers in a list counts.
-                if span.1 != number {
-                    (span.1, span.2) = (number, position);
-                }
-            }
-            before = Some(next);
-        }
-        let mut spans: Vec<_> = spans.into_iter().collect();
-        spans.sort_unstable_by_key(|(_, (_, last, position))| (usize::MAX - last, *position));
-        let life = |(id, (first, last, _)): (InstId, (usize, usize, usize))| Life {
-            instance: id,
-            birth: self.observations[first].stamp,
-            death: self.observations.get(last + 1).map(|observation| observation.stamp),
-        };
-        Ok(Lives { instances: spans.into_iter().map(life).collect(), largest })
-    }
-
     /// True if the first `used` observations are exactly those up to `time`.
     fn covers(&self, used: usize, time: Timestamp) -> bool {
         let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
@@ -252,6 +172,7 @@ impl DomainHistory {
 mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
+    use crate::archive::lives::{Ever, Life};
     use crate::archive::positions::MetadataFileId;
     use crate::archive::record::Damage;
 
@@ -326,15 +247,21 @@ mod tests {
         assert_eq!(list(&at(50).expect("good").expect("known")), [(7, "z".to_string())]);
         assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
         assert_eq!(at(9), Ok(None));
-        let union = history.union(|o, before| {
-            let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
-            Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
-        });
-        let union = union.unwrap_or_else(|damage: Damage| panic!("{}", damage.message));
+        let mut ever = Ever::default();
+        for (observation, (.., bytes)) in history.observations().iter().zip(&records) {
+            let Observation { stamp, version, change, .. } = *observation;
+            let record = DomainRecord::decode(bytes, 0, version, change);
+            ever.take(stamp, &record.unwrap_or_else(|damage| panic!("{}", damage.message)));
+        }
+        let (union, lives) = ever.finish();
         // The instances of the newest observation come first, then those that only
         // older ones have.
         let expected = [(7, "z"), (1, "a"), (2, "b"), (3, "c")];
         assert_eq!(list(&union), expected.map(|(id, name)| (id, name.to_string())));
+        let times = |life: &Life| (life.instance, life.birth.sec, life.death.map(|time| time.sec));
+        let expected = [(7, 40, None), (1, 10, Some(40)), (2, 20, Some(40)), (3, 10, Some(20))];
+        assert_eq!(lives.instances.iter().map(times).collect::<Vec<_>>(), expected);
+        assert_eq!(lives.largest, 2);
     }
 
     #[test]
@@ -360,20 +287,13 @@ mod tests {
         let green = "gr\u{fc}n".as_bytes();
         assert_eq!(names(&first), [&b"gr\xfcn"[..], b"\xfc", green]);
         assert_eq!(names(&second), [&b"gr\xfcn"[..], green, b"b\xfc"]);
-        let mut history = DomainHistory::default();
-        for (offset, change) in [(0, Change::Whole), (1, Change::Difference)] {
-            history.add(Observation {
-                stamp: Timestamp::new(i64::try_from(offset).expect("small"), 0),
-                place: RecordPlace { file: MetadataFileId::default(), offset, length: 0 },
-                version: Version::V3,
-                change,
-            });
+        let mut ever = Ever::default();
+        for (bytes, change) in [(&whole, Change::Whole), (&difference, Change::Difference)] {
+            let record = DomainRecord::decode(bytes, 0, Version::V3, change);
+            let record = record.unwrap_or_else(|damage| panic!("{}", damage.message));
+            ever.take(record.stamp, &record);
         }
-        let union = history.union(|observation, before| {
-            let bytes = if observation.place.offset == 0 { &whole } else { &difference };
-            Ok::<_, Damage>(apply(bytes, observation.change, before))
-        });
-        let union = union.unwrap_or_else(|damage| panic!("{}", damage.message));
+        let (union, _) = ever.finish();
         assert_eq!(names(&union), [&b"gr\xfcn"[..], green, b"b\xfc", b"\xfc"]);
     }
 

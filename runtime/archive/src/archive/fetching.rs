@@ -78,6 +78,17 @@ impl ArchiveContext {
     /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage, which
     /// the next call continues after.
     pub fn next_record(&mut self) -> Result<FetchResult, SourceError> {
+        let mut batch = ResultBatch::default();
+        self.read_record(&mut batch)?;
+        Ok(FetchResult::of_batch(&batch, Default::default()))
+    }
+
+    /// The same as [`ArchiveContext::next_record`], with the values still encoded.
+    ///
+    /// # Errors
+    /// As for [`ArchiveContext::next_record`].
+    pub fn read_record(&mut self, batch: &mut ResultBatch) -> Result<(), SourceError> {
+        batch.clear();
         let record = loop {
             match self.step() {
                 Err(error) => self.pass_over(error)?,
@@ -86,7 +97,6 @@ impl ArchiveContext {
         };
         let Some(record) = record else { return Err(self.status(PmStatus::EOL)) };
         self.describe(&record)?;
-        let mut batch = ResultBatch::default();
         let part = batch.add_part();
         let bytes = self.records.bytes(&record)?;
         // The mark between two archives has no bytes.
@@ -106,7 +116,7 @@ impl ArchiveContext {
         give_types(wire, self.untyped_order, type_in(&self.metadata));
         self.origin = record.stamp;
         self.gap = false;
-        Ok(FetchResult::of_batch(&batch, Default::default()))
+        Ok(())
     }
 
     /// Moves to the next record in the direction of the mode. Records on the other side

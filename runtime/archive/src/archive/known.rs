@@ -19,6 +19,7 @@ use pmderive_core::weak_table::WeakTable;
 use crate::archive::domain_record::DomainRecord;
 use crate::archive::domains::{NamesOverTime, Observation};
 use crate::archive::identity::Identity;
+use crate::archive::lives::{Ever, Lives};
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
@@ -65,10 +66,13 @@ pub(super) struct OpenedFiles {
 struct Decoded {
     versions: HashMap<(InDom, bool), Versions>,
     /// Domains with all their instances, for those that were asked for.
-    whole: HashMap<(InDom, bool), Arc<InstanceDomain>>,
+    whole: HashMap<(InDom, bool), Whole>,
     /// Names of instances over time, for the domains that were asked for.
     names_over_time: HashMap<InDom, Arc<NamesOverTime>>,
 }
+
+/// A domain with all its instances, and when each exists.
+type Whole = (Arc<InstanceDomain>, Arc<Lives>);
 
 /// Versions of a domain in use, each with the number of the observation that made it.
 type Versions = Vec<(usize, Weak<InstanceDomain>)>;
@@ -212,23 +216,28 @@ impl Known {
         Ok(domain)
     }
 
-    /// A domain with all instances that it ever has.
+    /// A domain with all instances that it ever has, and when each exists.
     pub(super) fn whole_domain(
         &self,
         (indom, by_beginning): (InDom, bool),
-    ) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
+    ) -> Result<Option<Whole>, SourceError> {
         let Some(history) = self.contents.domains.get(&indom) else { return Ok(None) };
         let mut decoded = lock(&self.decoded);
         if let Some(known) = decoded.whole.get(&(indom, by_beginning)) {
-            return Ok(Some(Arc::clone(known)));
+            return Ok(Some(known.clone()));
         }
-        let union = history.union(|observation, before| self.observed(observation, before))?;
-        let union = Arc::new(match by_beginning {
-            true => union.with_lookup_by_beginning(),
-            false => union,
-        });
-        decoded.whole.insert((indom, by_beginning), Arc::clone(&union));
-        Ok(Some(union))
+        let mut ever = Ever::default();
+        for observation in history.observations() {
+            self.with_record(observation, |record| ever.take(observation.stamp, record))?;
+        }
+        let (domain, lives) = ever.finish();
+        let domain = match by_beginning {
+            true => domain.with_lookup_by_beginning(),
+            false => domain,
+        };
+        let whole = (Arc::new(domain), Arc::new(lives));
+        decoded.whole.insert((indom, by_beginning), whole.clone());
+        Ok(Some(whole))
     }
 
     /// Names of the instances of a domain over time.
@@ -248,16 +257,25 @@ impl Known {
     }
 
     /// Decodes a domain after an observation. `before` is the domain before it.
-    pub(super) fn observed(
+    fn observed(
         &self,
         observation: &Observation,
         before: Option<&InstanceDomain>,
     ) -> Result<InstanceDomain, SourceError> {
+        self.with_record(observation, |record| record.apply(before))
+    }
+
+    /// Decodes the record of an observation for a caller.
+    fn with_record<T>(
+        &self,
+        observation: &Observation,
+        take: impl FnOnce(&DomainRecord<'_>) -> T,
+    ) -> Result<T, SourceError> {
         let Observation { place, version, change, .. } = *observation;
         let mut files = self.files();
         let record = DomainRecord::decode(files.at(place)?, place.offset, version, change);
-        let domain = record.map(|record| record.apply(before));
-        domain.map_err(|damage| files.failed(place.file, damage))
+        let taken = record.map(|record| take(&record));
+        taken.map_err(|damage| files.failed(place.file, damage))
     }
 }
 
@@ -320,6 +338,12 @@ mod tests {
             }
             let whole = contexts_whole(one, indom);
             assert!(Arc::ptr_eq(&whole, &contexts_whole(other, indom)), "{indom}");
+            // The records of instances are decoded once for the domain and the lives.
+            let lives = |context: &ArchiveContext| {
+                let whole = context.metadata.whole_domain(indom).expect("it is readable");
+                whole.expect("it is known").1
+            };
+            assert!(Arc::ptr_eq(&lives(one), &lives(other)), "{indom}");
         }
         // A context that looks names up in another way has other domains.
         let mut third = opened(&base);

@@ -18,12 +18,13 @@ use pmderive_core::model::{
 use pmderive_core::source::{OneAnswer, SourceError};
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{DomainVersion, Lives};
+use crate::archive::domains::DomainVersion;
 use crate::archive::files::Member;
 use crate::archive::identity::Identity;
 use crate::archive::known::Known;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::lives::Lives;
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
 use crate::archive::positions::MetadataFileId;
@@ -119,6 +120,11 @@ impl Metadata {
             else {
                 continue;
             };
+            let field = match field {
+                "sem" => "semantics",
+                "indom" => "instance domain",
+                field => field,
+            };
             let names = names.of(pmid).unwrap_or_default();
             let name = names.first().map(|name| format!(" ({name})")).unwrap_or_default();
             return Err(SourceError::Damaged {
@@ -206,8 +212,11 @@ impl Metadata {
         Ok(domain.ok_or(PmStatus::INDOM_LOG))
     }
 
-    /// A domain with all instances that it ever has.
-    pub(super) fn whole_domain(&self, indom: InDom) -> OneAnswer<Arc<InstanceDomain>> {
+    /// A domain with all instances that it ever has, and when each exists.
+    pub(super) fn whole_domain(
+        &self,
+        indom: InDom,
+    ) -> OneAnswer<(Arc<InstanceDomain>, Arc<Lives>)> {
         let whole = self.known.whole_domain((indom, self.lookup_by_beginning))?;
         Ok(whole.ok_or(PmStatus::INDOM_LOG))
     }
@@ -223,15 +232,6 @@ impl Metadata {
         let Some(names) = self.known.names_over_time(indom)? else { return Ok(Vec::new()) };
         let name = |id: &InstId| Some((*id, names.near(*id, time)?.into()));
         Ok(instances.iter().filter_map(name).collect())
-    }
-
-    /// All instances that a domain ever has, and the time during which each exists.
-    pub(super) fn lives(&self, indom: InDom) -> OneAnswer<Lives> {
-        let known = &self.known;
-        let Some(history) = known.contents.domains.get(&indom) else {
-            return Ok(Err(PmStatus::INDOM_LOG));
-        };
-        history.lives(|observation, before| known.observed(observation, before)).map(Ok)
     }
 
     /// A help text. If there is only the one-line text, it serves as the long one too.

@@ -33,7 +33,7 @@
 //! does. The value sets of its metrics are then repeated after the copy in the order of
 //! the fetch, so the blocks that they refer to stay in place. Fetching backward works
 //! the same way. Between records, `interpolation` keeps the records around the time of
-//! a fetch and computes the values.
+//! a fetch and computes the values. `lives` gathers the instances of all times for it.
 //!
 //! Files are read in chunks through a sliding window (`bytes`). Compressed files are
 //! expanded only as far as they are read (`decompress`). Damage is reported with file
@@ -69,6 +69,7 @@ mod known;
 pub(crate) mod label;
 pub(crate) mod labels;
 pub(crate) mod layout;
+mod lives;
 mod meta;
 mod meta_contents;
 mod meta_files;

@@ -84,7 +84,11 @@ impl<'p> Instances<'p> {
         match op {
             Op::Input(slot) => Ok(Instances::Delivered(*slot)),
             Op::ConstantPerInstance { domain, .. } => Ok(Instances::OfDomain(*domain)),
-            Op::Constant(_) | Op::Count(_) => Ok(Instances::Single),
+            Op::Constant(_) => Ok(Instances::Single),
+            Op::Count(id) => match operand(*id).status {
+                failed @ Status::Failed(_) if !program.counts_failed => Err(failed),
+                _ => Ok(Instances::Single),
+            },
             Op::Nothing | Op::NoValue => Err(Status::Empty(Reason::NoValue)),
             Op::Map { operand, right: None, .. } => present(*operand).map(Instances::Of),
             Op::Map { operand: left, right: Some(right), .. } => meeting(*left, *right),

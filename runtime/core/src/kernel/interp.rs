@@ -4,7 +4,7 @@
 //! Lanes are processed in blocks, one instruction at a time over the block,
 //! so that the cost of dispatch is shared by its lanes.
 
-use super::ir::{Access, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
+use super::ir::{Access, BinaryOp, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
 use super::ops::{self, BinaryFn, LaneBits, UnaryFn, for_scalar};
 use super::rows::Arenas;
 use super::statistic::{quantile, std_dev};
@@ -240,7 +240,7 @@ pub fn reduce(
         let mut lanes = (0..count).map(|at| N::from_bits64(lane(at)));
         match op {
             ReduceOp::Sum => {
-                let add = ops::binary(super::ir::BinaryOp::Add, scalar);
+                let add = ops::binary(BinaryOp::Add, scalar);
                 lanes.fold((0 as N).to_bits64(), |sum, lane| add(sum, lane.to_bits64()))
             }
             ReduceOp::Max | ReduceOp::Min => {
@@ -248,13 +248,21 @@ pub fn reduce(
                 let wins = |a: N, b: N| if op == ReduceOp::Max { a > b } else { a < b };
                 lanes.fold(first, |best, lane| if wins(lane, best) { lane } else { best }).to_bits64()
             }
+            ReduceOp::Greatest | ReduceOp::Least => {
+                let Some(first) = lanes.next() else { return 0 };
+                let greatest = op == ReduceOp::Greatest;
+                let further = if greatest { BinaryOp::Max } else { BinaryOp::Min };
+                let further = ops::binary(further, scalar);
+                lanes.fold(first.to_bits64(), |best, lane| further(best, lane.to_bits64()))
+            }
             ReduceOp::AvgSingle => {
                 lanes.fold(0f32, |sum, lane| sum + lane as f32 / count as f32).to_bits64()
             }
             ReduceOp::AvgDouble if count == 0 => 0f32.to_bits64(),
-            ReduceOp::AvgDouble => {
+            ReduceOp::SumDouble | ReduceOp::AvgDouble => {
                 let sum = lanes.fold(0f64, |sum, lane| sum + lane as f64);
-                ((sum / count as f64) as f32).to_bits64()
+                let parts = if op == ReduceOp::AvgDouble { count as f64 } else { 1.0 };
+                ((sum / parts) as f32).to_bits64()
             }
             ReduceOp::StdDev | ReduceOp::Quantile(_) => {
                 scratch.numbers.clear();

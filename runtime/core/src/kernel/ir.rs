@@ -245,6 +245,12 @@ pub enum ReduceOp {
     Max,
     /// The first lane, then each that is less.
     Min,
+    /// The greatest lane, as [`BinaryOp::Max`]: NaN if one is NaN.
+    Greatest,
+    /// The least lane, as [`BinaryOp::Min`]: NaN if one is NaN.
+    Least,
+    /// `F32`: summed in double precision, rounded once.
+    SumDouble,
     /// `F32`: each lane is rounded to single precision and divided by the
     /// number of lanes before it is added, in single precision.
     AvgSingle,
@@ -259,10 +265,13 @@ pub enum ReduceOp {
 
 impl ReduceOp {
     /// All but quantiles.
-    pub const PLAIN: [ReduceOp; 6] = [
+    pub const PLAIN: [ReduceOp; 9] = [
         ReduceOp::Sum,
         ReduceOp::Max,
         ReduceOp::Min,
+        ReduceOp::Greatest,
+        ReduceOp::Least,
+        ReduceOp::SumDouble,
         ReduceOp::AvgSingle,
         ReduceOp::AvgDouble,
         ReduceOp::StdDev,
@@ -276,7 +285,8 @@ impl ReduceOp {
 
     /// True when no lanes give a value: zero.
     pub const fn has_value_of_nothing(self) -> bool {
-        matches!(self, ReduceOp::Sum | ReduceOp::AvgSingle | ReduceOp::AvgDouble)
+        use ReduceOp::{AvgDouble, AvgSingle, Sum, SumDouble};
+        matches!(self, Sum | SumDouble | AvgSingle | AvgDouble)
     }
 }
 
@@ -414,7 +424,9 @@ impl KernelIr {
                 let types = self.register_types().unwrap_or_default();
                 types.get(usize::from(result.0)).copied().unwrap_or(Scalar::F64)
             }
-            Body::Reduce(ReduceOp::AvgSingle | ReduceOp::AvgDouble) => Scalar::F32,
+            Body::Reduce(ReduceOp::SumDouble | ReduceOp::AvgSingle | ReduceOp::AvgDouble) => {
+                Scalar::F32
+            }
             Body::Reduce(ReduceOp::StdDev | ReduceOp::Quantile(_)) => Scalar::F64,
             Body::Reduce(_) => self.operands.first().map_or(Scalar::F64, |o| o.scalar),
         }

@@ -114,6 +114,9 @@ pub struct Program {
     /// The verdict is made when the instance first has a value, with a name or
     /// without.
     pub verdicts_stay: bool,
+    /// True if `count()` of an operand that failed is 0, as in libpcp's dialects.
+    /// False if it fails, as other aggregates do.
+    pub counts_failed: bool,
     /// True if a derived metric that no agent serves fails like an unknown one,
     /// with `PM_ERR_PMID`.
     pub derived_is_unknown: bool,

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Timestamp, ValueType};
-use pmderive_runtime::result::{FetchResult, ResultBatch};
+use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 
 use super::events::{Events, Parameters};
@@ -122,8 +122,8 @@ impl State {
         list: &FetchList,
     ) -> Result<Next, SourceError> {
         self.has_gap = context.fetch(list, &mut self.batch)?.gap;
-        let mut sample = self.take_spare();
-        let outcome = sample.read_batch(&self.batch).map(|()| Some(sample));
+        let mut sample = take_spare(&mut self.spare, self.value_type);
+        let outcome = sample.read(self.batch.sets().next()).map(|()| Some(sample));
         Ok(Next { time: self.batch.timestamp(), outcome })
     }
 
@@ -133,26 +133,25 @@ impl State {
             return Err(SourceError::Status { target: context.name(), status: PmStatus::MODE });
         };
         loop {
-            let FetchResult { timestamp: time, sets, .. } = archive.next_record()?;
-            if sets.is_empty() {
+            archive.read_record(&mut self.batch)?;
+            let time = self.batch.timestamp();
+            let mut sets = self.batch.sets().peekable();
+            if sets.peek().is_none() {
                 return Ok(Next { time, outcome: Ok(None) });
             }
-            let mut sets = sets.into_iter();
-            if let Some(set) = sets.find(|set| set.pmid == pmid) {
-                let mut sample = self.take_spare();
-                let outcome = set.outcome.map(|values| {
-                    sample.read_values(&values);
-                    Some(sample)
-                });
+            let set = sets.find(|set| set.pmid == pmid);
+            if set.is_some() {
+                let mut sample = take_spare(&mut self.spare, self.value_type);
+                let outcome = sample.read(set).map(|()| Some(sample));
                 return Ok(Next { time, outcome });
             }
         }
     }
+}
 
-    /// A sample to fill, in buffers that were used before.
-    fn take_spare(&mut self) -> Box<Sample> {
-        self.spare.take().unwrap_or_else(|| Box::new(Sample::new(self.value_type)))
-    }
+/// A sample to fill, in buffers that were used before.
+fn take_spare(spare: &mut Option<Box<Sample>>, value_type: ValueType) -> Box<Sample> {
+    spare.take().unwrap_or_else(|| Box::new(Sample::new(value_type)))
 }
 
 /// What the source delivers next.

@@ -3,7 +3,7 @@
 //! This module does not know what is printed.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
-use pmderive_runtime::result::{InstanceValue, ResultBatch};
+use pmderive_runtime::result::ValueSet;
 
 /// The values of one metric at one time, in ascending order of instances.
 pub struct Sample {
@@ -112,14 +112,14 @@ impl Sample {
         }
     }
 
-    /// Takes over the first value set of a batch.
+    /// Takes over a value set.
     ///
     /// # Errors
-    /// Why there are no values; [`PmStatus::IPC`] for a batch without a set, or
-    /// where a block is missing.
-    pub fn read_batch(&mut self, batch: &ResultBatch) -> Result<(), PmStatus> {
+    /// Why there are no values; [`PmStatus::IPC`] if there is no set, or where a block
+    /// is missing.
+    pub fn read(&mut self, set: Option<ValueSet<'_>>) -> Result<(), PmStatus> {
         self.clear();
-        let set = batch.sets().next().ok_or(PmStatus::IPC)?;
+        let set = set.ok_or(PmStatus::IPC)?;
         set.count?;
         if set.numbers(self.value_type, &mut self.bits) {
             self.instances.extend(set.instances());
@@ -130,15 +130,6 @@ impl Sample {
         }
         self.sort();
         Ok(())
-    }
-
-    /// Takes over values as they are.
-    pub fn read_values(&mut self, values: &[InstanceValue]) {
-        self.clear();
-        for InstanceValue { instance, value } in values {
-            self.push(*instance, value.borrowed());
-        }
-        self.sort();
     }
 
     fn clear(&mut self) {
@@ -262,39 +253,40 @@ impl<'s> Ascending<'s> {
 
 #[cfg(test)]
 mod tests {
-    use pmderive_runtime::model::{Pmid, RawValue};
-    use pmderive_runtime::result::{BlockValue, ResultWriter};
+    use pmderive_runtime::model::Pmid;
+    use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 
     use super::*;
 
     #[test]
     fn values_come_in_the_order_of_instances() {
-        let value = |instance, value| InstanceValue { instance, value };
-        let block = |bytes: &[u8]| RawValue::Block { code: 6, bytes: bytes.into() };
+        let block = |bytes| RawValueRef::Block { code: 6, bytes };
+        let (one, seven, none) = (block(b"one"), block(b"seven"), block(b""));
+        let mut batch = ResultBatch::default();
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+        writer.set(Pmid(1));
+        writer.value(7, seven);
+        writer.value(-1, one);
+        writer.value(7, block(b"again"));
+        writer.value(3, none);
         let mut sample = Sample::new(ValueType::Aggregate);
         for _ in 0..2 {
-            sample.read_values(&[
-                value(7, block(b"seven")),
-                value(-1, RawValue::InPlace(1)),
-                value(7, block(b"again")),
-                value(3, block(b"")),
-            ]);
+            sample.read(batch.sets().next()).expect("there is one");
             assert_eq!(sample.instances(), [-1, 3, 7, 7]);
             assert!(sample.bits.is_empty());
-            let seven = block(b"seven");
-            let (seven, none) = (seven.borrowed(), RawValueRef::Block { code: 6, bytes: b"" });
             assert_eq!(sample.of_instance(7), Some(SampleValue::Raw(seven)));
             assert!(sample.single().is_none());
             let mut search = sample.ascending();
             let mut find = |instance| search.of_instance(instance);
-            assert_eq!(find(-1), Some(SampleValue::Raw(RawValueRef::InPlace(1))));
+            assert_eq!(find(-1), Some(SampleValue::Raw(one)));
             assert_eq!(find(2), None);
             assert_eq!(find(3), Some(SampleValue::Raw(none)));
             assert_eq!(find(3), Some(SampleValue::Raw(none)));
             assert_eq!(find(7), Some(SampleValue::Raw(seven)));
             assert_eq!(find(8), None);
         }
-        sample.read_values(&[]);
+        ResultWriter::new(batch.add_part(), Timestamp::new(2, 0)).set(Pmid(2));
+        sample.read(batch.sets().last()).expect("there are two");
         assert!(sample.is_empty());
     }
 
@@ -323,7 +315,7 @@ mod tests {
                     }
                 }
                 let mut sample = Sample::new(value_type);
-                sample.read_batch(&batch).expect("it has a set");
+                sample.read(batch.sets().next()).expect("it has a set");
                 assert_eq!(sample.instances(), [4, 9]);
                 let set = batch.sets().next().expect("there is one");
                 let raw = set.value(0).expect("there are two");
@@ -349,8 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_without_a_set_is_no_sample() {
-        let read = Sample::new(ValueType::U32).read_batch(&ResultBatch::default());
-        assert_eq!(read, Err(PmStatus::IPC));
+    fn without_a_set_there_is_no_sample() {
+        assert_eq!(Sample::new(ValueType::U32).read(None), Err(PmStatus::IPC));
     }
 }

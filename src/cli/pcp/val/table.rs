@@ -392,10 +392,12 @@ impl Table {
             0 => 1e9,
             1 => 1e6,
             2 => 1e3,
+            // pmval has factors of single precision, and takes a day for sixty hours.
+            4 if self.dialect != Dialect::Fixed => f64::from(1f32 / 60.0),
+            5 if self.dialect != Dialect::Fixed => f64::from(1f32 / 3600.0),
+            6 if self.dialect != Dialect::Fixed => f64::from(1f32 / 216_000.0),
             4 => 1.0 / 60.0,
             5 => 1.0 / 3600.0,
-            // pmval takes a day for sixty hours.
-            6 if self.dialect != Dialect::Fixed => 1.0 / 216_000.0,
             6 => 1.0 / 86_400.0,
             _ => 1.0,
         }

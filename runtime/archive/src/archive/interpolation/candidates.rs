@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use pmderive_core::model::{InDom, InstId, InstanceProfile, Timestamp};
 
-use crate::archive::domains::Lives;
 use crate::archive::interpolation::positions::{LaneId, ShapeId};
+use crate::archive::interpolation::present::Present;
+use crate::archive::lives::Lives;
 
 /// In domains with at least this many instances, an instance counts only while it
 /// exists.
@@ -27,6 +28,7 @@ pub(super) struct Candidates {
     lanes: Vec<Candidate>,
     /// Time span in which all lanes may hold values; `None` if a lane is not admitted.
     common_life: Option<(f64, f64)>,
+    present: Present,
     lane_of: HashMap<InstId, LaneId>,
     shapes: Vec<Shape>,
     shape_of: HashMap<Box<[InstId]>, ShapeId>,
@@ -81,6 +83,7 @@ impl Candidates {
         let first =
             Shape { instances: Box::default(), positions: Box::new([(LaneId::default(), 0)]) };
         Candidates {
+            present: Present::new(&[lane]),
             lanes: vec![lane],
             common_life: Some(life),
             shapes: vec![Shape::none(), first],
@@ -107,6 +110,7 @@ impl Candidates {
         Candidates {
             indom: Some(indom),
             common_life: common_life(&lanes),
+            present: Present::new(&lanes),
             lanes,
             lane_of,
             shapes: vec![Shape::none()],
@@ -137,6 +141,18 @@ impl Candidates {
             }
         }
         self.common_life = common_life(&self.lanes);
+        self.present.restart();
+    }
+
+    /// Finds the lanes whose values would be delivered at `time`.
+    pub(super) fn move_to(&mut self, time: f64) -> &Present {
+        self.present.move_to(time, &self.lanes);
+        &self.present
+    }
+
+    /// The lanes that [`Candidates::move_to`] has found.
+    pub(super) fn present(&self) -> &[LaneId] {
+        self.present.lanes()
     }
 
     /// The shape for a list of instances. `hint` is the last shape of the same metric.

@@ -269,13 +269,10 @@ impl Interpolator {
             let Track { desc: MetricDesc { value_type, semantics, .. }, domain, .. } =
                 *self.metrics.track(id);
             let ahead = semantics != Semantics::Discrete || looks_ahead(value_type, &self.rules);
-            for lane in LaneId::first(self.metrics.domain(domain).lanes().len()) {
-                if self.metrics.domain(domain).lane(lane).counts_at(cut.time)
-                    && matches!(
-                        self.search((id, lane), cut, ahead)?,
-                        Search::Lacks(needed) if needed == side
-                    )
-                {
+            for at in 0..self.metrics.domains[domain.index()].move_to(cut.time).lanes().len() {
+                let lane = self.metrics.domain(domain).present()[at];
+                let search = self.search((id, lane), cut, ahead)?;
+                if matches!(search, Search::Lacks(needed) if needed == side) {
                     missing.push((id, lane));
                 }
             }

@@ -99,11 +99,12 @@ impl Metrics {
         self.domains.clear();
         self.domain_of.clear();
         for at in 0..self.tracks.len() {
-            let Track { desc, last_count, .. } = self.tracks[at];
+            let Track { desc, last_count, interval, .. } = self.tracks[at];
             let domain = self.domain_of(desc.indom, around)?;
             self.tracks[at] =
                 Track::new(desc, self.untyped_order, domain, self.domain(domain).lanes().len());
             self.tracks[at].last_count = last_count;
+            self.tracks[at].interval = interval;
         }
         Ok(())
     }
@@ -177,9 +178,9 @@ impl Metrics {
         let candidates = match indom {
             None => Candidates::singular(),
             Some(indom) => {
-                let lives = around.metadata.lives(indom)?;
+                let whole = around.metadata.whole_domain(indom)?;
                 // A domain without any record has no instances.
-                let lives = lives.unwrap_or_default();
+                let lives = whole.map(|(_, lives)| lives).unwrap_or_default();
                 let mut candidates = Candidates::of_domain(indom, &lives, self.start);
                 candidates.apply(around.profile);
                 candidates

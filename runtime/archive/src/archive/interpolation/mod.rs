@@ -5,7 +5,8 @@
 //!               │       in either direction; marks
 //!               ▼
 //!            track      per metric, in which of these records it occurs; per
-//!               │       instance (candidates), the values before and after
+//!               │       instance (candidates) that counts (present), the values before
+//!               │       and after
 //!               ▼
 //!            value      the rule for the metric's type and semantics; as long
 //!               │       as nothing else would be found, it is all there is to do
@@ -27,6 +28,7 @@ mod metrics;
 mod occurrences;
 mod phase;
 mod positions;
+mod present;
 mod room;
 mod rules;
 mod steady;
@@ -150,7 +152,7 @@ impl Interpolator {
 
     /// True if no value still to be written is expected to change the values at `time`.
     /// Values of existing instances are expected for a few intervals of their metric.
-    /// As long as that interval is unknown, `interval` is used, in seconds.
+    /// As long as that interval is unknown, it is a minute or `interval`, in seconds.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -181,6 +183,7 @@ impl Interpolator {
                     return Ok(false);
                 }
             }
+            self.metrics.tracks[id.index()].note_interval(&self.coverage);
         }
         Ok(true)
     }

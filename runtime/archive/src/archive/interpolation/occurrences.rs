@@ -34,16 +34,21 @@ impl Occurrences {
 
     /// Adds an occurrence at one end. If a record has two, the first one counts.
     pub(super) fn add(&mut self, side: Side, occurrence: Occurrence) {
-        let outermost = match side {
-            Side::Ahead => self.list.back(),
-            Side::Behind => self.list.front(),
-        };
+        let outermost = self.outermost(side);
         if outermost.is_some_and(|outermost| outermost.record == occurrence.record) {
             return;
         }
         match side {
             Side::Ahead => self.list.push_back(occurrence),
             Side::Behind => self.list.push_front(occurrence),
+        }
+    }
+
+    /// The occurrence that is farthest away on `side`.
+    pub(super) fn outermost(&self, side: Side) -> Option<Occurrence> {
+        match side {
+            Side::Ahead => self.list.back().copied(),
+            Side::Behind => self.list.front().copied(),
         }
     }
 

@@ -99,18 +99,10 @@ impl Steady {
         self.stretch = Stretch::ALL;
     }
 
-    /// Restricts the range to times at which an instance exists, or does not, as at
-    /// `time`.
-    pub(super) fn keep_life(&mut self, (birth, death): (f64, f64), time: f64) {
+    /// Restricts the range to times strictly between two others.
+    pub(super) fn keep_times(&mut self, (from, to): (f64, f64)) {
         let times = &mut self.stretch.times;
-        match birth <= time {
-            true => times.0 = times.0.max(birth),
-            false => times.1 = times.1.min(birth),
-        }
-        match death < time {
-            true => times.0 = times.0.max(death),
-            false => times.1 = times.1.min(death),
-        }
+        *times = (times.0.max(from), times.1.min(to));
     }
 
     /// Restricts the range to times at which a lane has the same ends.

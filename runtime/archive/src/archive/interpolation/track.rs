@@ -26,6 +26,10 @@ use crate::archive::untyped::UntypedOrder;
 /// Number of a metric's intervals for which its next value is awaited.
 const PATIENCE: f64 = 4.0;
 
+/// The least interval of a metric that has occurred once only, in seconds: the usual one
+/// of pmlogger.
+const USUAL_INTERVAL: f64 = 60.0;
+
 /// A metric.
 pub(super) struct Track {
     pub(super) desc: MetricDesc,
@@ -34,11 +38,17 @@ pub(super) struct Track {
     pub(super) domain: DomainId,
     /// Number of values in the last fetch.
     pub(super) last_count: usize,
+    /// Seconds between two values of an instance where an archive was followed to; 0
+    /// as long as no instance had two.
+    pub(super) interval: f64,
     /// True if its values are in blocks.
     pub(super) in_blocks: bool,
     /// A value set was met whose values do not have the metric's type.
     pub(super) is_unsound: bool,
     occurrences: Occurrences,
+    /// Parallel to `lanes`. No later record has a value of a lane, except for the lanes in
+    /// the newest occurrence.
+    last: Box<[Ordinal]>,
     /// The shape that was met last.
     shape: ShapeId,
     lanes: Box<[Lane]>,
@@ -79,9 +89,11 @@ impl Track {
             untyped_order,
             domain,
             last_count: 0,
+            interval: 0.0,
             in_blocks: !in_place,
             is_unsound: false,
             occurrences: Occurrences::default(),
+            last: vec![Ordinal::MIN; lane_count].into(),
             shape: ShapeId::NO_LANES,
             lanes: vec![Lane::fresh(0); lane_count].into(),
             texts: (0..texts).map(|_| Default::default()).collect(),
@@ -92,6 +104,7 @@ impl Track {
     /// Forgets which records have the metric.
     pub(super) fn forget(&mut self) {
         self.occurrences.clear();
+        self.last.fill(Ordinal::MIN);
         self.lanes.fill(Lane::fresh(0));
         self.steady.forget();
     }
@@ -99,14 +112,34 @@ impl Track {
     /// True if a lane that has a value before a time may still get the next one: no
     /// mark ends its line, and it has been without values for at most a few intervals
     /// of the metric. `interval` is used, in seconds, if the metric has occurred only
-    /// once.
+    /// once and that is longer than usual.
     pub(super) fn is_awaited(&self, lane: LaneId, interval: f64, coverage: &Coverage) -> bool {
         let Lane { before, after } = self.lanes[lane.index()];
-        let mut newest = self.occurrences.records().rev();
-        let mut time = || Some(coverage.record(newest.next()?)?.time);
-        let interval = time().zip(time()).map_or(interval, |(last, previous)| last - previous);
+        let interval = match self.interval.max(self.last_interval(coverage)) {
+            0.0 => interval.max(USUAL_INTERVAL),
+            known => known,
+        };
         let is_open = !after.is_value() && after.record() == Ordinal::MAX;
         is_open && coverage.last_time() <= before.sample().time + PATIENCE * interval
+    }
+
+    /// Remembers how far apart values are here, for the times when fewer of the records
+    /// are covered. Instances may have longer intervals than their metric.
+    pub(super) fn note_interval(&mut self, coverage: &Coverage) {
+        let lanes =
+            self.lanes.iter().filter(|lane| lane.before.is_value() && lane.after.is_value());
+        let lengths = lanes.map(|lane| lane.after.sample().time - lane.before.sample().time);
+        let longest = lengths.fold(self.last_interval(coverage), f64::max);
+        if longest > 0.0 {
+            self.interval = longest;
+        }
+    }
+
+    /// Seconds between the last two covered records with the metric, or 0.
+    fn last_interval(&self, coverage: &Coverage) -> f64 {
+        let mut newest = self.occurrences.records().rev();
+        let mut time = || Some(coverage.record(newest.next()?)?.time);
+        time().zip(time()).map_or(0.0, |(last, previous)| last - previous)
     }
 
     /// Notes the value set `set`, which is at `offset` of a record.
@@ -124,7 +157,30 @@ impl Track {
         }
         self.shape = candidates.shape(instances, self.shape, scratch);
         let set = u32::try_from(offset).unwrap_or(u32::MAX);
-        self.occurrences.add(side, Occurrence { record, set, shape: self.shape });
+        let occurrence = Occurrence { record, set, shape: self.shape };
+        // The lanes of the newest shape need no note until there is a newer one.
+        let (older, newer) = match side {
+            Side::Ahead => (self.occurrences.outermost(side), Some(occurrence)),
+            Side::Behind => (Some(occurrence), self.occurrences.outermost(side)),
+        };
+        if let (Some(older), Some(newer)) = (older, newer)
+            && older.shape != newer.shape
+        {
+            for lane in candidates.lanes_of(older.shape) {
+                let last = &mut self.last[lane.index()];
+                *last = (*last).max(older.record);
+            }
+        }
+        self.occurrences.add(side, occurrence);
+    }
+
+    /// True if no covered record from `record` on has a value of a lane.
+    fn has_left(&self, lane: LaneId, record: Ordinal, candidates: &Candidates) -> bool {
+        let newest = self.occurrences.outermost(Side::Ahead);
+        let has = |newest: Occurrence| {
+            newest.record >= record && candidates.position(newest.shape, lane).is_some()
+        };
+        self.last[lane.index()] < record && !newest.is_some_and(has)
     }
 
     /// Forgets occurrences outside of a range of records. Returns the number of the
@@ -301,6 +357,9 @@ impl Track {
         records: Range<Ordinal>,
         sources: &mut Sources<'_>,
     ) -> Result<Option<End>, SourceError> {
+        if self.has_left(lane, records.start, sources.candidates) {
+            return Ok(None);
+        }
         let mut at = self.occurrences.position(&records, side);
         while let Some(occurrence) = self.occurrences.get(at, side) {
             if !records.contains(&occurrence.record) {
@@ -422,5 +481,75 @@ impl Track {
             text.extend_from_slice(column.bytes.get(start..end).unwrap_or_default());
         }
         Some(End::value(record, Sample { time, bits }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pmderive_core::model::{InDom, Pmid, Semantics, Timestamp, Units};
+
+    use super::*;
+    use crate::archive::lives::{Life, Lives};
+
+    /// Whatever is noted and forgotten on either side, a lane has not left as long as a
+    /// record has it, and is known to have left if time only goes forward.
+    #[test]
+    fn it_is_known_which_lanes_have_left() {
+        let mut state = 1_u64;
+        let mut random = move |below: i64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            i64::try_from(state % below.unsigned_abs()).expect("small")
+        };
+        let life = |instance| Life { instance, birth: Timestamp::default(), death: None };
+        let lives = Lives { instances: (0..4).map(life).collect(), largest: 4 };
+        let indom = InDom::new(60, 1);
+        for round in 0..500 {
+            let goes_forward = round % 2 == 0;
+            let mut candidates = Candidates::of_domain(indom, &lives, Timestamp::default());
+            let desc = MetricDesc {
+                pmid: Pmid(1),
+                indom: Some(indom),
+                value_type: ValueType::U32,
+                semantics: Semantics::Instant,
+                units: Units::NONE,
+            };
+            let mut track = Track::new(desc, UntypedOrder::Network, DomainId::default(), 4);
+            let (mut first, mut end) = (0, 0);
+            for _ in 0..20 {
+                let (side, record) = match goes_forward || random(2) == 0 {
+                    true => (Side::Ahead, end),
+                    false => (Side::Behind, first - 1),
+                };
+                (first, end) = (first.min(record), end.max(record + 1));
+                let mut set = vec![0; 12];
+                let subset = random(16);
+                for id in (0..4_i32).filter(|id| subset >> id & 1 == 1) {
+                    set.extend_from_slice(&id.to_be_bytes());
+                    set.extend_from_slice(&[0; 4]);
+                }
+                track.note(side, record, (0, &set), &mut candidates, &mut Vec::new());
+                if random(4) == 0 {
+                    first = (first + random(3)).min(end - 1);
+                    end = if goes_forward { end } else { (end - random(3)).max(first + 1) };
+                    track.keep(first..end);
+                }
+                for (lane, from) in
+                    LaneId::first(4).flat_map(|lane| (first..end).map(move |from| (lane, from)))
+                {
+                    let has = |one: &Occurrence| candidates.position(one.shape, lane).is_some();
+                    let mut at = track.occurrences.position(&(from..from), Side::Ahead);
+                    let mut occurs = false;
+                    while let Some(one) = track.occurrences.get(at, Side::Ahead) {
+                        occurs |= has(&one);
+                        at += 1;
+                    }
+                    let has_left = track.has_left(lane, from, &candidates);
+                    assert!(!(has_left && occurs), "{round}");
+                    assert!(!goes_forward || has_left != occurs, "{round}");
+                }
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use pmderive_core::source::{FetchList, SourceError};
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
 use crate::archive::interpolation::lane::{Cut, Found};
-use crate::archive::interpolation::positions::{LaneId, TrackId};
+use crate::archive::interpolation::positions::TrackId;
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
 use crate::archive::interpolation::track::Track;
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
@@ -100,7 +100,6 @@ impl Interpolator {
         let is_typed = is_number(value_type);
         // Clients must not compute a rate across a mark.
         let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
-        let lanes = if is_suppressed { 0 } else { self.metrics.domain(domain).lanes().len() };
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
         if is_typed && looks_ahead && !is_suppressed && self.cross(id, cut)? {
@@ -111,17 +110,17 @@ impl Interpolator {
         }
         let mut steady = std::mem::take(&mut self.metrics.tracks[id.index()].steady);
         steady.begin();
+        let present = self.metrics.domains[domain.index()].move_to(cut.time);
+        let lanes = if is_suppressed { 0 } else { present.lanes().len() };
+        steady.keep_times(present.span());
         let mut found_lanes = std::mem::take(&mut self.found_lanes);
         found_lanes.clear();
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
-        for lane in LaneId::first(lanes) {
-            let candidate = self.metrics.domain(domain).lane(lane);
-            let instance = candidate.instance;
-            steady.keep_life(candidate.life, cut.time);
-            if !candidate.counts_at(cut.time) {
-                continue;
-            }
+        for at in 0..lanes {
+            let domain = self.metrics.domain(domain);
+            let lane = domain.present()[at];
+            let instance = domain.lane(lane).instance;
             let found = self.resolve((id, lane), cut, looks_ahead)?;
             let track = self.metrics.track(id);
             let ends = track.lane(lane);
@@ -200,8 +199,7 @@ impl Interpolator {
         let rule = Rule::of(value_type, semantics, &rules);
         let mut steady = std::mem::take(&mut track.steady);
         steady.begin();
-        let life = candidates.common_life();
-        life.into_iter().for_each(|life| steady.keep_life(life, cut.time));
+        candidates.common_life().into_iter().for_each(|life| steady.keep_times(life));
         // All lanes have the same ends.
         track.lanes().first().into_iter().for_each(|lane| steady.keep_between(lane));
         let lanes = track.lanes().iter().zip(candidates.lanes());
