@@ -151,7 +151,7 @@ impl<'r> FileBeingRead<'r, '_> {
         'r: 'l,
     {
         let number = line.number.saturating_sub(*self.lag);
-        FileLine { file: self.file, number, line: &line.text }
+        FileLine { file: self.file, number, line: &line.text[..line.said] }
     }
 }
 

@@ -16,6 +16,8 @@ use super::origin::{Origin, offset};
 pub struct Line<'t> {
     /// Its text, without line ends and the marks that join lines.
     pub text: Cow<'t, str>,
+    /// Bytes of it that libpcp repeats: those before a NUL.
+    pub said: usize,
     /// Where its bytes stand.
     pub origin: Origin,
     /// Number of its first physical line, from 1.
@@ -31,13 +33,17 @@ pub struct Lines<'t> {
     position: usize,
     number: u32,
     joined_by_backslash: bool,
+    /// NUL ends what stands before the `=`, and what stands behind it. A line that begins
+    /// with it is not empty, though.
+    ends_at_nul: bool,
 }
 
 impl<'t> Lines<'t> {
     /// All lines of a text shorter than 4 GiB.
     pub fn new(source: SourceId, text: &'t str, dialect: Dialect) -> Lines<'t> {
         let joined_by_backslash = dialect.is_version_7();
-        Lines { source, text, position: 0, number: 1, joined_by_backslash }
+        let ends_at_nul = dialect != Dialect::Fixed;
+        Lines { source, text, position: 0, number: 1, joined_by_backslash, ends_at_nul }
     }
 
     /// The whole file.
@@ -59,6 +65,15 @@ impl<'t> Lines<'t> {
         let mut origin = Origin::new(self.source, offset(self.position));
         let mut piece = self.physical_line();
         let mut text = Cow::Borrowed(piece);
+        let nul = piece.find('\0').filter(|_| self.ends_at_nul);
+        if let Some(nul) = nul
+            && let Some(assign) = piece.find('=').filter(|assign| *assign > nul)
+        {
+            let close = piece[nul..assign].find(')').map_or(assign, |close| nul + close);
+            text.to_mut().replace_range(nul..close, "");
+            let close = origin.offset(offset(close));
+            origin.continue_at(offset(nul), close);
+        }
         while self.joined_by_backslash && piece.ends_with('\\') && self.is_after_line_end() {
             let joined = text.to_mut();
             joined.pop();
@@ -66,7 +81,13 @@ impl<'t> Lines<'t> {
             piece = self.physical_line();
             joined.push_str(piece);
         }
-        Some(Line { text, origin, number })
+        if self.ends_at_nul
+            && let Some(end) = text.find('\0').filter(|end| *end > 0)
+        {
+            text.to_mut().truncate(end);
+        }
+        let said = nul.unwrap_or(text.len()).min(text.len());
+        Some(Line { text, said, origin, number })
     }
 
     /// Goes on behind the line that holds the byte at `position` of the file.
@@ -114,6 +135,18 @@ mod tests {
             [(1, "abc".into(), 7), (4, "d\\".into(), 12), (6, "e\\".into(), 15)]
         );
         assert_eq!(lines("a\\\nb", Dialect::Pcp6_0), [(1, "a\\".into(), 2), (2, "b".into(), 4)]);
+        // libpcp's texts end at a NUL.
+        for (text, kept, cut) in [
+            ("a = 1\0 + 5", "a = 1\0 + 5", "a = 1"),
+            ("a\0b = 2\0", "a\0b = 2\0", "a= 2"),
+            ("a(one\0line) = b", "a(one\0line) = b", "a(one) = b"),
+            ("a\0", "a\0", "a"),
+        ] {
+            for (dialect, read) in [(Dialect::Fixed, kept), (Dialect::Pcp6_0, cut)] {
+                let found = lines(text, dialect);
+                assert_eq!(found[0].1, read);
+            }
+        }
         assert_eq!(lines("", Dialect::Fixed), []);
         assert_eq!(lines("\n\n", Dialect::Fixed), [(1, String::new(), 0), (2, String::new(), 1)]);
     }

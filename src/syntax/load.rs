@@ -302,9 +302,11 @@ pub fn is_hidden(path: &Path) -> bool {
 /// The text of a definition file, without the mark of the byte order that may stand before it.
 ///
 /// # Errors
-/// Why it is no text, in words.
+/// Why it is no text, in words. A few bytes that are 0 are mistakes in their lines.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
-    if bytes.contains(&0) {
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    let others = || bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
+    if zeros > 0 && zeros + others() > bytes.len() / 8 {
         return Err("not a text in UTF-8: it has bytes that are 0");
     }
     Ok(stray::decoded(&bytes[mark_of(bytes).len()..]))

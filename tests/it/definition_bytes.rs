@@ -1,4 +1,4 @@
-//! Definition files with bytes that are not UTF-8: libpcp's messages repeat
+//! Definition files with bytes that are not UTF-8, or 0: libpcp's messages repeat
 //! them and count their columns, ours show what they are.
 
 use std::path::Path;
@@ -23,7 +23,13 @@ const LINES: &[&[u8]] = &[
     b"by.rescale = rescale(hinv.ncpu, \"\xe9\")",
     b"by.pattern = matchinst(/\xe9(/, hinv.ncpu)",
     b"by.text = 1 + \"\xe4\" + 1",
+    b"by.nul = 1\0 + 5",
+    b"by.nul.name\0s = 2",
+    b"by.nul.value =\0 2",
+    b"\0by.nul.first = 2",
+    b"by.nul.alone\0",
     b"by.extra = 1",
+    b"by.extra(one\0line) = text",
     b"by.extra(helptext) = \"\xe9\" \xe8",
 ];
 
@@ -97,5 +103,23 @@ fn stray_bytes_are_shown_as_what_they_are() -> std::io::Result<()> {
     assert!(drawn.contains("bytes.conf:2:9 ]"), "{drawn}");
     let (json, _) = check(&["--format", "json"]);
     assert!(json.contains("\"span\":[20,21],\"line\":2,\"column\":9,"), "{json}");
+    Ok(())
+}
+
+/// A NUL is a mistake of its line and of no other.
+#[test]
+fn a_nul_is_shown_where_it_is() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("nul.conf");
+    std::fs::write(&file, b"# a comment\0\na.b = 1\0 + 5\na.c = hinv.ncpu\nd\0e = 1\na.f = 2\n")?;
+    let mut check = Command::new(env!("CARGO_BIN_EXE_pmderive"));
+    check.args(["check", "-a", ARCHIVE]).arg(&file).env("PCP_DERIVED_CONFIG", "");
+    let run = check.output()?;
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    for place in ["nul.conf:2:8 ]", "nul.conf:4:2 ]"] {
+        assert!(said.contains(place), "{place}\n{said}");
+    }
+    assert!(said.ends_with("4 definitions, 2 errors\n"), "{said}");
     Ok(())
 }

@@ -158,6 +158,7 @@ fn what_is_hardly_meant() {
             "dimensions.literal",
             "scales.zero",
             "counted.plain",
+            "nan.test",
             "delta.falls",
             "counter.zero",
             "counter.rate",

@@ -65,7 +65,7 @@ const GROUPS: &[(&str, &str)] = &[
         "Q28",
         "Guard and branches are paired by instance. libpcp pairs them by position, and values land\non other instances.",
     ),
-    ("Q29", "avg() is computed in double precision and rounded once."),
+    ("Q29", "avg() is computed in double precision and rounded once, and so is sum() of FLOAT."),
     (
         "Q31",
         "A counter of type 32 that decreases has no rate, as others have none. libpcp gives the rate\nof the wrapped difference.",
@@ -182,7 +182,7 @@ fn group_of_part(case: &Answer, part: &Part<'_>, archives: &Path) -> Option<&'st
     let kind_of = |id| &expr.node(id).kind;
     let is_constant = |id| matches!(kind_of(id), NodeKind::Number(_) | NodeKind::MkConst { .. });
     match &node.kind {
-        NodeKind::Aggregate { function: Aggregate::Avg, .. } => Some("Q29"),
+        NodeKind::Aggregate { function: Aggregate::Avg | Aggregate::Sum, .. } => Some("Q29"),
         NodeKind::Unary { op: UnaryOp::Not, .. }
             if about("type") || about("sem") || about("units") =>
         {

@@ -218,8 +218,9 @@ fn after_an_error() {
     // The rate's time goes on from the last success, too.
     let kept = format!("none; 2.0; {e}; 6.0; 16.0");
     row(&script, "rate(ms + ms)", ["refused at 8", &kept, &forgotten]);
+    let counted = "1; 1; 0; 1; 1";
+    row(&script, "count(ms)", [counted, counted, &format!("1; 1; {e}; 1; 1")]);
     for (expr, values) in [
-        ("count(ms)", "1; 1; 0; 1; 1".to_string()),
         ("sum(ten)", format!("10; 10; {e}; 10; 10")),
         ("avg(ten)", format!("10.0; 10.0; {e}; 10.0; 10.0")),
         ("max(ten)", format!("10; 10; {e}; 10; 10")),
