@@ -26,10 +26,16 @@ impl Emitter<'_, '_> {
         debug_assert!(op.is_compiled());
         match op {
             ReduceOp::Sum if !scalar.is_float() && HAS_VECTORS => {
-                self.sum_of_integers(scalar, column, lanes)
+                self.sum_in_any_order(scalar, column, lanes)
             }
-            ReduceOp::Max | ReduceOp::Min | ReduceOp::Greatest | ReduceOp::Least => {
-                self.extreme(op, scalar, column, lanes)
+            ReduceOp::Max | ReduceOp::Min => self.extreme(op, scalar, column, lanes),
+            ReduceOp::Greatest => {
+                let best = self.extreme(ReduceOp::Max, scalar, column, lanes);
+                self.nan_or(best, scalar, column, lanes)
+            }
+            ReduceOp::Least => {
+                let best = self.extreme(ReduceOp::Min, scalar, column, lanes);
+                self.nan_or(best, scalar, column, lanes)
             }
             _ => self.in_order(op, scalar, column, lanes),
         }
@@ -85,21 +91,50 @@ impl Emitter<'_, '_> {
         (part[0], behind)
     }
 
-    fn sum_of_integers(&mut self, scalar: Scalar, column: Value, lanes: Value) -> Value {
-        let zero = self.zero(scalar);
-        let first = self.builder.ins().splat(vector_of(scalar), zero);
-        let add = |emitter: &mut Self, a, b| emitter.builder.ins().iadd(a, b);
-        let (sum, end) = self.in_parts(scalar, (column, lanes), first, |_, lanes| lanes, add);
-        let sum = self
-            .lanes_of(scalar, sum)
-            .into_iter()
-            .reduce(|a, b| add(self, a, b))
-            .expect("vectors have lanes");
+    /// The sum of the lanes, of floating point in whatever order is fast.
+    fn sum_in_any_order(&mut self, scalar: Scalar, column: Value, lanes: Value) -> Value {
+        let add = |emitter: &mut Self, a, b| match scalar.is_float() {
+            true => emitter.builder.ins().fadd(a, b),
+            false => emitter.builder.ins().iadd(a, b),
+        };
+        let (mut sum, mut end) = (self.zero(scalar), self.builder.ins().iconst(types::I64, 0));
+        if HAS_VECTORS {
+            let first = self.builder.ins().splat(vector_of(scalar), sum);
+            let parts = self.in_parts(scalar, (column, lanes), first, |_, lanes| lanes, add);
+            let parts = (self.lanes_of(scalar, parts.0), parts.1);
+            sum = parts.0.into_iter().reduce(|a, b| add(self, a, b)).unwrap_or(sum);
+            end = parts.1;
+        }
         let sum = self.each((end, lanes), 1, &[sum], |emitter, lane, sum| {
             let value = emitter.lane(scalar, column, lane);
             vec![add(emitter, sum[0], value)]
         });
         sum[0]
+    }
+
+    /// The first lane that is NaN, or else `best`. Where the sum is a number, no lane is
+    /// NaN; infinite numbers can make it NaN as well, so then the lanes are looked at.
+    fn nan_or(&mut self, best: Value, scalar: Scalar, column: Value, lanes: Value) -> Value {
+        if !scalar.is_float() {
+            return best;
+        }
+        let sum = self.sum_in_any_order(scalar, column, lanes);
+        let (search, _) = self.block(&[]);
+        let (done, found) = self.block(&[type_of(scalar)]);
+        let is_number = self.builder.ins().fcmp(FloatCC::Ordered, sum, sum);
+        self.branch(is_number, (done, &[best]), (search, &[]));
+        self.builder.switch_to_block(search);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let first = self.each((zero, lanes), 1, &[best], |emitter, lane, best| {
+            let value = emitter.lane(scalar, column, lane);
+            let ins = |emitter: &mut Self, a| emitter.builder.ins().fcmp(FloatCC::Unordered, a, a);
+            let (has_found, is_nan) = (ins(emitter, best[0]), ins(emitter, value));
+            let next = emitter.builder.ins().select(is_nan, value, best[0]);
+            vec![emitter.builder.ins().select(has_found, best[0], next)]
+        });
+        self.jump(done, &first);
+        self.builder.switch_to_block(done);
+        found[0]
     }
 
     /// The lanes of a vector.
@@ -108,33 +143,27 @@ impl Emitter<'_, '_> {
         lanes.map(|lane| self.builder.ins().extractlane(vector, lane)).collect()
     }
 
-    /// The lane that wins: the first, until one is further, or NaN if that counts.
+    /// The lane that wins: the first, until one is further.
     fn further(&mut self, op: ReduceOp, scalar: Scalar, best: Value, lane: Value) -> Value {
         let is_vector = self.builder.func.dfg.value_type(best).is_vector();
-        let is_max = matches!(op, ReduceOp::Max | ReduceOp::Greatest);
-        let best_wins = if is_max { BinaryOp::Max } else { BinaryOp::Min };
+        let best_wins = if op == ReduceOp::Max { BinaryOp::Max } else { BinaryOp::Min };
         if !scalar.is_float() {
             let signed = scalar.is_signed_integer();
             if is_vector && scalar.bytes() == 4 {
                 let ins = self.builder.ins();
-                return match (is_max, signed) {
-                    (true, true) => ins.smax(lane, best),
-                    (true, false) => ins.umax(lane, best),
-                    (false, true) => ins.smin(lane, best),
-                    (false, false) => ins.umin(lane, best),
+                return match (op, signed) {
+                    (ReduceOp::Max, true) => ins.smax(lane, best),
+                    (ReduceOp::Max, false) => ins.umax(lane, best),
+                    (_, true) => ins.smin(lane, best),
+                    (_, false) => ins.umin(lane, best),
                 };
             }
             let wins = self.builder.ins().icmp(extreme_condition(best_wins, signed), lane, best);
             return self.choose(wins, lane, best);
         }
-        match op {
-            ReduceOp::Greatest => return self.builder.ins().fmax(lane, best),
-            ReduceOp::Least => return self.builder.ins().fmin(lane, best),
-            _ => {}
-        }
         // `best < lane` for the greatest: one instruction does that and the choice.
         let less = float_condition(BinaryOp::Lt);
-        let (a, b) = if is_max { (best, lane) } else { (lane, best) };
+        let (a, b) = if op == ReduceOp::Max { (best, lane) } else { (lane, best) };
         let wins = self.builder.ins().fcmp(less, a, b);
         self.choose(wins, lane, best)
     }
@@ -189,8 +218,7 @@ impl Emitter<'_, '_> {
             best[0]
         };
         let best = rest(self, end, best);
-        let in_any_order = matches!(op, ReduceOp::Greatest | ReduceOp::Least);
-        if !scalar.is_float() || !HAS_VECTORS || in_any_order {
+        if !scalar.is_float() || !HAS_VECTORS {
             return best;
         }
         let (again, _) = self.block(&[]);

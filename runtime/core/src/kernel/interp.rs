@@ -243,17 +243,18 @@ pub fn reduce(
                 let add = ops::binary(BinaryOp::Add, scalar);
                 lanes.fold((0 as N).to_bits64(), |sum, lane| add(sum, lane.to_bits64()))
             }
-            ReduceOp::Max | ReduceOp::Min => {
+            ReduceOp::Max | ReduceOp::Min | ReduceOp::Greatest | ReduceOp::Least => {
+                let is_max = matches!(op, ReduceOp::Max | ReduceOp::Greatest);
+                let counts_nan = matches!(op, ReduceOp::Greatest | ReduceOp::Least);
+                let is_nan = |lane: N| counts_nan && (lane as f64).is_nan();
                 let Some(first) = lanes.next() else { return 0 };
-                let wins = |a: N, b: N| if op == ReduceOp::Max { a > b } else { a < b };
-                lanes.fold(first, |best, lane| if wins(lane, best) { lane } else { best }).to_bits64()
-            }
-            ReduceOp::Greatest | ReduceOp::Least => {
-                let Some(first) = lanes.next() else { return 0 };
-                let greatest = op == ReduceOp::Greatest;
-                let further = if greatest { BinaryOp::Max } else { BinaryOp::Min };
-                let further = ops::binary(further, scalar);
-                lanes.fold(first.to_bits64(), |best, lane| further(best, lane.to_bits64()))
+                let wins = |a: N, b: N| is_nan(a) || if is_max { a > b } else { a < b };
+                lanes
+                    .fold(first, |best, lane| match !is_nan(best) && wins(lane, best) {
+                        true => lane,
+                        false => best,
+                    })
+                    .to_bits64()
             }
             ReduceOp::AvgSingle => {
                 lanes.fold(0f32, |sum, lane| sum + lane as f32 / count as f32).to_bits64()

@@ -245,9 +245,9 @@ pub enum ReduceOp {
     Max,
     /// The first lane, then each that is less.
     Min,
-    /// The greatest lane, as [`BinaryOp::Max`]: NaN if one is NaN.
+    /// As `Max`, but the first lane that is NaN if there is one.
     Greatest,
-    /// The least lane, as [`BinaryOp::Min`]: NaN if one is NaN.
+    /// As `Min`, but the first lane that is NaN if there is one.
     Least,
     /// `F32`: summed in double precision, rounded once.
     SumDouble,
