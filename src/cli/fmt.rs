@@ -22,6 +22,7 @@ use crate::text::stray;
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
+use super::folders::NO_DEFINITION_FILE;
 use super::messages::Messages;
 use super::patch;
 use super::rewrite::replace;
@@ -128,10 +129,12 @@ fn inputs(path: &Path, dialect: Dialect) -> Vec<Result<Input, Unreadable>> {
     if path == Path::new("-") {
         return vec![Ok(Input::StandardInput)];
     }
-    definition_files(path, dialect != Dialect::Fixed)
-        .into_iter()
-        .map(|file| file.map(Input::File))
-        .collect()
+    let mut files = definition_files(path, dialect != Dialect::Fixed);
+    if files.is_empty() {
+        let reason = NO_DEFINITION_FILE.to_owned();
+        files.push(Err(Unreadable { path: path.to_owned(), reason }));
+    }
+    files.into_iter().map(|file| file.map(Input::File)).collect()
 }
 
 impl Input {

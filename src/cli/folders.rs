@@ -12,6 +12,9 @@ use super::args::{DefinitionArguments, LanguageArguments, MetadataArguments, Sou
 use super::messages::Messages;
 use super::stop::Stop;
 
+/// What is said of a directory that somebody names for its definitions.
+pub const NO_DEFINITION_FILE: &str = "no definition file is below this directory";
+
 impl DefinitionArguments {
     /// Reads what the folders of the files say; `named` are files besides those of
     /// options, and `-` is one in the current directory. Gives the files that are over the
@@ -20,16 +23,24 @@ impl DefinitionArguments {
     ///
     /// # Errors
     /// A file of settings has mistakes, which are told, or two folders say what
-    /// cannot be together.
+    /// cannot be together; or there is nothing below a directory in `named`.
     pub fn settle(&mut self, named: &[&str], messages: &mut Messages) -> Result<Vec<String>, Stop> {
         let configs = self.configs.iter().flat_map(|list| list.split(':'));
         let paths = configs.chain(named.iter().copied());
         let paths = paths.filter(|path| !path.is_empty());
         let mut over_fleet = Vec::new();
-        for file in paths.flat_map(|path| files_of(path, self.language.compat)) {
-            let project = self.folders.read(&file);
-            if project.is_some_and(|project| project.is_over_fleet(&file)) {
-                over_fleet.extend(file.to_str().map(str::to_owned));
+        for path in paths {
+            let files = files_of(path, self.language.compat);
+            // As a search path a directory may be empty.
+            if files.is_empty() && named.contains(&path) {
+                let path = escape::path(path);
+                return Err(Stop::Usage(format!("cannot read {path}: {NO_DEFINITION_FILE}")));
+            }
+            for file in files {
+                let project = self.folders.read(&file);
+                if project.is_some_and(|project| project.is_over_fleet(&file)) {
+                    over_fleet.extend(file.to_str().map(str::to_owned));
+                }
             }
         }
         refuse_mistakes(&mut self.folders, messages)?;

@@ -23,7 +23,8 @@ pub struct PositionalArguments {
     #[arg(short, long = "expression", value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
     /// Definition files, names and expressions. A file ends in `.conf` or the like, begins with `/`,
-    /// `./` or `../`, or exists. A directory stands for all files below it, `-` for standard input.
+    /// `./`, `../` or a directory that is there, or exists. A directory stands for all files below
+    /// it, `-` for standard input.
     #[arg(value_name = "FILE|NAME|EXPRESSION")]
     pub arguments: Vec<String>,
 }
@@ -60,10 +61,12 @@ const ENDINGS: [&str; 6] = [".cfg", ".cnf", ".derived", ".json", ".yaml", ".yml"
 
 /// True for an argument that is a file, be it there or not.
 fn is_file(argument: &str) -> bool {
-    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let is_path = argument.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+    // A misspelt file is no quotient.
+    let is_below = || argument.split_once('/').is_some_and(|(first, _)| Path::new(first).is_dir());
     argument == "-"
         || ["/", "./", "../"].iter().any(|start| argument.starts_with(start))
-        || ENDINGS.iter().any(|end| argument.ends_with(end)) && argument.chars().all(is_of_path)
+        || is_path && (ENDINGS.iter().any(|end| argument.ends_with(end)) || is_below())
         || argument.ends_with(".conf")
         || Path::new(argument).is_dir()
         || Path::new(argument).is_file()

@@ -137,6 +137,40 @@ fn paths_that_lead_nowhere_are_told() {
     assert!(run.err.starts_with(expected), "{}", run.err);
 }
 
+/// A misspelt name and an empty directory are not a good check of nothing.
+#[test]
+fn what_has_no_definitions_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [("defs/good.conf", "a.b = 1\n"), ("tests/t.toml", ""), ("empty/.old", "")]
+    {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let nothing = "no definition file is below this directory";
+    for (command, argument, status, told) in [
+        ("check", "defs", 0, "1 definition, 0 errors"),
+        ("check", "defs/good", 2, "cannot read defs/good: No such file"),
+        ("deps", "defs/good", 2, "cannot read defs/good: No such file"),
+        // No directory has that name.
+        ("check", "def/good", 0, "1 definition, 0 errors"),
+        ("check", "defs/good * 2", 0, "1 definition, 0 errors"),
+        ("check", "tests", 2, nothing),
+        ("check", "empty", 2, nothing),
+        ("deps", "empty", 2, nothing),
+        ("fmt", "empty", 2, nothing),
+    ] {
+        let mut command = pmderive(&[command, argument]);
+        let run = finished(command.current_dir(folder.path()).output().expect("it runs"));
+        assert_eq!(run.status, Some(status), "{argument}: {}", run.err);
+        assert!(run.err.contains(told), "{argument}: {}", run.err);
+    }
+    // A search path may hold nothing.
+    let empty = folder.path().join("empty");
+    let run = run(&["check", "-c", empty.to_str().expect("UTF-8")]);
+    assert_eq!(run.status, Some(0), "{}", run.err);
+}
+
 /// Where no files are taken, none is read as an expression.
 #[test]
 fn commands_that_take_no_files() {
