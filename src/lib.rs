@@ -52,9 +52,9 @@
 //!                     host │ archive │ local ──► FetchSource ──► bytes or columns ──► Evaluator ──► values
 //! ```
 //!
-//! An error prints all there is to say, its cause included. So its `source()`
-//! has only what the text leaves out, and chains say nothing twice. A cause
-//! that a program wants to look at is in a field of the error.
+//! The message of an error includes its cause. `source()` returns only causes that the
+//! message does not include, so chains say nothing twice. Causes for programs are in fields
+//! of the error.
 //!
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`

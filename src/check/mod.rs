@@ -129,7 +129,7 @@ pub fn examine(
 }
 
 /// What can be done with values that are no numbers.
-const NOT_COMPUTED: &str = "what is no number can be counted and selected, but not computed with";
+const NOT_COMPUTED: &str = "only `count()` and selectors work on values that are not numbers";
 
 /// A node that cannot be checked further; its mistake is reported.
 #[derive(Clone, Copy, Debug)]

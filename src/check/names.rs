@@ -1,5 +1,4 @@
-//! Names in expressions: the metrics that they stand for, and what to say of
-//! those that stand for none.
+//! Resolves names in expressions to metrics, and reports unknown names.
 
 use pmderive_runtime::model::{PmStatus, ValueType};
 use rustc_hash::FxHashMap;

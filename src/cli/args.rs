@@ -80,7 +80,7 @@ pub struct SourceArguments {
     pub expansion: ExpansionArguments,
 }
 
-/// What may become of compressed archives.
+/// Limits for expanding compressed archives.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ExpansionArguments {
     /// Let a compressed file of an archive expand to SIZE at most, such as 40Gb.
@@ -106,7 +106,7 @@ pub struct DefinitionArguments {
     /// Their language.
     #[command(flatten)]
     pub language: LanguageArguments,
-    /// What the folders of the files say, once it was read.
+    /// Settings of the files' folders (`pmderive.toml`), once they are read.
     #[arg(skip)]
     pub folders: Folders,
     /// Whether options allow extensions in all files, once that is known.
@@ -149,7 +149,7 @@ pub enum DiagWords {
     Pcp,
 }
 
-/// Forms of what is found.
+/// Output formats of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FindingsFormat {
     /// For people.

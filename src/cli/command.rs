@@ -1,5 +1,5 @@
-//! The arguments of the program: its commands, each with its own, and what they have in
-//! common. What the commands do is not known here.
+//! The command line of the program: its subcommands and the options that they share. This
+//! module does not run them.
 
 use clap::{Parser, Subcommand};
 

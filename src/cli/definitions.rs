@@ -346,8 +346,8 @@ impl Definitions {
         self.registry.definitions().iter().filter(is_own)
     }
 
-    /// Leaves out what needs no saying: that the source has a metric of its own
-    /// where the system has a definition of the same name.
+    /// Drops the diagnostic that a metric of the source hides a definition of the system,
+    /// as users expect that.
     pub fn without_hidden_ones_of_system(&self, mut diagnostics: Diagnostics) -> Diagnostics {
         diagnostics.retain(|diagnostic| {
             diagnostic.code != Code::HiddenByMetric || self.own.contains(&diagnostic.span.source)

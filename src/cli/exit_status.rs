@@ -1,4 +1,4 @@
-//! How a run ends, as whoever started it is told.
+//! The exit status of a run.
 
 use std::process::ExitCode;
 

@@ -43,7 +43,7 @@ pub struct FmtArguments {
     /// not formatted, 2 if lines have mistakes.
     #[arg(long, conflicts_with = "stdout")]
     check: bool,
-    /// Choose the form of what `--check` finds; text is patches.
+    /// Choose the format of the findings of `--check`; `text` prints patches.
     #[arg(long, value_enum, default_value_t, requires = "check")]
     format: FindingsFormat,
     /// Print the formatted text instead of changing files.

@@ -1,4 +1,5 @@
-//! Why a command stops before its end. What becomes of it is decided where commands are run.
+//! Why a command stops before its end. The caller of the command decides what to print and
+//! which status to return.
 
 use std::io;
 use std::path::Path;

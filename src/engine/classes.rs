@@ -169,8 +169,8 @@ impl Classes {
 }
 
 impl Class {
-    /// Bytes of its program, and of what its sources share of layouts, but for what was
-    /// counted already.
+    /// Sizes in bytes of the program, and of the parts of layouts that its sources share.
+    /// Parts in `seen` do not count; others are added to it.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> (usize, usize) {
         let program = self.build.get().map_or(0, |build| build.program.bytes_unless(seen));
         (program, self.layouts.bytes_unless(seen))

@@ -95,8 +95,8 @@ impl Checking<'_> {
         Examination { chosen, names, expressions, keys, order, wanted }
     }
 
-    /// Checks where no expression is part of another one: without extensions. Gives each
-    /// chosen expression without mistakes away at once, for there may be very many.
+    /// Checks definitions one by one, without extensions: none is an operand of another. Gives
+    /// each typed expression to `take` at once, for there may be very many.
     pub fn run_each(
         &self,
         names: &[Arc<str>],

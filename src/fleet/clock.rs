@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::slot::Nanos;
 
-/// From which step back on it is told.
+/// A step back of the clock is logged from this size on.
 const TOLD: Duration = Duration::from_secs(1);
 
 /// The engine's clock.

@@ -32,7 +32,7 @@ pub struct Latest {
     pub took: Duration,
     /// By how much the host's clock is ahead of ours, in seconds; negative behind.
     pub skew: f64,
-    /// The latest failure. Slots in which nothing is tried after it are none of their own.
+    /// The latest failure. Slots that are skipped because of it are no new failures.
     pub error: Option<HostError>,
     /// A number of its kind: hosts of one kind share a program.
     pub kind: Option<u64>,

@@ -185,7 +185,7 @@ impl Event {
         }
     }
 
-    /// Bytes of memory that it takes with its parts, each once, as if nobody else had them.
+    /// Size in bytes, shared parts included; each part counts once.
     pub fn bytes_with_parts(&self) -> usize {
         let mut all: Vec<Part<'_>> = self.parts().collect();
         all.sort_unstable_by_key(Part::address);
@@ -205,8 +205,7 @@ impl Event {
         heads.map(Part::Heads).into_iter().chain(pattern).chain(instances.map(Part::Instances))
     }
 
-    /// Bytes of memory that it takes by itself, roughly: what it shares with
-    /// others does not count.
+    /// Approximate size in bytes, shared parts excluded.
     pub fn bytes(&self) -> usize {
         match self {
             Event::Frame(frame) => size_of::<Event>() + frame.columns.bytes(),

@@ -91,8 +91,8 @@ impl<K: Ord> Trouble<K> {
         Some(more)
     }
 
-    /// It is over. If that is worth a line: how many troubles there were since the last
-    /// success. What comes again soon stays quiet, and so does its end.
+    /// The trouble has ended. Gives the number of failures since the last success if a line
+    /// should be logged. Trouble that comes again soon stays quiet, and so does its end.
     pub fn is_over(&mut self) -> Option<u64> {
         let count = std::mem::take(&mut self.since_success);
         std::mem::take(&mut self.is_told).then_some(count)

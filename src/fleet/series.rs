@@ -40,8 +40,8 @@ impl Series {
         at.max(self.ended.after(BEHIND_SAMPLE))
     }
 
-    /// Takes the next frame, which `sinks` get. Gives what is not in it any more, and the
-    /// sinks that are to know before they get the frame.
+    /// Takes the next frame for `sinks`. Gives the series that have ended, with the sinks
+    /// that must hear of it before they get the frame.
     pub fn go_on(&mut self, frame: &Frame, sinks: SinkSet) -> Vec<(Event, SinkSet)> {
         let is_same = |latest: &LatestFrame| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels

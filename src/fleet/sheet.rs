@@ -1,5 +1,5 @@
-//! Results of both stages as a sample of one source. So reports show a fleet as they show
-//! a single host. An instance of a host's metric is called `{instance="web1:44321",
+//! Presents the results of a whole fleet as one sample of one source, so that reports of
+//! single hosts can show it. An instance of a host's metric is called `{instance="web1:44321",
 //! instname="sda"}`, an instance of an aggregate is a group.
 
 use std::collections::HashSet;

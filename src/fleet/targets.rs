@@ -75,8 +75,8 @@ impl Targets {
         self.all
     }
 
-    /// Takes note of a file. The warning, if it was named before, whatever it was called:
-    /// then nobody reads it again.
+    /// Registers a file of targets. Gives a warning if the same file was named before, even
+    /// under another path; the caller then skips it.
     pub fn named_before(&mut self, file: &Spanned<PathBuf>) -> Option<Diagnostic> {
         let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
         match self.files.entry(path) {
@@ -235,7 +235,7 @@ fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
     slash.map(|before| (before + 1, "unexpected slash"))
 }
 
-/// Warns of what stands elsewhere already, and is left out here.
+/// Warns of a duplicate target, which is left out.
 fn left_out(message: String, place: Span, first: Span) -> Diagnostic {
     Diagnostic::warning(Code::BadServeFile, place, message)
         .label(place, "is left out here")

@@ -1,6 +1,5 @@
-//! What the engine of a fleet needs of the machine: a clock, connections, files,
-//! chance, and work beside everything else. A simulation brings a world of its own, in
-//! which a seed decides all of that.
+//! The machine as the engine of a fleet sees it: clock, connections, files, random numbers
+//! and threads. A simulation brings a world of its own, in which a seed decides all of them.
 
 use std::fs::File;
 use std::future::Future;
@@ -91,8 +90,8 @@ impl Job {
     }
 }
 
-/// Runs work in a thread of its own, with a runtime of its own and so many threads at most
-/// for calls that block.
+/// Runs work in a new thread with a tokio runtime of its own. The last argument limits its
+/// threads for calls that block.
 ///
 /// # Errors
 /// The system has no more threads or descriptors.

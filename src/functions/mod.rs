@@ -1,6 +1,5 @@
-//! Functions that libpcp does not have. Each stands in a file, beside those that have its
-//! rule, and the compiler and the manual know nothing else of it: how it is written, what its
-//! result is, the rule that checks it and makes its nodes, and an example.
+//! Functions that libpcp does not have, one file for each family. A file has everything about
+//! its functions: signature, result, check, lowering and example.
 //!
 //! A further function is such a row, and its line below. An operation that
 //! no kernel has goes into [`pmderive_runtime::kernel`].

@@ -1,5 +1,5 @@
-//! Comments that take the line below them along: a backslash at the end of a line joins
-//! it with the next, also where the line is a comment.
+//! Comments that swallow the next line: a backslash at the end of a comment joins it with the
+//! line below.
 //!
 //! A comment of several lines may be joined on purpose, so only a line that would
 //! define something is missed.

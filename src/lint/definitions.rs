@@ -93,7 +93,10 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
         if let Some(below) = below.find(|other| other.name.starts_with(&group)) {
             diagnostics.push(
                 warning(format!("`{}` is a metric and a group of metrics", one.name))
-                    .label(one.name_span, "hides what is below it from tools that list a group")
+                    .label(
+                        one.name_span,
+                        "tools that list the group show this metric, and none below it",
+                    )
                     .label(below.name_span, "is below it")
                     .help(format!("give it a name in the group, such as `{}.all`", one.name)),
             );
@@ -101,8 +104,8 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
     }
 }
 
-/// Those among definitions whose names are words, groups of others, or in such a
-/// group; mostly there are none, which is found out without sorting.
+/// Definitions whose names are keywords, groups of others, or members of such a group.
+/// Usually there are none, which is found out without sorting.
 fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
     let names: FxHashSet<&str> = named.iter().map(|one| &*one.name).collect();
     let groups = |name: &'d str| name.match_indices('.').map(|(point, _)| &name[..point]);

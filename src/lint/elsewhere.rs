@@ -43,7 +43,7 @@ pub fn notation_of_others(
                         whole: node.span,
                         metric: subject.text(*operand),
                         is_instance: &|_| true,
-                        otherwise: "several instances take `matchinst()`",
+                        otherwise: "`matchinst()` selects several instances",
                     }
                     .told(&Diagnostic::warning(
                         Code::NoSuchInstance,

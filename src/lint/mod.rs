@@ -1,4 +1,4 @@
-//! Lints: what is allowed but hardly meant, as warnings.
+//! Lints: warnings about definitions that are legal but probably wrong.
 //!
 //! Input: parsed definitions and, with a source, what checking found out about
 //! them. Output: diagnostics. Some lints need no source; the others pass over

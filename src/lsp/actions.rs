@@ -128,8 +128,8 @@ fn fix_all(analysis: &Analysis, diagnostics: &Diagnostics) -> Option<CodeAction>
     })
 }
 
-/// A text with the certain edits of what earlier edits brought to light, as far as the text
-/// alone tells.
+/// A text after certain fixes, made again and again, because a fix can reveal further
+/// mistakes. Only the text is looked at, no source.
 fn fixed_again(text: &str, language: Language) -> String {
     let mut text = text.to_owned();
     for _ in 0..MAX_PASSES {

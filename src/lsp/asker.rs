@@ -355,8 +355,8 @@ pub fn textual(analysis: &Analysis) -> Diagnostics {
     finished(analysis, Diagnostics::default(), None)
 }
 
-/// Adds to what was found of a text with a source, or without, what needs none;
-/// what its comments and its folder allow is left out.
+/// Adds the findings that need no source, and removes those that comments or
+/// `pmderive.toml` allow.
 fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>) -> Diagnostics {
     let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
     if linted.is_none() {

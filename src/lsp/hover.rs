@@ -237,8 +237,8 @@ fn explained(
     Ok(explanation.definitions.into_iter().next())
 }
 
-/// Text of others in Markdown, at most so many characters of it: it shows what it says, and
-/// is neither a link nor an image, nor anything that a terminal would obey.
+/// Escapes foreign text for Markdown, and cuts it to `most` characters. Links, images and
+/// control characters have no effect.
 fn foreign(text: &str, most: usize) -> String {
     let cut: String = text.chars().take(most).collect();
     let mut shown = String::with_capacity(cut.len());

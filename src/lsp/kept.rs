@@ -58,8 +58,8 @@ struct Found {
 }
 
 impl Found {
-    /// True if more than the definition and those that it needs decides about what is
-    /// wrong with it; a cycle is found from where one comes to it.
+    /// True if its findings can depend on other definitions than its operands. Cycles do, as
+    /// they are reported where the search entered them.
     fn is_open(&self) -> bool {
         let mut codes = self.diagnostics.iter().map(|one| one.code);
         self.has_unknown || codes.any(|code| code == Code::DefinitionCycle)

@@ -15,7 +15,7 @@ pub struct Match {
 }
 
 /// How a name is meant by what was typed, if it is. Parts begin behind marks such as
-/// points. What is not meant is not meant either once more is typed.
+/// points. A name that does not match will not match after further typing either.
 pub fn matched(name: &str, typed: &str) -> Option<Match> {
     if name.starts_with(typed) {
         return Some(Match { rank: 0, at: 0 });

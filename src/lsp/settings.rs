@@ -24,7 +24,7 @@ pub struct Settings {
     pub options: Language,
     /// The file of metadata to check it with.
     pub metadata: Option<PathBuf>,
-    /// What becomes of warnings.
+    /// Levels of the lints: allow, warn or deny.
     pub levels: Levels,
     /// What else the file says.
     project: Arc<Project>,

@@ -86,7 +86,7 @@ fn not_an_aggregate(repair: &Repair<'_, '_>, index: usize, last: usize) -> Optio
         None => "`by` follows a parenthesis that is no call".to_owned(),
     };
     let label = match function {
-        Some(_) => "none of those that take hosts together",
+        Some(_) => "this function does not take hosts together",
         None => "`by` stands directly behind the arguments of an aggregate",
     };
     let help = format!("`by` groups what {} take together, {EXAMPLE}", choices(aggregates()));
@@ -139,7 +139,7 @@ fn labels(repair: &Repair<'_, '_>, index: usize) -> (usize, Option<Diagnostic>) 
             }
             (0, _) => {
                 let message = "a label is missing".to_owned();
-                let label = "between commas and parentheses stands the name of a label";
+                let label = "write the name of a label here";
                 let place = repair.span(end, end);
                 Some(error(end, end, message).label(place, label).help(EXAMPLE))
             }

@@ -308,7 +308,7 @@ impl Call {
                 let whole = repair.span(first, last);
                 repair.report(match (repair.slice(last, last), any_case(text)) {
                     ("i", Some(text)) => error
-                        .help("each letter stands in both cases")
+                        .help("each letter is written in both cases")
                         .fix(whole, format!("/{text}/")),
                     _ => error.help("leave it out").guess(flag, ""),
                 });

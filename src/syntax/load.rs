@@ -221,8 +221,8 @@ pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadabl
     }
 }
 
-/// The same with the entries of directories that are wanted, but for links to files that are
-/// there anyway. To libpcp each is a file of its own.
+/// Like [`definition_files`], with a filter for the entries of directories. Links to files
+/// that are there anyway are left out; to libpcp each is a file of its own.
 pub fn own_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
@@ -230,7 +230,7 @@ pub fn own_files_below(
     first_files_below(path, is_wanted, usize::MAX).0
 }
 
-/// The same where at most so many entries are looked at; false if there are more.
+/// Like [`own_files_below`], but looks at `most` entries at most. False if there are more.
 pub fn first_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
@@ -241,8 +241,7 @@ pub fn first_files_below(
     (files, is_whole)
 }
 
-/// What is neither a regular file nor a directory is none: whoever writes to a FIFO somewhere
-/// in a directory may never come.
+/// Skips everything but regular files and directories: reading a FIFO could block for ever.
 fn files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,

@@ -12,8 +12,8 @@ use super::habits::is_understood;
 use super::names::{is_of_name, name_mistake};
 use super::origin::{Origin, offset};
 
-/// Lets a diagnostic of what stands between two definitions, or of the second one's `=`,
-/// put the second one into a line of its own. `expression` is what follows the first `=`
+/// Adds a fix to a diagnostic at the border of two definitions on one line: it moves the
+/// second one to a line of its own. `expression` is what follows the first `=`
 /// of the line, and `origin` is its place.
 pub(super) fn split(
     diagnostic: &mut Diagnostic,

@@ -256,7 +256,7 @@ fn files_that_change_are_read_again() {
     assert_eq!(line["metrics"].get("s.gauge"), None, "there is no difference yet: {line}");
     // A mistake is refused, and everything goes on; after SIGHUP, too.
     site.write("s.conf", "s.gauge = fleet.g0 +\n");
-    let refused = "refused; what was read before stays in force";
+    let refused = "refused; the configuration before stays in use";
     serving.log_with(refused);
     serving.log_with("PMD0");
     serving.signal("-HUP");
@@ -521,7 +521,7 @@ fn an_output_that_nobody_reads_is_told_and_nothing_is_kept_for_it() {
     let mut serving = Serving::of(command.spawn().expect("it starts"));
     let address = serving.address();
     serving.lines = BufReader::new(Box::new(std::io::empty()));
-    serving.log_with("nobody reads the standard output");
+    serving.log_with("the reader of the standard output has gone");
     let number = |name: &str| {
         let (_, own) = request(address, "GET /metrics HTTP/1.1");
         let (_, rest) = own.split_once(name).expect("a number");

@@ -121,7 +121,7 @@ impl CheckedDefinitions {
         Changed::since(revision, Path::new(file))
     }
 
-    /// Forgets what is said of what has not changed.
+    /// Drops findings about definitions that have not changed (`--changed-since`).
     fn narrow(&mut self, changed: Option<&Changed>) {
         let Some(changed) = changed else { return };
         let own = self.definitions.own_texts();

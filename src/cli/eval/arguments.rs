@@ -37,7 +37,7 @@ pub struct EvalArguments {
     /// Choose the form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: Form,
-    /// Say why a metric has no value, and list what is left out of groups.
+    /// Say why a metric has no value, and list the metrics that groups leave out.
     #[arg(short, long, alias = "why", display_order = 993)]
     pub verbose: bool,
     /// Accepted only to explain why it does not help here.

@@ -130,7 +130,7 @@ fn unknown(word: &str, commands: &[String]) -> Stop {
 fn unknown_part(word: &str, command: &str, parts: &[String]) -> Stop {
     let help = match nearest(word, parts.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `pmderive help {command} {meant}`?"),
-        None => format!("`pmderive help {command}` tells what it has"),
+        None => format!("`pmderive help {command}` lists its options"),
     };
     Stop::Usage(format!("`{command}` has no part `{word}`; {help}"))
 }

@@ -32,7 +32,7 @@ pub struct RecordingRun<'r> {
     pub samples: Option<u64>,
     /// Signals that ask to end.
     pub signals: Signals,
-    /// Where it is told what goes on.
+    /// Destination of warnings and progress messages.
     pub messages: &'r Messages,
     /// How much of an archive has been recorded.
     pub progress: Progress,

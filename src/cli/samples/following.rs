@@ -36,7 +36,7 @@ pub struct Follower {
     pace: Pace,
     /// When something was found last.
     found: Instant,
-    /// Tells that nobody can read any more what would be found.
+    /// True if the reader of the output has gone, so that waiting is useless.
     pub is_unread: Box<dyn Fn() -> bool>,
 }
 
@@ -70,8 +70,8 @@ impl FollowArgument {
         }
     }
 
-    /// Refuses a time that stands behind the option as a word of its own, and so among
-    /// the metrics.
+    /// Refuses `--follow TIME` with a blank, because TIME would be read as a metric. It is
+    /// written `--follow=TIME`.
     ///
     /// # Errors
     /// The first of the metrics is a time.

@@ -24,12 +24,12 @@ use self::patience::Patience;
 use super::messages::Messages;
 use super::stop::Stop;
 
-/// What samples are taken of.
+/// A source that a [`Sampler`] reads.
 pub trait SampledSource {
     /// The source, without what is derived from it.
     fn context(&mut self) -> &mut Context;
 
-    /// Where it is told that the source fails.
+    /// Destination of messages about a source that fails.
     fn messages(&self) -> &Messages;
 }
 

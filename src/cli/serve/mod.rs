@@ -92,7 +92,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
             Some(SIGUSR1) => server.reopen(),
             Some(SIGINT) => break "SIGINT came",
             Some(_) => break "SIGTERM came",
-            None if server.is_output_closed() => break "nobody reads the standard output",
+            None if server.is_output_closed() => break "the reader of the standard output has gone",
             None if server.files_changed() => reload(&server),
             None => {}
         }

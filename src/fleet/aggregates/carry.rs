@@ -1,5 +1,5 @@
-//! What goes on when definitions over the fleet change: which operands, aggregates and
-//! groupings the definitions of before had as well, and where.
+//! Maps operands, aggregates and groupings of the old definitions to positions in the new
+//! ones, when definitions over the fleet are reloaded.
 
 use std::hash::Hash;
 

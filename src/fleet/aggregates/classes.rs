@@ -19,7 +19,7 @@ use crate::fleet::frame::{ExportedId, Schema};
 pub struct Classes {
     all: Per<ClassId, Class>,
     by_schema: FxHashMap<usize, ClassId>,
-    /// In how many slots in a row every host that had the operand was left out.
+    /// Number of consecutive slots in which all hosts with the operand were left out.
     forsaken: Per<OperandId, u32>,
 }
 
@@ -129,7 +129,7 @@ impl Classes {
             if *forsaken >= MAX_FORSAKEN {
                 *forsaken = 0;
                 warnings.push(format!(
-                    "{name} is {reference} on no host any more: hosts that have it decide anew"
+                    "{name} is {reference} on no host any more: the next host that has it decides"
                 ));
                 references[operand] = None;
                 for class in all.iter_mut() {

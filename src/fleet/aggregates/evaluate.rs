@@ -258,7 +258,7 @@ impl Evaluation {
                 let message = format!("`{text}` needs numbers, not {}", reference.value_type);
                 diagnostics.push(
                     Diagnostic::error(Code::NotNumeric, aggregate.span, message)
-                        .help("what is no number can be counted"),
+                        .help("only `count()` works on values that are not numbers"),
                 );
             }
         }

@@ -1,6 +1,5 @@
-//! What aggregates over the fleet have instead of a host's instance domain: groups
-//! of hosts, and instances of hosts. Their internal identifiers stay as long as the
-//! process runs, and none is ever given again.
+//! Instance domains of aggregates over the fleet. Their instances are groups of hosts, or
+//! instances of hosts. An internal identifier is never reused while the process runs.
 
 use std::sync::Arc;
 

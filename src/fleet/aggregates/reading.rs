@@ -77,7 +77,7 @@ pub(super) struct Found {
     pub unchanged: Vec<Unchanged>,
 }
 
-/// An expression of which parts are aggregates across hosts.
+/// An expression that contains aggregates across hosts.
 struct Parts<'e> {
     expr: &'e Expr,
     /// For each node the first one below it: what is below it comes between.

@@ -52,7 +52,7 @@ impl From<SourceError> for Failure {
     }
 }
 
-/// Advice for a single host, and what it is for a host of a group.
+/// Pairs of advice: for a host on the command line, and for a host of a configured group.
 const ADVICE: [(&str, &str); 6] = [
     (remedies::GIVE_USER, "give its group `user` and `password-file`, best with `secure`"),
     (remedies::CHECK_USER, "`user` and `password-file` of its group say who you are"),

@@ -1,5 +1,5 @@
-//! Turns to connect: so many attempts are made at once, and hosts that do not answer keep
-//! no other from its turn.
+//! Limits how many connection attempts run at a time. Hosts that do not answer do not delay
+//! the others.
 //!
 //! An attempt that hangs gives its turn back and goes on without it: it waits for the
 //! network, and costs no more than its socket. Hosts that failed in their latest slot take

@@ -1,5 +1,5 @@
-//! What sinks want of hosts that are alike: which outputs of a program are in
-//! frames, and as what.
+//! The outputs of a program that go into frames, and their exported names. Hosts with the
+//! same program share a view.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -37,7 +37,7 @@ pub struct JsonLines(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_to_reopen: AtomicBool,
-    /// It writes, or opens a file, which takes as long as whoever reads them lets it.
+    /// It is writing or opening a file. A slow reader of a pipe can block it for any time.
     is_writing: AtomicBool,
     /// Nobody reads the standard output any more.
     is_closed: AtomicBool,
@@ -150,7 +150,7 @@ impl<W: World> Writer<W> {
             is_last |= self.state.is_closed.load(Ordering::Relaxed);
         }
         if self.state.is_closed.load(Ordering::Relaxed) {
-            tracing::warn!(sink = self.name, "ends: nobody reads the standard output");
+            tracing::warn!(sink = self.name, "ends: the reader of the standard output has gone");
             // Others may go on, and nothing more is kept for this one.
             self.ring.close(Instant::now());
         }

@@ -186,7 +186,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Something of what is in force; once it has ended, nothing.
+    /// Reads a part of the running plan; gives nothing after the end of the server.
     fn of<T: Default>(&self, read: impl FnOnce(&InForce<Machine>) -> T) -> T {
         self.lock().in_force.as_ref().map(read).unwrap_or_default()
     }
@@ -206,7 +206,10 @@ impl Shared {
         }
         self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
         outcome.inspect_err(|report| {
-            tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
+            tracing::error!(
+                "refused; the configuration before stays in use\n{}",
+                report.trim_end()
+            );
         })
     }
 

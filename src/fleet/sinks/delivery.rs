@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::numbers::RequestOutcome;
 
-/// Longest time that a receiver is obeyed when it says when to come again.
+/// Upper limit of a receiver's `Retry-After`.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
 /// Times between tries that fail one after the other: each is about twice the one
@@ -25,8 +25,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The time after so many tries that failed; `chance` is from 0 to 1 and
-    /// shortens it by up to a half, lest all come at once.
+    /// The pause after `failed` failures in a row. `chance`, from 0 to 1, shortens it by up
+    /// to a half, so that hosts do not retry all at once.
     pub fn after(&self, failed: u32, chance: f64) -> Duration {
         let doubled = 1_u32.checked_shl(failed.saturating_sub(1)).unwrap_or(u32::MAX);
         let full = self.first.saturating_mul(doubled).min(self.longest);

@@ -1,5 +1,5 @@
-//! How many bytes events hold that wait together. Parts that several of them have count
-//! once, for as long as one of them is there.
+//! Counts the bytes of waiting events. A part that several events share counts once, as long
+//! as one of them waits.
 
 use rustc_hash::FxHashMap;
 

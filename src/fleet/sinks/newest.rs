@@ -48,8 +48,8 @@ pub struct Shown {
 }
 
 impl Newest {
-    /// From now on there is room for so many bytes ([`Event::bytes`]); what becomes of
-    /// events is counted in these numbers. Without this there is no limit.
+    /// Sets a limit in bytes ([`Event::bytes`]), and the counters of delivered and dropped
+    /// events. Without a call there is no limit.
     pub fn limit(&self, bytes: usize, numbers: Arc<SinkNumbers>) {
         let mut state = self.lock();
         state.limit = bytes;

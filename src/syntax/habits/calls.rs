@@ -134,12 +134,7 @@ const FOREIGN: &[ForeignCall] = &[
     call("coalesce", (3, 3), "(defined($1) ? $1 : (defined($2) ? $2 : $3))", GUARDED),
     call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
     call("nvl", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
-    call(
-        "iferror",
-        (2, 2),
-        "$1",
-        "what cannot be computed has no value, and nothing stands for it",
-    ),
+    call("iferror", (2, 2), "$1", "what cannot be computed has no value anyway"),
     call("countif", (2, 2), "", COUNTED),
     call(
         "sumif",

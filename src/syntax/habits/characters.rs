@@ -129,7 +129,7 @@ impl<'t> Characters<'_, 't> {
         let name = self.slice(self.tokens[index].start, self.tokens[last].end);
         let diagnostic = self
             .error(index, last, "definitions have no variables")
-            .help(format!("write what `{name}` stands for; several instances take `matchinst()`"));
+            .help(format!("write the value of `{name}`; `matchinst()` selects several instances"));
         Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 

@@ -63,7 +63,7 @@ const NO_OFFSET: &str = "values are those of one moment";
 const DELTA: &str = "the change since the previous sample is `delta()`";
 const NO_GROUPS: &str = "an aggregate takes all instances of a metric";
 const UNEQUAL: &str = "inequality is written `!=`";
-const MISSING: &str = "a value for what is missing is a choice";
+const MISSING: &str = "`? :` gives a missing value a default";
 const GROUPS: &str = "an aggregate takes all instances; over a fleet it is `sum(NAME) by (LABEL)`";
 const PMIE: &str = "`$0` is pmie's";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";

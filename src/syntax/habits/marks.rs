@@ -7,7 +7,7 @@ use super::super::token::Token;
 use super::clauses::{Clause, certain, clause};
 
 const BRACKETS: &str = "an instance stands in brackets";
-const MISSING: &str = "a value for what is missing is a choice";
+const MISSING: &str = "`? :` gives a missing value a default";
 const NO_EDGES: &str = "a definition sees the values of a moment, and no edges";
 const NO_HOST: &str = "hosts and `#` are pmie's";
 const NO_PIPES: &str = "there are no pipes";

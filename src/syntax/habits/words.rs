@@ -203,7 +203,7 @@ fn uses_alone(template: &str, place: char) -> bool {
     template.contains(&format!("(${place})"))
 }
 
-/// A template filled in; of what stands in braces there is one for each of a list.
+/// Fills in a template. The part in braces is repeated for each element of a list.
 fn written(template: &str, texts: &[(char, &str)], language: Language) -> Option<String> {
     let parts = template.split_once('{').and_then(|(before, rest)| {
         let (each, after) = rest.split_once('}')?;

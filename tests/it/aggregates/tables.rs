@@ -332,7 +332,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
         assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
         let warnings = fleet.collector.take_warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(warnings[1].ends_with("on no host any more: hosts that have it decide anew"));
+        assert!(warnings[1].ends_with("on no host any more: the next host that has it decides"));
     }
 }
 

@@ -90,7 +90,7 @@ fn a_reload_raises_the_limit_of_files_or_is_refused() {
     site.write("hosts.json", &targets(2000));
     let (status, report) = reload(address);
     assert_eq!(status, 422, "{report}");
-    serving.log_with("refused; what was read before stays in force");
+    serving.log_with("refused; the configuration before stays in use");
     let expected = "error: 2000 hosts need 2512 open files, and the limit is 2000: raise it";
     assert!(report.starts_with(expected), "{report}");
     assert!(get(address, "/metrics").1.contains("pmderive_config_is_good 0\n"));

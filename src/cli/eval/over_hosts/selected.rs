@@ -37,8 +37,8 @@ pub struct HostsSelection {
 }
 
 impl HostsSelection {
-    /// Reads definitions and hosts, and chooses what the arguments name; what is wrong
-    /// is told, and makes the outcome. Nothing may be chosen then.
+    /// Reads definitions and hosts, and selects what the arguments name. Reports mistakes
+    /// and raises the exit status. The selection may be empty.
     ///
     /// # Errors
     /// There is nothing to evaluate, or there are no hosts.

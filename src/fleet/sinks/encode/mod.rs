@@ -281,7 +281,7 @@ impl Encoder {
         template
     }
 
-    /// Forgets templates of instances that are nobody's any more; all, if many are left.
+    /// Drops templates of instances that no host has any more; all, if too many are left.
     fn forget_unused(&mut self) {
         self.templates.retain(|_, (instances, _)| Arc::strong_count(instances) > 1);
         self.template_bytes = self.templates.values().map(|(_, template)| template.size()).sum();

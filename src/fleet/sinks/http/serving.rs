@@ -29,8 +29,7 @@ pub(super) const MAKERS: usize = 2;
 /// Rest after a connection could not be accepted, since files are short, say.
 const REST: Duration = Duration::from_millis(100);
 
-/// Headers of all answers: no other site shows them in a frame, and what is of a moment
-/// is kept by nobody.
+/// Headers of all answers: no embedding in frames of other sites, and no caching.
 const EVERYWHERE: &[(&str, &str)] = &[
     ("x-content-type-options", "nosniff"),
     ("content-security-policy", "frame-ancestors 'none'"),
