@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 /// The outcome of a run, by its exit status. If several apply, the greatest counts.
-/// The commands called after PCP's tools know the first two only, as those do.
+/// `info`, `probe` and `val` end with one of the first two, as PCP's tools do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitStatus {
     /// Everything was evaluated, or nothing is wrong.
@@ -12,7 +12,7 @@ pub enum ExitStatus {
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
-    /// The source failed.
+    /// The source failed, or the output cannot be written.
     SourceFailed = 3,
 }
 

@@ -38,6 +38,9 @@ impl Engine {
     /// [`Engine::bind`] for a host, without blocking. It takes two round trips
     /// and, for the first host of its kind, the time of compiling on another
     /// thread. Dropping the future loses only the answers.
+    ///
+    /// # Errors
+    /// The host failed. Mistakes in definitions are no errors.
     pub async fn bind_host<T: Transport>(
         self: &Arc<Self>,
         selection: &Arc<Selection>,
@@ -50,6 +53,9 @@ impl Engine {
     /// [`Engine::compile`] for a host, without blocking. It works as
     /// [`Engine::bind_host`] and takes one more round trip if names are
     /// unknown, to find names to suggest.
+    ///
+    /// # Errors
+    /// The host failed. Mistakes in definitions are in `diagnostics`.
     pub async fn compile_host<T: Transport>(
         self: &Arc<Self>,
         registry: &Registry,

@@ -197,7 +197,10 @@ impl Engine {
 
     /// Compiles a selection of registered definitions for a source. A
     /// definition that cannot be used gets a diagnostic and does not affect the
-    /// others.
+    /// others. [`Compiled::metrics`] is parallel to `selection`.
+    ///
+    /// # Errors
+    /// The source failed. Mistakes in definitions are in `diagnostics`.
     pub fn compile(
         &self,
         registry: &Registry,
@@ -218,6 +221,9 @@ impl Engine {
     ///
     /// Takes two round trips. If a similar source has been compiled for,
     /// nothing is checked or planned again.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn bind(
         &self,
         selection: &Arc<Selection>,
@@ -311,6 +317,9 @@ impl Engine {
 
     /// Checks a selection of registered definitions against a source and keeps
     /// all results.
+    ///
+    /// # Errors
+    /// The source failed. Mistakes in definitions are in `diagnostics`.
     pub fn examine(
         &self,
         registry: &Registry,

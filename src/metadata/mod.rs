@@ -95,6 +95,9 @@ impl RecordedMetadata {
     /// source. For a name that the source lacks, it also takes the metrics with
     /// the nearest names, and all those of a group. The record then leads to the
     /// same suggestions.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn record<'n>(
         names: impl IntoIterator<Item = &'n str>,
         domains: impl IntoIterator<Item = InDom>,

@@ -48,6 +48,9 @@ impl<S: FetchSource> Session<S> {
     /// The mistakes in a derived metric in this session, if any, with the texts
     /// that the diagnostics point into. A metric of the source that hides it is one.
     /// Names in place of unknown ones are for [`Session::with_suggestions`] to say.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn mistakes(&mut self, name: &str) -> Result<(Diagnostics, SourceMap), SourceError> {
         self.refresh();
         let pmid = self.scope.registry.get(name).and_then(|one| one.pmid);
@@ -147,6 +150,9 @@ impl<S: FetchSource> Session<S> {
 
     /// The metrics of the source that are fetched for a derived metric, some of them more
     /// than once. Empty if the metric cannot be used.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
         self.refresh();
         self.bind([pmid])?;

@@ -30,6 +30,9 @@ impl<S: FetchSource> Sample<'_, S> {
     /// The instance domain of each metric that has both a domain and values, with
     /// names as of the fetch; parallel to the metrics. [`Shown`](crate::engine::Shown)
     /// takes them.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn domains(&mut self) -> Result<Vec<Option<Arc<InstanceDomain>>>, SourceError> {
         let metrics = self.metrics;
         // Most metrics of a domain have the same instances.

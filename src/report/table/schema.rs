@@ -61,6 +61,9 @@ pub struct MetricFacts {
 
 impl Schema {
     /// Asks a source about metrics that were compiled for it.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn look_up(
         metrics: &[Metric],
         registry: &Registry,

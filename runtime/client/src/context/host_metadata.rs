@@ -91,6 +91,10 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Known answers cost nothing. All others share one round trip; failed ones may
     /// need a second for the reasons. The host's name and time zone are values of
     /// metrics, which take one or two round trips each.
+    ///
+    /// # Errors
+    /// The host failed; what was appended to `answers` then means nothing. What the host
+    /// does not know is an answer.
     pub async fn ask(
         &mut self,
         questions: &[Question<'_>],

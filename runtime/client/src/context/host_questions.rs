@@ -75,6 +75,9 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// Name of the host of the metrics ([`Question::HostName`]): from its pmcd, or else
     /// from the specification.
+    ///
+    /// # Errors
+    /// The host failed.
     pub async fn host_name(&mut self) -> Result<String, SourceError> {
         let name: Result<Box<str>, PmStatus> = self.one(Question::HostName).await?;
         Ok(name.map_or_else(|_| self.spec.to_string(), String::from))
@@ -82,6 +85,9 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// Time zone of the host of the metrics ([`Question::TimeZone`]); `None` if its
     /// pmcd does not tell.
+    ///
+    /// # Errors
+    /// The host failed.
     pub async fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
         let zone: Result<Box<str>, PmStatus> = self.one(Question::TimeZone).await?;
         Ok(zone.ok().map(String::from))

@@ -47,7 +47,10 @@ enum Engine {
 pub struct TooMuchWork;
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// Compiles an extended regular expression of POSIX (`regcomp(3)`), which matches bytes.
+    ///
+    /// # Errors
+    /// It is none, or too large; the error prints as `regerror(3)` does.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         Pattern::new_or_place(text).map_err(|(error, _)| error)
     }

@@ -122,6 +122,9 @@ impl TimeWindow {
 
     /// Like [`TimeWindow::parse`], with the time that texts such as `yesterday`
     /// are relative to.
+    ///
+    /// # Errors
+    /// As for [`TimeWindow::parse`].
     pub fn parse_at(
         spec: &WindowSpec<'_>,
         bounds: (Timestamp, Option<Timestamp>),
