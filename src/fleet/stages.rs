@@ -52,20 +52,6 @@ pub fn across<'g>(
     Ok(aggregates)
 }
 
-/// What is wrong with definitions over the fleet where hosts are like a source, beside what
-/// their texts alone tell.
-///
-/// # Errors
-/// The source failed.
-pub fn mistakes<'g>(
-    engine: &Arc<Engine>,
-    definitions: &Arc<Definitions>,
-    groups: impl IntoIterator<Item = (&'g Registry, bool)>,
-    source: &mut dyn MetadataSource,
-) -> Result<Diagnostics, SourceError> {
-    Ok(beyond_texts(&across(engine, definitions, groups, source)?))
-}
-
 /// Finds in definitions over the fleet what is allowed but hardly meant; `aggregates` are
 /// those of [`across`], if metadata are known.
 pub fn lint(

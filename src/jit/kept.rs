@@ -131,13 +131,9 @@ pub fn of_map(
 
 /// The constants that the loop of a reduction uses.
 pub fn of_reduction(op: ReduceOp, scalar: Scalar) -> Vec<u64> {
-    match op {
+    match op.of_numbers() {
         ReduceOp::SumDouble | ReduceOp::AvgDouble => of_conversion(scalar),
-        ReduceOp::Max | ReduceOp::Min | ReduceOp::Greatest | ReduceOp::Least
-            if scalar == Scalar::U64 =>
-        {
-            vec![SIGN]
-        }
+        ReduceOp::Max | ReduceOp::Min if scalar == Scalar::U64 => vec![SIGN],
         _ => Vec::new(),
     }
 }

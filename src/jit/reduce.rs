@@ -29,12 +29,8 @@ impl Emitter<'_, '_> {
                 self.sum_in_any_order(scalar, column, lanes)
             }
             ReduceOp::Max | ReduceOp::Min => self.extreme(op, scalar, column, lanes),
-            ReduceOp::Greatest => {
-                let best = self.extreme(ReduceOp::Max, scalar, column, lanes);
-                self.nan_or(best, scalar, column, lanes)
-            }
-            ReduceOp::Least => {
-                let best = self.extreme(ReduceOp::Min, scalar, column, lanes);
+            ReduceOp::Greatest | ReduceOp::Least => {
+                let best = self.extreme(op.of_numbers(), scalar, column, lanes);
                 self.nan_or(best, scalar, column, lanes)
             }
             _ => self.in_order(op, scalar, column, lanes),
@@ -100,10 +96,11 @@ impl Emitter<'_, '_> {
         let (mut sum, mut end) = (self.zero(scalar), self.builder.ins().iconst(types::I64, 0));
         if HAS_VECTORS {
             let first = self.builder.ins().splat(vector_of(scalar), sum);
-            let parts = self.in_parts(scalar, (column, lanes), first, |_, lanes| lanes, add);
-            let parts = (self.lanes_of(scalar, parts.0), parts.1);
-            sum = parts.0.into_iter().reduce(|a, b| add(self, a, b)).unwrap_or(sum);
-            end = parts.1;
+            let (part, behind) =
+                self.in_parts(scalar, (column, lanes), first, |_, lanes| lanes, add);
+            let part = self.lanes_of(scalar, part).into_iter();
+            sum = part.reduce(|a, b| add(self, a, b)).unwrap_or(sum);
+            end = behind;
         }
         let sum = self.each((end, lanes), 1, &[sum], |emitter, lane, sum| {
             let value = emitter.lane(scalar, column, lane);
@@ -127,8 +124,8 @@ impl Emitter<'_, '_> {
         let zero = self.builder.ins().iconst(types::I64, 0);
         let first = self.each((zero, lanes), 1, &[best], |emitter, lane, best| {
             let value = emitter.lane(scalar, column, lane);
-            let ins = |emitter: &mut Self, a| emitter.builder.ins().fcmp(FloatCC::Unordered, a, a);
-            let (has_found, is_nan) = (ins(emitter, best[0]), ins(emitter, value));
+            let mut is_nan = |lane| emitter.builder.ins().fcmp(FloatCC::Unordered, lane, lane);
+            let (has_found, is_nan) = (is_nan(best[0]), is_nan(value));
             let next = emitter.builder.ins().select(is_nan, value, best[0]);
             vec![emitter.builder.ins().select(has_found, best[0], next)]
         });

@@ -91,7 +91,8 @@ fn with_metadata(
     }
     if let Some(fleet) = &plan.fleet {
         let groups = plan.groups.iter().map(|group| (group.selection.registry(), false));
-        diagnostics.extend(stages::mistakes(&engine, &fleet.definitions, groups, source)?);
+        let aggregates = stages::across(&engine, &fleet.definitions, groups, source)?;
+        diagnostics.extend(stages::beyond_texts(&aggregates));
     }
     messages.warnings_of(&engine);
     Ok(())

@@ -244,8 +244,8 @@ pub fn reduce(
                 lanes.fold((0 as N).to_bits64(), |sum, lane| add(sum, lane.to_bits64()))
             }
             ReduceOp::Max | ReduceOp::Min | ReduceOp::Greatest | ReduceOp::Least => {
-                let is_max = matches!(op, ReduceOp::Max | ReduceOp::Greatest);
-                let counts_nan = matches!(op, ReduceOp::Greatest | ReduceOp::Least);
+                let is_max = op.of_numbers() == ReduceOp::Max;
+                let counts_nan = op.of_numbers() != op;
                 let is_nan = |lane: N| counts_nan && (lane as f64).is_nan();
                 let Some(first) = lanes.next() else { return 0 };
                 let wins = |a: N, b: N| is_nan(a) || if is_max { a > b } else { a < b };

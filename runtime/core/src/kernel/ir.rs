@@ -283,6 +283,15 @@ impl ReduceOp {
         !matches!(self, ReduceOp::StdDev | ReduceOp::Quantile(_))
     }
 
+    /// The reduction that gives the same where no lane is NaN, which may take less.
+    pub const fn of_numbers(self) -> ReduceOp {
+        match self {
+            ReduceOp::Greatest => ReduceOp::Max,
+            ReduceOp::Least => ReduceOp::Min,
+            op => op,
+        }
+    }
+
     /// True when no lanes give a value: zero.
     pub const fn has_value_of_nothing(self) -> bool {
         use ReduceOp::{AvgDouble, AvgSingle, Sum, SumDouble};
