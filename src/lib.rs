@@ -86,6 +86,7 @@ pub mod format;
 mod functions;
 #[cfg(feature = "jit")]
 mod jit;
+mod lanes;
 mod layers;
 pub mod lint;
 #[cfg(feature = "lsp")]
@@ -100,6 +101,8 @@ mod replay;
 pub mod report;
 #[cfg(feature = "cli")]
 mod size;
+#[cfg(any(feature = "fleet", feature = "lsp"))]
+mod stamps;
 pub mod syntax;
 mod text;
 pub mod unit_test;

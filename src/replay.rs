@@ -19,8 +19,9 @@ use serde::Deserialize;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
-use crate::report::json::{write_desc, write_status, write_string, write_value, write_values_with};
+use crate::report::json::{write_desc, write_status, write_value, write_values_with};
 use crate::text::SourceMap;
+use crate::text::json::write_string;
 
 /// A case, without the results that the corpus expects.
 #[derive(Debug, Deserialize)]

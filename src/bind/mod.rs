@@ -5,12 +5,14 @@
 //! answers of similar sources have in common. The checker decides what a
 //! missing name means for an expression.
 
+mod definition;
 pub(crate) mod equivalent_domains;
 mod fingerprint;
 mod names;
 mod questions;
 mod references;
 
+pub use definition::{DefinitionId, Desc};
 pub(crate) use fingerprint::{Fingerprint, Identities, Literals};
 pub use names::{Name, Names};
 pub use questions::Found;

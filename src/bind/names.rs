@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::definition::{DefinitionId, Desc};
 use super::equivalent_domains::EquivalentDomains;
 use super::questions::Found;
-use crate::check::typed::{DefinitionId, Desc};
 
 /// The meaning of a name in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]

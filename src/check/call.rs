@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
-use super::typed::{Desc, TypedId, TypedKind};
+use super::typed::{TypedId, TypedKind};
 use super::units::dimensions_agree;
 use super::{Checker, describe, units_name};
+use crate::bind::Desc;
 use crate::diag::{Code, Diagnostic};
-use crate::functions::{Function, LaneRule};
+use crate::functions::Function;
+use crate::lanes::LaneRule;
 use crate::syntax::ast::{Callee, ExprId, Literal, NodeKind, NumberValue, Spanned, UnaryOp};
 use crate::text::Span;
 
@@ -82,7 +84,7 @@ impl Checker<'_> {
 }
 
 impl Call<'_, '_> {
-    /// The operands; as many as the function's [`Shape`](crate::functions::Shape) says.
+    /// The operands; as many as the function's [`Shape`](crate::syntax::Shape) says.
     pub fn operands<const N: usize>(&self) -> Checked<[Operand; N]> {
         self.operands.try_into().map_err(|_| Reported)
     }
@@ -97,13 +99,13 @@ impl Call<'_, '_> {
         Ok(operands)
     }
 
-    /// The number of a [`NumberKind::Rank`](crate::functions::NumberKind).
+    /// The number of a [`NumberKind::Rank`](crate::syntax::NumberKind).
     pub fn rank(&self) -> Checked<u32> {
         let Some(&Literal::Rank(k)) = self.literal else { return Err(Reported) };
         Ok(k)
     }
 
-    /// The number of a [`NumberKind::Fraction`](crate::functions::NumberKind).
+    /// The number of a [`NumberKind::Fraction`](crate::syntax::NumberKind).
     pub fn fraction(&self) -> Checked<f64> {
         let Some(Literal::Fraction(number)) = self.literal else { return Err(Reported) };
         Ok(number.value.as_f64())

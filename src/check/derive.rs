@@ -6,8 +6,8 @@
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
-use super::typed::Desc;
 use super::{Checker, Operand, instances_name, units_name};
+use crate::bind::Desc;
 use crate::diag::{Derivation, Property, Step};
 use crate::syntax::ast::{
     Aggregate, Attributes, BinaryOp, ExprId, NodeKind, NumberValue, Temporal, UnaryOp,

@@ -22,6 +22,7 @@ use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::bind::Desc;
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
@@ -31,7 +32,7 @@ use crate::syntax::ast::{
 };
 use crate::text::Span;
 use pcp::Wording;
-use typed::{Decrease, Desc, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
+use typed::{Decrease, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Names to suggest in place of unknown ones.
 pub trait Suggest {

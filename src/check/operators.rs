@@ -3,9 +3,10 @@
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 
-use super::typed::{Desc, Scale, TypedId, TypedKind};
+use super::typed::{Scale, TypedId, TypedKind};
 use super::units::{combine, dimensions_agree};
 use super::{Checked, Checker, Operand, describe, not_a_counter, types, units_name};
+use crate::bind::Desc;
 use crate::diag::{Code, Diagnostic, Fix, Property};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};

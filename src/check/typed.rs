@@ -1,27 +1,16 @@
 //! Checked expressions: every node has its full metadata.
 
 use pmderive_runtime::kernel::ReduceOp;
-use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
+use pmderive_runtime::model::{Conversion, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::positions;
-use pmderive_runtime::program::OutputId;
 
-use crate::functions::LaneRule;
+use crate::bind::{DefinitionId, Desc};
+use crate::lanes::LaneRule;
 use crate::syntax::ast::{Aggregate, BinaryOp, Expr, Node, NodeKind};
 
 positions! {
     /// Position of a node in a [`TypedExpr`].
     pub TypedId;
-    /// Position of a definition in a list with operands before their users: among
-    /// those that are checked together, and after that among those that are planned
-    /// together.
-    pub DefinitionId;
-}
-
-impl DefinitionId {
-    /// The output of the program that is planned for the list.
-    pub const fn output(self) -> OutputId {
-        OutputId(self.0)
-    }
 }
 
 /// An expression that can be evaluated. Nodes stand in post-order; the last
@@ -43,34 +32,6 @@ pub struct TypedNode {
     pub kind: TypedKind,
     /// What its values mean.
     pub desc: Desc,
-}
-
-/// Type, semantics, units and instance domain of a node's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Desc {
-    /// Type.
-    pub value_type: ValueType,
-    /// Instance domain; `None` for a single value.
-    pub indom: Option<InDom>,
-    /// Semantics.
-    pub semantics: Semantics,
-    /// Dimension and scale.
-    pub units: Units,
-}
-
-impl Desc {
-    /// The descriptor of a metric with this metadata.
-    pub fn of_metric(self, pmid: Pmid) -> MetricDesc {
-        let Desc { value_type, indom, semantics, units } = self;
-        MetricDesc { pmid, value_type, indom, semantics, units }
-    }
-}
-
-impl From<MetricDesc> for Desc {
-    fn from(desc: MetricDesc) -> Desc {
-        let MetricDesc { value_type, indom, semantics, units, .. } = desc;
-        Desc { value_type, indom, semantics, units }
-    }
 }
 
 /// What brings an operand to the scale of the other: divided, then multiplied.

@@ -8,14 +8,15 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
 
+use crate::bind::Desc;
 use crate::bind::Name;
-use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
 use crate::diag::printable;
 use crate::engine::{Backend, Engine};
 use crate::metadata::RecordedMetadata;
-use crate::report::json::{write_desc, write_object, write_status};
+use crate::report::json::{write_desc, write_status};
 use crate::text::SourceMap;
+use crate::text::json::write_object;
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;

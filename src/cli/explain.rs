@@ -16,8 +16,8 @@ use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
 use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
 use crate::explain::{Explained, ExplainedKernel, Explanation, Fate, explain};
-use crate::report::json::write_object;
 use crate::syntax::parse_expr;
+use crate::text::json::write_object;
 use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};

@@ -13,18 +13,18 @@ use crate::escape;
 use crate::format::{format_definitions, joined};
 use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
-use crate::report::json::write_object;
 use crate::syntax::{
     MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, mark_of, read_bounded,
     read_definition_file, text_of,
 };
+use crate::text::json::write_object;
+use crate::text::patch;
 use crate::text::stray;
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
 use super::folders::NO_DEFINITION_FILE;
 use super::messages::Messages;
-use super::patch;
 use super::rewrite::replace;
 use super::stop::Stop;
 use super::terminal::Purpose;

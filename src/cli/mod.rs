@@ -40,7 +40,6 @@ mod man;
 mod messages;
 mod missing;
 mod options;
-pub(crate) mod patch;
 mod pcp;
 mod positional;
 mod progress;

@@ -18,8 +18,9 @@ use crate::engine::Backend;
 use crate::escape;
 use crate::project::{FILE_NAME, Folders};
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
-use crate::report::json::{add_why, write_object};
+use crate::report::json::add_why;
 use crate::syntax::{STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text};
+use crate::text::json::write_object;
 use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
 

@@ -43,17 +43,6 @@ pub fn applied(
     (out != **text).then_some((out, edits.len()))
 }
 
-/// The text of a definition file with all edits that are certain.
-#[cfg(test)]
-pub(crate) fn mended(text: &str) -> Option<String> {
-    let mut sources = SourceMap::default();
-    let source = sources.add("x.conf", text);
-    let mut diagnostics = Diagnostics::default();
-    let dialect = crate::dialect::Dialect::Fixed;
-    crate::syntax::parse_definitions(source, &sources, dialect, &mut diagnostics);
-    applied(&diagnostics, source, &sources).map(|(text, _)| text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! Offsets are bytes of the file; lines and columns count from 1, columns in characters.
 //! Keys are always there, with `null` for what is absent.
 
-use crate::report::json::{Object, write_object};
+use crate::text::json::{Object, write_object};
 use crate::text::stray;
 use crate::text::{SourceMap, Span};
 

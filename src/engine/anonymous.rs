@@ -6,8 +6,8 @@
 
 use pmderive_runtime::model::ValueType;
 
+use crate::bind::Desc;
 use crate::check::constant_desc;
-use crate::check::typed::Desc;
 
 /// Metadata of each anonymous metric.
 pub const DESC: Desc = constant_desc(ValueType::U32);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::OutputId;
 
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 
 /// A derived metric, or an expression without a name, after compilation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

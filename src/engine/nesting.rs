@@ -13,9 +13,10 @@ use pmderive_runtime::program::DefinitionKey;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::{Registered, Registry};
+use crate::bind::DefinitionId;
 use crate::bind::{Reference, references};
 use crate::check::Examined;
-use crate::check::typed::{DefinitionId, TypedExpr, TypedKind};
+use crate::check::typed::{TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::text::Span;
 

@@ -5,7 +5,7 @@ use pmderive_runtime::kernel::KernelIr;
 use pmderive_runtime::model::{Pmid, ValueType};
 use pmderive_runtime::program::NodeId;
 
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::diag::Code;
 use crate::text::Span;
 

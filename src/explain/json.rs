@@ -18,7 +18,8 @@
 use std::fmt::Write as _;
 
 use super::explained::{Explained, ExplainedNode, ExplainedProgram, Fate, NodeOutcome};
-use crate::report::json::{Object, write_desc, write_object, write_string};
+use crate::report::json::write_desc;
+use crate::text::json::{Object, write_object, write_string};
 
 /// Writes a definition as an object.
 pub fn write_definition(out: &mut String, explained: &Explained) {

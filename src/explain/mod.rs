@@ -19,9 +19,9 @@ use pmderive_runtime::model::Pmid;
 use pmderive_runtime::program::{DefinitionKey, NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
+use crate::bind::DefinitionId;
 use crate::bind::{Name, Names, references};
 use crate::check::Examined;
-use crate::check::typed::DefinitionId;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Arranged, Engine, Registered, Registry, needed};

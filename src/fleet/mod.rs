@@ -40,7 +40,6 @@ pub mod sinks;
 pub mod slot;
 pub mod socket;
 pub mod stages;
-pub mod stamps;
 pub mod target;
 pub mod targets;
 pub mod world;

@@ -17,7 +17,7 @@ use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use super::aggregates::FleetDomain;
 use super::columns::{Column, write_numbers};
 use super::frame::{Exported, Frame};
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Metric, Registry, Shown};
 use crate::text::SourceMap;

@@ -3,10 +3,14 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::ValueType;
 
-use super::{Example, Function, LaneRule, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
 use crate::check::call::{Call, Checked, Operand};
 use crate::check::not_a_counter;
 use crate::check::typed::{TypedId, TypedKind};
+use crate::lanes::LaneRule;
+use crate::syntax::Shape;
+
+pub static FAMILY: &[&Function] = &[&ABS];
 
 pub static ABS: Function = Function {
     name: "abs",

@@ -3,15 +3,19 @@
 use pmderive_runtime::kernel::BinaryOp;
 use pmderive_runtime::model::{Conversion, ValueType};
 
-use super::{Example, Function, LaneRule, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked, Operand, Spelled, plain_semantics};
-use crate::check::typed::{Desc, TypedId, TypedKind};
+use crate::check::typed::{TypedId, TypedKind};
 use crate::check::units::dimensions_agree;
 use crate::check::{constant_desc, describe, types, units_name};
 use crate::diag::{Code, Diagnostic};
-use crate::syntax::ast;
+use crate::lanes::LaneRule;
+use crate::syntax::{Shape, ast};
 
-pub static CLAMP: Function = Function {
+pub static FAMILY: &[&Function] = &[&CLAMP];
+
+static CLAMP: Function = Function {
     name: "clamp",
     usage: "clamp(x, low, high)",
     shape: Shape::ThreeValues,

@@ -3,11 +3,16 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked};
-use crate::check::typed::{Desc, TypedId};
+use crate::check::typed::TypedId;
+use crate::lanes::LaneRule;
+use crate::syntax::Shape;
 
-pub static LOG: Function = Function {
+pub static FAMILY: &[&Function] = &[&LOG];
+
+static LOG: Function = Function {
     name: "log",
     usage: "log(x)",
     shape: Shape::OneValue,

@@ -2,13 +2,16 @@
 
 use pmderive_runtime::model::ValueType;
 
-use super::{Example, Function, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
 use crate::check::call::{Call, Checked, truth_desc};
 use crate::check::describe;
 use crate::check::typed::{TypedId, TypedKind};
 use crate::diag::{Code, Diagnostic};
+use crate::syntax::Shape;
 
-pub static MATCHVALUE: Function = Function {
+pub static FAMILY: &[&Function] = &[&MATCHVALUE];
+
+static MATCHVALUE: Function = Function {
     name: "matchvalue",
     usage: "matchvalue(/pattern/, x)",
     shape: Shape::PatternFirst,

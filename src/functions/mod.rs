@@ -1,12 +1,12 @@
-//! Functions that libpcp does not have, one file for each family. A file has everything about
+//! Functions that libpcp does not have, one file for each family. The lexer asks for their names,
+//! and the checker for their rules. A file has everything about
 //! its functions: signature, result, check, lowering and example.
 //!
-//! A further function is such a row, and its line below. An operation that
-//! no kernel has goes into [`pmderive_runtime::kernel`].
+//! A further function is such a row, and a name in its family; a further family is a file and a
+//! row of the list below. An operation that no kernel has goes into [`pmderive_runtime::kernel`].
 //! `grammar/extensions.md` is made from these files; a test compares them.
 
 mod abs;
-mod arguments;
 mod clamp;
 mod log;
 mod matchvalue;
@@ -22,34 +22,24 @@ mod windows;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use pmderive_runtime::kernel::Reg;
-
 use crate::check::call::{Call, Checked};
 use crate::check::typed::TypedId;
-use crate::plan::lane::LaneBuilder;
+use crate::syntax::Shape;
 
 pub use abs::ABS;
-pub use arguments::{BadArgument, NumberKind, Shape, interval};
 
-/// All of them, in the manual's order.
-pub static FUNCTIONS: [&Function; 17] = [
-    &abs::ABS,
-    &rounding::FLOOR,
-    &rounding::CEIL,
-    &rounding::ROUND,
-    &sqrt::SQRT,
-    &log::LOG,
-    &pow::POW,
-    &clamp::CLAMP,
-    &ranks::TOPK,
-    &ranks::BOTTOMK,
-    &statistics::QUANTILE,
-    &statistics::STDEV,
-    &windows::AVG_OVER,
-    &windows::MAX_OVER,
-    &windows::MIN_OVER,
-    &windows::EWMA,
-    &matchvalue::MATCHVALUE,
+/// The families, in the manual's order.
+static FAMILIES: [&[&Function]; 10] = [
+    &abs::FAMILY,
+    &rounding::FAMILY,
+    &sqrt::FAMILY,
+    &log::FAMILY,
+    &pow::FAMILY,
+    &clamp::FAMILY,
+    &ranks::FAMILY,
+    &statistics::FAMILY,
+    &windows::FAMILY,
+    &matchvalue::FAMILY,
 ];
 
 /// A function that libpcp does not have.
@@ -98,28 +88,24 @@ pub struct Example {
     pub gives: &'static str,
 }
 
-/// What a function of the values of one instance does to them.
-pub struct LaneRule {
-    /// What `explain` says of it.
-    pub note: &'static str,
-    /// Adds its instructions. The operands' registers are of the type that the
-    /// node is computed in, and so is the result's.
-    pub(crate) write: fn(&mut LaneBuilder, &[Reg]) -> Reg,
+/// All functions, in the manual's order.
+pub fn functions() -> impl Iterator<Item = &'static Function> {
+    FAMILIES.into_iter().flatten().copied()
 }
 
 /// The function of a name.
 pub fn named(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.into_iter().find(|function| function.name == name)
+    functions().find(|function| function.name == name)
 }
 
 /// Names of all functions that libpcp does not have.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.into_iter().map(|function| function.name)
+    functions().map(|function| function.name)
 }
 
 /// The rows of the manual's table, of which each ends with a line feed.
 pub fn manual() -> String {
-    let row = |function: &&Function| {
+    let row = |function: &Function| {
         let Function { usage, result, values, example: Example { call, gives }, .. } = function;
         let ResultRule { value_type, semantics, units, instances } = result;
         format!(
@@ -127,7 +113,7 @@ pub fn manual() -> String {
              `{call}` | {gives} |\n"
         )
     };
-    FUNCTIONS.iter().map(row).collect()
+    functions().map(row).collect()
 }
 
 // There is one of each name.
@@ -151,19 +137,13 @@ impl fmt::Debug for Function {
     }
 }
 
-impl fmt::Debug for LaneRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.note)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_function_has_a_name_of_its_own() {
-        for function in FUNCTIONS {
+        for function in functions() {
             let Function { name, usage, example, .. } = function;
             assert!(usage.starts_with(&format!("{name}(")), "{usage}");
             assert!(example.call.starts_with(&format!("{name}(")), "{}", example.call);

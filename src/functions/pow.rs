@@ -3,13 +3,18 @@
 use pmderive_runtime::kernel::BinaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked, Operand, Spelled, plain_semantics};
 use crate::check::describe;
-use crate::check::typed::{Desc, TypedId};
+use crate::check::typed::TypedId;
 use crate::diag::{Code, Diagnostic};
+use crate::lanes::LaneRule;
+use crate::syntax::Shape;
 
-pub static POW: Function = Function {
+pub static FAMILY: &[&Function] = &[&POW];
+
+static POW: Function = Function {
     name: "pow",
     usage: "pow(x, y)",
     shape: Shape::TwoValues,

@@ -1,10 +1,13 @@
 //! `topk(k, x)`, `bottomk(k, x)`: the instances with the greatest or least values.
 
-use super::{Example, Function, NumberKind, OF_X, Shape};
+use super::{Example, Function, OF_X};
 use crate::check::call::{Call, Checked};
 use crate::check::typed::{TypedId, TypedKind};
+use crate::syntax::{NumberKind, Shape};
 
-pub static TOPK: Function = Function {
+pub static FAMILY: &[&Function] = &[&TOPK, &BOTTOMK];
+
+static TOPK: Function = Function {
     name: "topk",
     usage: "topk(k, x)",
     shape: Shape::NumberFirst(NumberKind::Rank),
@@ -19,7 +22,7 @@ pub static TOPK: Function = Function {
     check: |call| ranked(call, true),
 };
 
-pub static BOTTOMK: Function = Function {
+static BOTTOMK: Function = Function {
     name: "bottomk",
     usage: "bottomk(k, x)",
     shape: Shape::NumberFirst(NumberKind::Rank),

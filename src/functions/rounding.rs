@@ -3,11 +3,15 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::ValueType;
 
-use super::{Example, Function, LaneRule, OF_X, Shape};
+use super::{Example, Function, OF_X};
 use crate::check::call::{Call, Checked};
 use crate::check::typed::{TypedId, TypedKind};
+use crate::lanes::LaneRule;
+use crate::syntax::Shape;
 
-pub static FLOOR: Function = Function {
+pub static FAMILY: &[&Function] = &[&FLOOR, &CEIL, &ROUND];
+
+static FLOOR: Function = Function {
     name: "floor",
     usage: "floor(x)",
     shape: Shape::OneValue,
@@ -28,7 +32,7 @@ pub static FLOOR: Function = Function {
     },
 };
 
-pub static CEIL: Function = Function {
+static CEIL: Function = Function {
     name: "ceil",
     usage: "ceil(x)",
     shape: Shape::OneValue,
@@ -49,7 +53,7 @@ pub static CEIL: Function = Function {
     },
 };
 
-pub static ROUND: Function = Function {
+static ROUND: Function = Function {
     name: "round",
     usage: "round(x)",
     shape: Shape::OneValue,

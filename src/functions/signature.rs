@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Example, FUNCTIONS, Function, ResultRule};
+use super::{Example, Function, ResultRule, functions};
 
 /// A function in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ const LIBPCP: [Signature; 15] = [
 
 /// All functions, those of libpcp first.
 pub fn all() -> impl Iterator<Item = Signature> {
-    let others = FUNCTIONS.iter().map(|function| Signature {
+    let others = functions().map(|function| Signature {
         name: function.name,
         usage: function.usage,
         words: function.values,

@@ -3,13 +3,18 @@
 use pmderive_runtime::kernel::UnaryOp;
 use pmderive_runtime::model::{Units, ValueType};
 
-use super::{Example, Function, LaneRule, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked};
-use crate::check::typed::{Desc, TypedId};
+use crate::check::typed::TypedId;
 use crate::check::{describe, units_name};
 use crate::diag::{Code, Diagnostic};
+use crate::lanes::LaneRule;
+use crate::syntax::Shape;
 
-pub static SQRT: Function = Function {
+pub static FAMILY: &[&Function] = &[&SQRT];
+
+static SQRT: Function = Function {
     name: "sqrt",
     usage: "sqrt(x)",
     shape: Shape::OneValue,

@@ -3,9 +3,11 @@
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Semantics, ValueType};
 
-use super::{Example, Function, NumberKind, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked};
-use crate::check::typed::{Desc, TypedId, TypedKind};
+use crate::check::typed::{TypedId, TypedKind};
+use crate::syntax::{NumberKind, Shape};
 
 /// What both have.
 const RESULT: ResultRule = ResultRule {
@@ -15,7 +17,9 @@ const RESULT: ResultRule = ResultRule {
     instances: "single value",
 };
 
-pub static QUANTILE: Function = Function {
+pub static FAMILY: &[&Function] = &[&QUANTILE, &STDEV];
+
+static QUANTILE: Function = Function {
     name: "quantile",
     usage: "quantile(q, x)",
     shape: Shape::NumberFirst(NumberKind::Fraction),
@@ -33,7 +37,7 @@ pub static QUANTILE: Function = Function {
     },
 };
 
-pub static STDEV: Function = Function {
+static STDEV: Function = Function {
     name: "stdev",
     usage: "stdev(x)",
     shape: Shape::OneValue,

@@ -3,15 +3,19 @@
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
-use super::{Example, Function, ResultRule, Shape};
+use super::{Example, Function, ResultRule};
+use crate::bind::Desc;
 use crate::check::call::{Call, Checked};
-use crate::check::typed::{Desc, TypedId, TypedKind, WindowFunction};
+use crate::check::typed::{TypedId, TypedKind, WindowFunction};
+use crate::syntax::Shape;
 
 const fn result(value_type: &'static str) -> ResultRule {
     ResultRule { value_type, semantics: "instant; no counter", units: "of x", instances: "of x" }
 }
 
-pub static AVG_OVER: Function = Function {
+pub static FAMILY: &[&Function] = &[&AVG_OVER, &MAX_OVER, &MIN_OVER, &EWMA];
+
+static AVG_OVER: Function = Function {
     name: "avg_over",
     usage: "avg_over(x, \"interval\")",
     shape: Shape::IntervalLast,
@@ -26,7 +30,7 @@ pub static AVG_OVER: Function = Function {
     check: |call| window(call, WindowFunction::Avg),
 };
 
-pub static MAX_OVER: Function = Function {
+static MAX_OVER: Function = Function {
     name: "max_over",
     usage: "max_over(x, \"interval\")",
     shape: Shape::IntervalLast,
@@ -41,7 +45,7 @@ pub static MAX_OVER: Function = Function {
     check: |call| window(call, WindowFunction::Max),
 };
 
-pub static MIN_OVER: Function = Function {
+static MIN_OVER: Function = Function {
     name: "min_over",
     usage: "min_over(x, \"interval\")",
     shape: Shape::IntervalLast,
@@ -56,7 +60,7 @@ pub static MIN_OVER: Function = Function {
     check: |call| window(call, WindowFunction::Min),
 };
 
-pub static EWMA: Function = Function {
+static EWMA: Function = Function {
     name: "ewma",
     usage: "ewma(x, \"half-life\")",
     shape: Shape::IntervalLast,

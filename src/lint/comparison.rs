@@ -4,7 +4,7 @@
 use pmderive_runtime::model::{Units, ValueType};
 
 use super::subject::Subject;
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::check::units::dimensions_agree;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
+use crate::bind::Desc;
 use crate::check::Examined;
-use crate::check::typed::{Desc, TypedKind, TypedNode};
+use crate::check::typed::{TypedKind, TypedNode};
 use crate::syntax::ast::{
     BinaryOp, Expr, ExprId, Node, NodeKind, Number, NumberValue, PerNode, UnaryOp,
 };

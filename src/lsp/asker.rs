@@ -6,7 +6,6 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::SystemTime;
 
 use crossbeam_channel::{Receiver, Sender};
 use lsp_server::RequestId;
@@ -28,6 +27,7 @@ use crate::lint::{
     notation_of_others,
 };
 use crate::metadata::RecordedMetadata;
+use crate::stamps::Stamp;
 use crate::text::Span;
 
 /// Definitions that are checked before somebody who waits is served.
@@ -73,8 +73,8 @@ pub struct Sources {
 #[derive(Clone, Debug, PartialEq)]
 struct Chosen {
     language: Language,
-    /// A file of metadata, and when it was written.
-    metadata: Option<(PathBuf, Option<SystemTime>)>,
+    /// A file of metadata, and how it was before it was read.
+    metadata: Option<(PathBuf, Option<Stamp>)>,
 }
 
 impl Sources {
@@ -96,8 +96,8 @@ impl Sources {
 
     fn chosen(&mut self, language: Language, metadata: Option<PathBuf>) -> (&mut Asked, bool) {
         let metadata = metadata.map(|path| {
-            let written = path.metadata().and_then(|metadata| metadata.modified()).ok();
-            (path, written)
+            let stamp = Stamp::of(&path);
+            (path, stamp)
         });
         let chosen = Chosen { language, metadata };
         let known = self.asked.iter().position(|(other, _)| *other == chosen);

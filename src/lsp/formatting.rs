@@ -8,9 +8,9 @@ use lsp_types::TextEdit;
 
 use super::analysis::Analysis;
 use super::before::Before;
-use crate::cli::patch::operations;
 use crate::format::{format_again, format_definitions};
 use crate::syntax::{LineForm, outline_again};
+use crate::text::patch::operations;
 
 /// How long small differences are looked for. After that some may be larger than need be.
 const PATIENCE: Duration = Duration::from_millis(200);

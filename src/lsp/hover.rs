@@ -16,7 +16,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 use super::analysis::OverFleet;
 use super::analysis::{Analysis, whole};
 use super::asked::{Asked, Opened};
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};

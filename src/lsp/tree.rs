@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use lsp_types::Location;
 
@@ -17,6 +16,7 @@ use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;
 use crate::project::find;
+use crate::stamps::Stamp;
 use crate::syntax::{ParsedBefore, first_files_below, is_hidden, is_passed_over};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
@@ -97,16 +97,14 @@ pub struct Tree {
 #[derive(Clone, Debug)]
 enum State {
     Open(Arc<str>),
-    OnDisk(Option<SystemTime>, u64),
+    OnDisk(Stamp),
 }
 
 impl PartialEq for State {
     fn eq(&self, other: &State) -> bool {
         match (self, other) {
             (State::Open(one), State::Open(other)) => Arc::ptr_eq(one, other),
-            (State::OnDisk(time, size), State::OnDisk(other, other_size)) => {
-                time.is_some() && time == other && size == other_size
-            }
+            (State::OnDisk(one), State::OnDisk(other)) => one == other,
             _ => false,
         }
     }
@@ -194,10 +192,7 @@ impl Tree {
     ) -> Option<Arc<Parsed>> {
         let state = match open.of_path(path) {
             Some(open) => State::Open(Arc::clone(&open.text)),
-            None => {
-                let metadata = path.metadata().ok()?;
-                State::OnDisk(metadata.modified().ok(), metadata.len())
-            }
+            None => State::OnDisk(Stamp::of(path)?),
         };
         if let Some((before, of, parsed)) = self.files.get(path)
             && (before, of) == (&state, &language)

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, Pmid, ValueType};
 
 use super::{FORMAT, Recorded, RecordedMetadata, VERSION};
-use crate::report::json::write_string;
+use crate::text::json::write_string;
 
 impl RecordedMetadata {
     /// The text of a file, with a line end.

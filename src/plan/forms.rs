@@ -5,9 +5,9 @@ use pmderive_runtime::kernel::{Access, KernelIr, Reg, Scalar};
 use pmderive_runtime::model::Conversion;
 use rustc_hash::FxHashMap;
 
-use super::lane::LaneBuilder;
 use crate::check::typed::{Decrease, Precision, Scale};
 use crate::dag::{Graph, KernelSource, OwnKernel};
+use crate::lanes::LaneBuilder;
 use crate::syntax::ast;
 
 /// An operation, the types that it is of, and the constants in it. Numbers of

@@ -10,8 +10,8 @@ use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand};
 use rustc_hash::FxHashMap;
 
-use super::lane::{LaneBuilder, lane_scalar};
 use crate::dag::{Graph, KernelSource, Marks};
+use crate::lanes::{LaneBuilder, lane_scalar};
 
 /// Largest number of instructions that are fused before a tree is cut.
 const MAX_FUSED: usize = 256;

@@ -6,11 +6,10 @@ use pmderive_runtime::program::{DefinitionKey, NodeId, OnFailure, Op, PatternId,
 
 use super::Planned;
 use super::forms::{Form, Forms};
-use super::lane::{LaneBuilder, lane_scalar};
 use crate::check::typed::{Scale, TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
-use crate::functions::LaneRule;
+use crate::lanes::{LaneBuilder, LaneRule, lane_scalar};
 use crate::syntax::ast::Aggregate;
 
 /// Adds definitions to a graph, one after the other.

@@ -6,7 +6,7 @@
 
 mod forms;
 mod fuse;
-pub(crate) mod lane;
+mod lane;
 mod lower;
 
 use std::borrow::Cow;

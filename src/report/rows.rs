@@ -8,7 +8,7 @@ use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus};
 use pmderive_runtime::program::Reason;
 
 use super::table::Sampling;
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::{Finding, Shown};
 
 /// One row, without the fields that all rows of its sample share.

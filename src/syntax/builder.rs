@@ -10,7 +10,7 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
-use crate::functions::{self, BadArgument, NumberKind};
+use crate::syntax::arguments::{self, BadArgument, NumberKind};
 use crate::text::Span;
 use crate::text::stray;
 
@@ -244,7 +244,7 @@ impl<'b> Builder<'b> {
         interval: Word<'_>,
         span: Span,
     ) -> ExprId {
-        let literal = functions::interval(interval.text)
+        let literal = arguments::interval(interval.text)
             .map(|length| Literal::Interval { text: interval.text.into(), length });
         self.call_with(callee, interval, literal, operand, span)
     }

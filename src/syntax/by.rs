@@ -61,7 +61,7 @@ pub(super) fn before_arguments(repair: &mut Repair<'_, '_>, index: usize) -> Opt
 
 /// Functions that `by` may follow.
 fn aggregates() -> impl Iterator<Item = &'static str> {
-    let own = functions::FUNCTIONS.into_iter().filter(|function| function.takes_by);
+    let own = functions::functions().filter(|function| function.takes_by);
     Aggregate::ALL.into_iter().map(Aggregate::name).chain(own.map(|function| function.name))
 }
 

@@ -558,7 +558,7 @@ last = mkconst(1, type=u64)";
     fn backslashes_that_join_no_lines() {
         let good = "c = d \\\n + e\n";
         for text in ["c = d \\\r\n + e\n", "c = d \\  \n + e\n", "c = d \\\t\r\n + e\n"] {
-            assert_eq!(crate::diag::fixes::mended(text).as_deref(), Some(good), "{text:?}");
+            assert_eq!(crate::syntax::tests::mended(text).as_deref(), Some(good), "{text:?}");
             let (_, diagnostics) = read(text, Dialect::Fixed);
             assert_eq!(diagnostics[0], "1:7 PMD0001 \"\\\\\"", "{text:?}");
         }

@@ -47,7 +47,7 @@ fn words(comment: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::diag::fixes::mended;
+    use crate::syntax::tests::mended;
 
     #[test]
     fn comments_move_to_the_line_above() {

@@ -5,7 +5,7 @@
 //! must be literals. The builder checks the range of numbers and intervals.
 
 use crate::diag::Diagnostic;
-use crate::functions::{NumberKind, Shape, interval};
+use crate::syntax::arguments::{NumberKind, Shape, interval};
 
 use super::ast::Callee;
 use super::call::{Call, MISSING_COMMA, Verdict};

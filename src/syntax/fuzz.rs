@@ -112,7 +112,7 @@ mod tests {
             let row: serde_json::Value = serde_json::from_str(row).expect("a JSON object");
             row["expr"].as_str().expect("a text").to_owned()
         });
-        let examples = crate::functions::FUNCTIONS.iter();
+        let examples = crate::functions::functions();
         let examples = examples.map(|row| format!("{} == \"x\" + 1e5", row.example.call));
         let grouped = ["max(topk(3, a) by (b, type) / sum(a) by (b))".to_owned()];
         rows.chain(examples).chain(grouped).collect()

@@ -10,7 +10,8 @@
 use logos::Logos;
 
 use crate::dialect::{Dialect, Language};
-use crate::functions::{self, Shape};
+use crate::functions;
+use crate::syntax::Shape;
 use crate::text::stray;
 
 use super::ast::{Aggregate, Callee, Temporal};

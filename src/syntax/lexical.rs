@@ -6,7 +6,7 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
-use crate::functions::Shape;
+use crate::syntax::Shape;
 use crate::text::Span;
 use crate::text::stray;
 

@@ -14,6 +14,7 @@
 //! refuses is read again with the words of the extensions, if these are
 //! allowed, so that extensions cannot change what a text means.
 
+mod arguments;
 pub mod ast;
 mod attributes;
 mod builder;
@@ -74,9 +75,9 @@ use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use repair::MAX_REPORTS;
 
-pub use crate::functions::{
-    Example, FUNCTIONS, Function, LaneRule, NumberKind, ResultRule, Shape, manual,
-};
+pub use crate::functions::{Example, Function, ResultRule, functions, manual};
+pub use crate::lanes::LaneRule;
+pub use arguments::{NumberKind, Shape};
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };

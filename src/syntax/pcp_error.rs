@@ -14,7 +14,7 @@ use std::fmt;
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
-use crate::functions::Shape;
+use crate::syntax::Shape;
 
 use super::keywords;
 use super::lexer::unescape;

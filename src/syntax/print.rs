@@ -340,7 +340,8 @@ mod tests {
 
     use super::*;
     use crate::dialect::{Dialect, Language};
-    use crate::functions::{FUNCTIONS, NumberKind, Shape, interval};
+    use crate::functions::functions;
+    use crate::syntax::arguments::{NumberKind, Shape, interval};
     use crate::syntax::ast::{Aggregate, Callee, Spanned, Temporal};
     use crate::text::{SourceId, Span};
 
@@ -426,7 +427,7 @@ mod tests {
 
     /// A call of a function that libpcp does not have, of operands from a stack.
     fn extension(choice: usize, stack: &mut Vec<ExprId>, span: Span) -> Option<NodeKind> {
-        let function = FUNCTIONS[choice];
+        let function = functions().nth(choice)?;
         let literal = |value| Some(Box::new(Spanned { value, span }));
         let (count, literal) = match function.shape {
             Shape::OneValue => (1, None),

@@ -3,17 +3,27 @@
 use serde_json::Value;
 
 use crate::diag::Diagnostics;
+use crate::diag::fixes::applied;
 use crate::dialect::{Dialect, Language};
-use crate::text::SourceId;
+use crate::text::{SourceId, SourceMap};
 
 use super::ast::{Expr, Literal, NodeKind, UnaryOp};
-use super::{MAX_REPORTS, ParsedExpr, parse_expr};
+use super::{MAX_REPORTS, ParsedExpr, parse_definitions, parse_expr};
 
 /// Parses a text that stands alone.
 pub(super) fn parse(text: &str, language: impl Into<Language>) -> (ParsedExpr, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
     let parsed = parse_expr(SourceId(0), text, 0, language, &mut diagnostics);
     (parsed, diagnostics)
+}
+
+/// The text of a definition file with all edits that are certain.
+pub(super) fn mended(text: &str) -> Option<String> {
+    let mut sources = SourceMap::default();
+    let source = sources.add("x.conf", text);
+    let mut diagnostics = Diagnostics::default();
+    parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
+    applied(&diagnostics, source, &sources).map(|(text, _)| text)
 }
 
 /// The tree as libpcp's debugging output writes it.

@@ -7,7 +7,7 @@
 use logos::Logos;
 
 use crate::dialect::Language;
-use crate::functions::Shape;
+use crate::syntax::Shape;
 
 use super::ast::{Aggregate, Callee, Temporal};
 

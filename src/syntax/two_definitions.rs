@@ -63,7 +63,7 @@ fn between(
 
 #[cfg(test)]
 mod tests {
-    use crate::diag::fixes::mended;
+    use crate::syntax::tests::mended;
 
     #[test]
     fn each_definition_gets_a_line() {

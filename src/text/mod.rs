@@ -1,7 +1,10 @@
-//! Texts of definitions, places in them, bytes that are not UTF-8, and text
-//! from others that a terminal must not obey.
+//! Texts of definitions, places in them, bytes that are not UTF-8, text from others that a
+//! terminal must not obey, patches between texts, and JSON.
 
 mod escaping;
+pub(crate) mod json;
+#[cfg(feature = "cli")]
+pub(crate) mod patch;
 pub(crate) mod percent;
 mod spans;
 pub(crate) mod stray;

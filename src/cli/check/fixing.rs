@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::cli::definitions::Definitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
-use crate::cli::patch;
 use crate::cli::rewrite::replace;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::Purpose;
@@ -17,6 +16,7 @@ use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
 use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of};
+use crate::text::patch;
 use crate::text::{SourceMap, stray};
 
 use super::CheckArguments;

@@ -181,10 +181,13 @@ pub struct Space {
 const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
 
 impl<S: FetchSource> Session<S> {
-    /// A source with the metrics of a registry (pmNewContext(3)). The engine
-    /// and the registry must have the same language. The session also sees
+    /// A source with the metrics of a registry (pmNewContext(3)). The session also sees
     /// definitions that are registered later.
+    ///
+    /// # Panics
+    /// The engine and the registry have different languages: values would be of two dialects.
     pub fn new(engine: Arc<Engine>, shared: Arc<SharedRegistry>, source: S) -> Session<S> {
+        assert_eq!(engine.language(), shared.language(), "languages of engine and registry");
         let member = Arc::new(Member::default());
         shared.join(&member);
         let epoch = source.metadata_epoch();

@@ -7,7 +7,7 @@ use pmderive_runtime::model::{InDom, InstId, InstanceDomain};
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
 use rustc_hash::FxHashMap;
 
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::metric::Metric;
 
 /// The result of one fetch of the chosen metrics, see

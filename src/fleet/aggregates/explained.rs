@@ -7,7 +7,7 @@ use super::definitions::Definitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Examination, Registered, Registry};
 use crate::explain::{Explained, NodeOutcome, explain};

@@ -14,9 +14,9 @@ pub use read::read;
 use super::labels::Labels;
 use super::sinks::client::{Credentials, Url};
 use super::sinks::tls::Identity;
-use super::stamps::Stamps;
 use crate::dialect::{Dialect, Language};
 use crate::document::Times;
+use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::text::Span;
 

@@ -20,10 +20,10 @@ use crate::fleet::hidden::{secrets_in, secrets_in_url, without, word_for_secrets
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
-use crate::fleet::stamps::Stamps;
 use crate::fleet::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::project::directory_of;
+use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceId, SourceMap, SourceText, Span};

@@ -19,7 +19,8 @@ use crate::fleet::frame::{Event, Exported, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::{Nanos, Slot};
-use crate::report::json::{Object, write_object, write_string, write_value};
+use crate::report::json::write_value;
+use crate::text::json::{Object, write_object, write_string};
 
 /// Writes an event as the sink at a place gets it, with its line end. Nothing if none of
 /// its metrics is for that sink. Gives the number of values, or of series that have ended.

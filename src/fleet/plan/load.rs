@@ -20,9 +20,9 @@ use crate::fleet::aggregates::{
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
-use crate::fleet::stamps::Stamps;
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
+use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{load_file, read_text};
 use crate::text::{SourceId, SourceMap};

@@ -16,9 +16,9 @@ use pmderive_runtime::position::Per;
 use super::aggregates::{Definitions, OperandId, Schedule};
 use super::config::Config;
 use super::sink_set::{SinkPlace, SinkSet};
-use super::stamps::Stamps;
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
+use crate::stamps::Stamps;
 use crate::text::SourceMap;
 
 pub use exports::Export;

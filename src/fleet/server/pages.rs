@@ -9,8 +9,8 @@ use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
 use crate::fleet::slot::Nanos;
-use crate::report::json::{Object, write_object};
 use crate::syntax::counted;
+use crate::text::json::{Object, write_object};
 
 /// Kinds that are told of at most.
 const MOST_KINDS: usize = 1000;

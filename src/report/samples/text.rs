@@ -11,7 +11,7 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::time::TimeZone;
 
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::{Finding, Shown};
 use crate::escape::line;
 use crate::report::plain::{text, write_integer, write_value};

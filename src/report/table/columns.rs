@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 use super::exporter::ExportError;
 use super::{Row, Sampling, Schema};
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::Shown;
 use crate::report::plain::text;
 use crate::report::rows::for_each_row;

@@ -7,7 +7,7 @@ use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::UtcTime;
 
 use super::{Row, Sampling, Schema};
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::Shown;
 use crate::report::csv::{write_field, write_value};
 use crate::report::rows::for_each_row;

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::check::typed::Desc;
+use crate::bind::Desc;
 use crate::engine::{Metric, Registered, Registry};
-use crate::report::json::{shown, write_desc, write_object, write_status};
+use crate::report::json::{write_desc, write_status};
 use crate::syntax::{name_mistake, print_expr};
+use crate::text::json::{shown, write_object};
 
 /// Facts about the source and the metrics of a table.
 #[derive(Clone, Debug, PartialEq)]

@@ -409,7 +409,7 @@ mod tests {
             ("b > 2 and b between 1 and 3", Some("b > 2 && (b >= 1 && b <= 3)")),
             ("{b} {b}", None),
         ] {
-            let mended = crate::diag::fixes::mended(&format!("a = {text}\n"));
+            let mended = crate::syntax::tests::mended(&format!("a = {text}\n"));
             let expected = expected.map(|expected| format!("a = {expected}\n"));
             assert_eq!(mended, expected, "{text}");
         }

@@ -4,7 +4,7 @@
 //! It is used only for a text that libpcp refuses. If it refuses the text as
 //! well, the words of the first refusal stand.
 
-use crate::functions::{self, NumberKind};
+use crate::syntax::arguments::{self, NumberKind};
 use crate::syntax::ast::MAX_LABELS;
 use crate::syntax::token::Token;
 
@@ -74,7 +74,7 @@ impl Finder<'_> {
         let string = self.expect(|token| matches!(token, Token::Str(_)), Words::Open)?;
         self.expect(|token| token == Token::RightParen, Words::Open)?;
         match string {
-            Token::Str(text) if functions::interval(text).is_ok() => Ok(()),
+            Token::Str(text) if arguments::interval(text).is_ok() => Ok(()),
             _ => self.fail_open(),
         }
     }

@@ -2,20 +2,41 @@
 //! read: a change meanwhile is noticed, too.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "fleet")]
+use std::path::PathBuf;
 
 /// Files as they were before they were read.
+#[cfg(feature = "fleet")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
 
-/// What tells a file from one that was there before.
+/// What tells a file from one that was there before. A file that was replaced by one of the same
+/// time and length is another one, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub struct Stamp {
     inode: u64,
     bytes: u64,
+    /// When its contents changed, in seconds and nanoseconds.
+    modified: (i64, i64),
+    /// When the file or its attributes changed. No program can set it.
     changed: (i64, i64),
 }
 
+impl Stamp {
+    /// The stamp of a file, which is read after that; `None` if there is none.
+    pub fn of(path: &Path) -> Option<Stamp> {
+        let found = std::fs::metadata(path).ok()?;
+        Some(Stamp {
+            inode: found.ino(),
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+#[cfg(feature = "fleet")]
 impl FromIterator<PathBuf> for Stamps {
     fn from_iter<I: IntoIterator<Item = PathBuf>>(paths: I) -> Stamps {
         let mut stamps = Stamps::default();
@@ -24,10 +45,11 @@ impl FromIterator<PathBuf> for Stamps {
     }
 }
 
+#[cfg(feature = "fleet")]
 impl Stamps {
     /// Looks at a file, which is read after that.
     pub fn add(&mut self, path: PathBuf) {
-        let stamp = stamp(&path);
+        let stamp = Stamp::of(&path);
         self.0.push((path, stamp));
     }
 
@@ -38,17 +60,11 @@ impl Stamps {
 
     /// True if one of them is not as it was, or is gone.
     pub fn have_changed(&self) -> bool {
-        self.0.iter().any(|(path, known)| stamp(path) != *known)
+        self.0.iter().any(|(path, known)| Stamp::of(path) != *known)
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let found = std::fs::metadata(path).ok()?;
-    let changed = (found.mtime(), found.mtime_nsec());
-    Some(Stamp { inode: found.ino(), bytes: found.len(), changed })
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "fleet"))]
 mod tests {
     use super::*;
 
@@ -67,5 +83,20 @@ mod tests {
         assert!(!stamps.have_changed());
         std::fs::write(&path, "[{}]").expect("a file");
         assert!(stamps.have_changed());
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, other] = ["x.json", "y.json"].map(|name| folder.path().join(name));
+        let written = std::time::SystemTime::UNIX_EPOCH;
+        for file in [&path, &other] {
+            std::fs::write(file, "[]").expect("a file");
+            let file = std::fs::File::options().write(true).open(file).expect("the file");
+            file.set_modified(written).expect("a time");
+        }
+        let before = Stamp::of(&path);
+        std::fs::rename(&other, &path).expect("it takes its place");
+        assert_ne!(before, Stamp::of(&path));
     }
 }
