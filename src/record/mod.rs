@@ -27,7 +27,7 @@ use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError, WriterOptions}
 use pmderive_runtime::model::{InstId, LabelLevel, Pmid, Timestamp};
 use pmderive_runtime::result::{FetchResult, MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::engine::Session;
 
@@ -96,6 +96,8 @@ pub struct Recorder<S> {
     /// Metrics with instances without a name, each with the last such instance.
     /// `None` once it has been reported.
     nameless: FxHashMap<Pmid, Option<InstId>>,
+    /// Metrics with values that were not of their types, which has been reported.
+    misfits: FxHashSet<Pmid>,
     /// True if the last sample was older than the last record.
     is_back_in_time: bool,
     /// Number of label changes up to the last record.
@@ -134,6 +136,7 @@ impl<S: FetchSource> Recorder<S> {
             most_metrics: 0,
             notices: Vec::new(),
             nameless: FxHashMap::default(),
+            misfits: FxHashSet::default(),
             is_back_in_time: false,
             latest: None,
             labels_passed: 0,
@@ -327,7 +330,15 @@ impl<S: FetchSource> Recorder<S> {
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
             // An archive may have values of instances that nobody has named. Derived values
             // have them in them, so they stay.
-            let Some(instance) = tidy(metric, domain, is_archive, set) else { continue };
+            let had_values = set.outcome.is_ok();
+            let nameless = tidy(metric, domain, is_archive, set);
+            if had_values
+                && let Err(status) = set.outcome
+                && self.misfits.insert(set.pmid)
+            {
+                self.notices.push(Notice::Misfit(metric.name.clone(), status));
+            }
+            let Some(instance) = nameless else { continue };
             // An instance of a host may well disappear between the fetch and the question
             // for its name.
             let before = self.nameless.insert(set.pmid, Some(instance));

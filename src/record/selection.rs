@@ -62,6 +62,8 @@ pub enum Notice {
     /// Values of a metric are left out because nobody knows the names of their
     /// instances, such as this one.
     Nameless(Box<str>, InstId),
+    /// Values of a metric are not of its type: the archive has this status instead.
+    Misfit(Box<str>, PmStatus),
     /// A name, label or instance domain that the archive cannot hold.
     Refused(String),
     /// The source's clock was set back. Samples are skipped until it has caught
@@ -90,6 +92,9 @@ impl fmt::Display for Notice {
                 f,
                 "{name}: values of instances without a name, such as {instance}, are left out"
             ),
+            Notice::Misfit(name, status) => {
+                write!(f, "{name}: values that are not of its type are left out: {status}")
+            }
             Notice::Refused(problem) => write!(f, "left out: {problem}"),
             Notice::TimeWentBack { from, to } => write!(
                 f,

@@ -245,7 +245,7 @@ impl<'t> Repair<'_, 't> {
         self.report(match is_glued {
             true => error.help("to compare, write `==` alone"),
             false if is_chain => error
-                .help("a line defines one metric; to compare, write `==`")
+                .help(format!("leave out `{}`; to compare, write `==`", self.slice(0, index)))
                 .edit(Fix { span, text, is_certain }),
             false => error.help(format!("to compare, write `{meant}`")).edit(Fix {
                 span,

@@ -645,6 +645,26 @@ fn metrics_change_under_way() {
     );
 }
 
+/// An agent changes a type, and pmcd gives no notice of it: nobody can read the values.
+#[test]
+fn values_of_another_type_are_told() {
+    let mut session = Rig::new(&["n.size"]);
+    session.sample();
+    let other = |world: &mut World| {
+        world.add(Metric::new("n.size", Script::constant(0.5f64)));
+    };
+    session.pmcd.host().change(other);
+    session.sample();
+    session.sample();
+    assert_eq!(
+        session.notices(),
+        ["n.size: values that are not of its type are left out: Impossible value or scale \
+          conversion"]
+    );
+    let (records, _) = session.records();
+    assert_eq!(records, ["n.size:1", "n.size:-12362", "n.size:-12362"]);
+}
+
 /// Its counters begin anew, whether a sample has seen it away or not.
 #[test]
 fn an_agent_that_is_added_again() {

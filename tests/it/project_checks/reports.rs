@@ -164,7 +164,7 @@ fn annotations_have_lines_and_columns() {
     assert_eq!(
         lines(&check)[1],
         "::error file=bad dir/x.conf,line=2,col=18,endColumn=19,title=PMD0010::`=` is no \
-         operator; a line defines one metric; to compare, write `==`"
+         operator; leave out `hinv.ncpu =`; to compare, write `==`"
     );
     assert!(
         check.contains("::warning file=bad dir/x.conf,line=3,col=9,endColumn=22,title=PMD0301::")
