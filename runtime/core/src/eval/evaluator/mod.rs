@@ -6,10 +6,12 @@
 //! ```
 //!
 //! [`pending`] has the steps, [`settle`] goes from a batch to columns, and
-//! [`compute`] from columns to values. Nothing here does input or output.
+//! [`compute`] from columns to values. [`returning`] has layouts that take turns.
+//! Nothing here does input or output.
 
 mod compute;
 mod pending;
+mod returning;
 mod settle;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::result::{ResultBatch, SetPlace};
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
+use returning::Returning;
 
 /// Evaluates a program for one context. It owns the previous samples and knows
 /// the layout in force.
@@ -93,6 +96,7 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// The layout in force.
     layout: Option<Layout>,
+    returning: Returning,
     /// Stamp of the frame when the layout was last laid out in it.
     stamp: Option<u64>,
     /// Plans that all evaluators of the program share.
@@ -226,6 +230,7 @@ impl Evaluator {
             selected: Selected::default(),
             verdicts: Verdicts::default(),
             layout: None,
+            returning: Returning::default(),
             stamp: None,
             shared,
             irregular: Vec::new(),
