@@ -96,6 +96,7 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// The layout in force.
     layout: Option<Layout>,
+    /// Layouts that may come again.
     returning: Returning,
     /// Stamp of the frame when the layout was last laid out in it.
     stamp: Option<u64>,
@@ -200,7 +201,8 @@ impl Evaluator {
     /// Bytes of memory that it takes besides its program and layouts, which others
     /// may share: most of them are previous samples.
     pub fn bytes(&self) -> usize {
-        size_of::<Evaluator>() + self.history.bytes() + self.windows.bytes()
+        let kept = self.history.bytes() + self.windows.bytes() + self.returning.bytes();
+        size_of::<Evaluator>() + kept
     }
 
     /// Overwrites the gaps between previous samples, as [`Buffers::poison`]

@@ -1,8 +1,8 @@
 //! Layouts that return. The records of an archive may hold groups of metrics, and each
 //! group has a layout. The layouts take turns, and none of them is made anew.
 //!
-//! Input: which instances a fetch delivered, as a hash. Output: the layout that had fitted
-//! such a fetch. Whether it fits is for the decoder to say.
+//! Input: what a fetch delivered, as a hash. Output: the layout that fitted such a fetch
+//! before. The decoder finds out whether it still fits.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -16,15 +16,24 @@ use crate::eval::decode::raw_count;
 use crate::eval::layout::{Layout, SectionId, State, TooLarge};
 use crate::result::ResultBatch;
 
-/// What changed layouts, oldest first: the hash of a delivery, and the states of all
-/// sections if it came again. What comes only once must not keep its states in memory.
+/// The deliveries that changed the layout, newest first. One that came again has the states
+/// of all sections. One that came once does not: it would keep them in memory in vain.
 #[derive(Debug, Default)]
-pub struct Returning(VecDeque<(u64, Option<Box<[Option<Arc<State>>]>>)>);
+pub struct Returning(VecDeque<(u64, Option<States>)>);
+
+/// States of all sections, parallel to them.
+type States = Box<[Option<Arc<State>>]>;
 
 /// Number of deliveries that are remembered.
 const KEPT: usize = 64;
 
 impl Returning {
+    /// Bytes of memory that it takes besides the states.
+    pub fn bytes(&self) -> usize {
+        let states = self.0.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
+        self.0.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
+    }
+
     /// Takes note of a layout that was made for a delivery.
     pub fn note(&mut self, delivery: u64, layout: &Layout) {
         if let Some((_, states)) = self.0.iter_mut().find(|(known, _)| *known == delivery) {
