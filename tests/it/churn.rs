@@ -1,4 +1,5 @@
-//! Instances that come and go at every fetch, in short lists and in long ones:
+//! Instances that come and go at every fetch, in short lists and in long ones, and
+//! metrics that are delivered in turn:
 //! kernels over columns that stay where they are, move and change their lanes
 //! give what the general path gives node by node.
 
@@ -21,14 +22,17 @@ use pmderive_testkit::mix;
 use mix::mix;
 
 /// Metrics and their types. The first two have the same instances, the third
-/// lacks some now and then, and the last one has a domain of its own.
-const METRICS: [(&str, ValueType, u32); 4] = [
+/// lacks some now and then, the fourth one has a domain of its own, and the last two
+/// have none.
+const METRICS: [(&str, ValueType, u32); 6] = [
     ("m.long", ValueType::U64, 1),
     ("m.word", ValueType::U32, 1),
     ("m.some", ValueType::U64, 1),
     ("m.other", ValueType::U64, 2),
+    ("m.one", ValueType::U64, 0),
+    ("m.two", ValueType::U32, 0),
 ];
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 14] = [
     "rate(m.long)",
     "rate(m.some)",
     "delta(m.word)",
@@ -39,6 +43,10 @@ const TEXTS: [&str; 10] = [
     "rate(m.other) * 8",
     "delta(delta(m.long))",
     "m.word > 500 ? rate(m.long) : rate(m.some)",
+    "rate(m.one)",
+    "m.two * 8",
+    "delta(m.two) + sum(delta(m.other))",
+    "rate(m.word) * delta(m.two)",
 ];
 const SEEDS: u64 = 12;
 const FETCHES: u64 = 50;
@@ -47,15 +55,18 @@ const FETCHES: u64 = 50;
 struct Changing {
     seed: u64,
     fetch: u64,
-    domains: [Vec<InstId>; 2],
+    domains: [Vec<InstId>; 3],
+    /// Groups of metrics. They take turns of two fetches, and instances stay for some
+    /// turns. A single group is in each fetch.
+    groups: u64,
 }
 
 impl Changing {
-    fn new(seed: u64) -> Changing {
+    fn new(seed: u64, groups: u64) -> Changing {
         // Around lengths at which columns get more room, and short ones.
         let length = [3, 9, 130, 250, 290, 1_025][seed as usize % 6];
-        let domains = [(0..length).collect(), (0..length / 2).collect()];
-        Changing { seed, fetch: 0, domains }
+        let domains = [vec![-1], (0..length).collect(), (0..length / 2).collect()];
+        Changing { seed, fetch: 0, domains, groups }
     }
 
     fn choice(&self, what: &[u64], of: u64) -> u64 {
@@ -95,18 +106,26 @@ impl Feed for Changing {
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         self.fetch += 1;
-        self.change(0);
-        self.change(1);
+        if self.groups == 1 || self.fetch.is_multiple_of(14) {
+            self.change(1);
+            self.change(2);
+        }
         let stamp = Timestamp::new(1_000 + self.fetch.cast_signed() * 5, 0);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
         for pmid in list.pmids() {
             let item = pmid.item() as usize;
             let (_, value_type, domain) = METRICS[item];
-            if self.choice(&[7, item as u64], 25) == 0 {
+            let is_in_turn = (self.fetch / 2 + item as u64).is_multiple_of(self.groups);
+            // Groups that fail now and then would hardly return.
+            let fails = self.groups == 1 && self.choice(&[7, item as u64], 25) == 0;
+            if fails || !is_in_turn && self.seed.is_multiple_of(2) {
                 writer.status(*pmid, PmStatus::AGAIN);
                 continue;
             }
-            let mut ids = self.domains[domain as usize - 1].clone();
+            let mut ids = self.domains[domain as usize].clone();
+            if !is_in_turn {
+                ids.clear();
+            }
             if item == 2 && self.choice(&[8], 3) == 0 && !ids.is_empty() {
                 ids.remove(self.choice(&[9], ids.len() as u64) as usize);
             }
@@ -127,19 +146,19 @@ impl Feed for Changing {
     }
 }
 
-fn source(seed: u64) -> MemorySource<Changing> {
+fn source(seed: u64, groups: u64) -> MemorySource<Changing> {
     let mut metadata = MemoryMetadata::default();
     for (item, (name, value_type, domain)) in (0..).zip(METRICS) {
         let desc = MetricDesc {
             pmid: Pmid::new(7, 0, item),
             value_type,
-            indom: Some(InDom::new(7, domain)),
+            indom: (domain > 0).then(|| InDom::new(7, domain)),
             semantics: Semantics::Counter,
             units: Units::NONE,
         };
         metadata.add_metric(name, desc);
     }
-    MemorySource::new("memory", metadata, Changing::new(seed))
+    MemorySource::new("memory", metadata, Changing::new(seed, groups))
 }
 
 fn compile(backend: Backend, source: &mut MemorySource<Changing>) -> Arc<Compiled> {
@@ -167,13 +186,28 @@ fn words(values: &Evaluation<'_>, output: OutputId) -> String {
 
 #[test]
 fn columns_that_change_places_keep_their_values() {
+    let with_values = share_with_values(1);
+    assert!(with_values > 0.5, "{with_values}");
+}
+
+#[test]
+fn metrics_that_take_turns_keep_their_values() {
+    for groups in 2..=3 {
+        let with_values = share_with_values(groups);
+        assert!(with_values > 0.1, "{groups} groups: {with_values}");
+    }
+}
+
+/// Compares both ways to evaluate. Returns the share of the results that are values: a
+/// test that compares nothing would pass as well.
+fn share_with_values(groups: u64) -> f64 {
     let backends: &[Backend] = match cfg!(feature = "jit") {
         true => &[Backend::Interp, Backend::Jit],
         false => &[Backend::Interp],
     };
     let mut with_values = 0;
     for (seed, backend) in (0..SEEDS).flat_map(|seed| backends.iter().map(move |to| (seed, *to))) {
-        let (mut source, mut other) = (self::source(seed), self::source(seed));
+        let [mut source, mut other] = [(); 2].map(|()| self::source(seed, groups));
         let compiled = compile(backend, &mut source);
         let (mut evaluator, mut workspace) = (compiled.evaluator(), Workspace::default());
         let (mut general, mut room) = (compiled.evaluator(), Workspace::default());
@@ -190,7 +224,6 @@ fn columns_that_change_places_keep_their_values() {
             }
         }
     }
-    // A test that compares nothing would pass as well.
     let all = SEEDS as usize * backends.len() * FETCHES as usize * TEXTS.len();
-    assert!(with_values * 2 > all, "{with_values} of {all}");
+    with_values as f64 / all as f64
 }

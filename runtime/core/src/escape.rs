@@ -60,7 +60,8 @@ pub fn line(text: &[u8]) -> Cow<'_, str> {
 /// The text on one line, with all escapes; at once where it is printable ASCII, as
 /// nearly all names are.
 pub fn line_of(text: &str) -> Cow<'_, str> {
-    match text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    // Many bytes are looked at at once.
+    match text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~')) {
         true => Cow::Borrowed(text),
         false => line(text.as_bytes()),
     }

@@ -64,7 +64,9 @@ impl Renderer for Text {
             out.push('\n');
         }
         for (index, (metric, finding)) in shown.findings().enumerate() {
-            append(out, format_args!("\n{}\n", escaping.text(&metric.name)));
+            out.push('\n');
+            out.push_str(&escaping.text(&metric.name));
+            out.push('\n');
             if let Ok(desc) = metric.desc {
                 self.desc(index, desc, out);
             }

@@ -164,7 +164,8 @@ impl<'a> ValueSet<'a> {
         (0..self.len()).map(move |at| (set.instance(at), set.value(at)))
     }
 
-    fn instance(&self, at: usize) -> InstId {
+    /// The instance of the value at a position, or -1 if there is none.
+    pub(crate) fn instance(&self, at: usize) -> InstId {
         match &self.content {
             Content::Wire(wire) => wire.lane(at).map_or(-1, |lane| lane.instance),
             Content::Columns(columns) => columns.ids().get(at).copied().unwrap_or(-1),

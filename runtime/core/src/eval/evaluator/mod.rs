@@ -6,10 +6,12 @@
 //! ```
 //!
 //! [`pending`] has the steps, [`settle`] goes from a batch to columns, and
-//! [`compute`] from columns to values. Nothing here does input or output.
+//! [`compute`] from columns to values. [`returning`] has layouts that take turns.
+//! Nothing here does input or output.
 
 mod compute;
 mod pending;
+mod returning;
 mod settle;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::result::{ResultBatch, SetPlace};
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
+use returning::Returning;
 
 /// Evaluates a program for one context. It owns the previous samples and knows
 /// the layout in force.
@@ -93,6 +96,8 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// The layout in force.
     layout: Option<Layout>,
+    /// Layouts that may come again.
+    returning: Returning,
     /// Stamp of the frame when the layout was last laid out in it.
     stamp: Option<u64>,
     /// Plans that all evaluators of the program share.
@@ -196,7 +201,8 @@ impl Evaluator {
     /// Bytes of memory that it takes besides its program and layouts, which others
     /// may share: most of them are previous samples.
     pub fn bytes(&self) -> usize {
-        size_of::<Evaluator>() + self.history.bytes() + self.windows.bytes()
+        let kept = self.history.bytes() + self.windows.bytes() + self.returning.bytes();
+        size_of::<Evaluator>() + kept
     }
 
     /// Overwrites the gaps between previous samples, as [`Buffers::poison`]
@@ -226,6 +232,7 @@ impl Evaluator {
             selected: Selected::default(),
             verdicts: Verdicts::default(),
             layout: None,
+            returning: Returning::default(),
             stamp: None,
             shared,
             irregular: Vec::new(),

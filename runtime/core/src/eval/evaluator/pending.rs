@@ -226,7 +226,16 @@ impl Evaluator {
         expect(self.binding.named_domains.len(), buffers.answers.given.len())?;
         let mut answers = std::mem::take(&mut buffers.answers.domains);
         answers.extend(buffers.answers.given.drain(..).map(of_kind));
-        let is_decoded = self.decode_as_expected(&answers, batch, buffers);
+        let mut is_decoded = self.decode_as_expected(&answers, batch, buffers);
+        let mut delivery = None;
+        if matches!(is_decoded, Ok(false)) {
+            delivery = self.delivery(batch);
+            if let Some(delivery) = delivery
+                && self.return_to(delivery, buffers)?
+            {
+                is_decoded = self.decode_as_expected(&answers, batch, buffers);
+            }
+        }
         let named = match is_decoded {
             Ok(false) => answers.clone(),
             _ => Vec::new(),
@@ -237,7 +246,7 @@ impl Evaluator {
         if is_decoded? {
             return Ok(Next::Compute);
         }
-        let found = self.survey(batch, buffers, named)?;
+        let found = self.survey(batch, buffers, named, delivery)?;
         if !found.needs_domains {
             return Ok(Next::Decode(found, OtherNames::new()));
         }

@@ -23,6 +23,8 @@ pub struct Found {
     pub named: Vec<Domain>,
     /// True if one of the sections needs these domains.
     pub needs_domains: bool,
+    /// What was delivered, if the layout may return.
+    pub delivery: Option<u64>,
 }
 
 impl Evaluator {
@@ -87,6 +89,7 @@ impl Evaluator {
         batch: &ResultBatch,
         buffers: &mut Buffers,
         named: Vec<Domain>,
+        delivery: Option<u64>,
     ) -> Result<Found, Inconsistent> {
         let (want, got) = (self.program.fetched_domains, batch.domains.len());
         if got < want {
@@ -126,7 +129,7 @@ impl Evaluator {
             }
             surveys.push(slot, survey);
         }
-        Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains })
+        Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains, delivery })
     }
 
     /// Positions of filters' domains that lack an instance with values. They
@@ -151,7 +154,7 @@ impl Evaluator {
         batch: &ResultBatch,
         buffers: &mut Buffers,
     ) -> Result<(), Inconsistent> {
-        let Found { dirty, surveys, named, needs_domains } = found;
+        let Found { dirty, surveys, named, needs_domains, delivery } = found;
         let program = Arc::clone(&self.program);
         let Some(mut layout) = self.layout.take() else { return Ok(()) };
         if needs_domains || layout.states.iter().all(Option::is_none) {
@@ -185,13 +188,15 @@ impl Evaluator {
             let sets = draft.sets.into();
             let state = shared.state(State { plan, sets, taken, lasting });
             self.history
-                .change_section(&layout, section, &state, &mut buffers.former)
+                .change_section(&mut layout, section, state, &mut buffers.former)
                 .map_err(|TooLarge| Inconsistent::TooLarge)?;
-            layout.states[section.index()] = Some(state);
         }
         if is_start {
             let plans = layout.states.iter().flatten().map(|state| &state.plan);
             shared.remember_start(plans);
+        }
+        if let Some(delivery) = delivery {
+            self.returning.note(delivery, &layout);
         }
         let frame = buffers.frame(&program, &layout.sections);
         let is_laid_out = frame.adopt(&layout.states);
@@ -235,7 +240,7 @@ impl Buffers {
         slots
     }
 
-    fn make_dirty(&mut self, section: SectionId) {
+    pub(super) fn make_dirty(&mut self, section: SectionId) {
         if !std::mem::replace(&mut self.is_dirty[section.index()], true) {
             self.dirty.push(section);
         }

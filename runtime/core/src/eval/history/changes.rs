@@ -3,6 +3,8 @@
 //! Samples in a section's block are carried to their new places, set aside, or
 //! parked under the keys of their definitions.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::{Entry, HistoryStore, aside};
@@ -97,7 +99,7 @@ impl HistoryStore {
         }
     }
 
-    /// Changes a section from one state to another. Samples with a place in the
+    /// Changes a section of a layout from one state to another. Samples with a place in the
     /// new state are carried over, and others are set aside. Samples that were
     /// set aside earlier return if the new state has their lanes. `former` is a
     /// buffer.
@@ -106,16 +108,16 @@ impl HistoryStore {
     /// [`TooLarge`].
     pub fn change_section(
         &mut self,
-        layout: &Layout,
+        layout: &mut Layout,
         section: SectionId,
-        new: &State,
+        new: Arc<State>,
         former: &mut Vec<u8>,
     ) -> Result<(), TooLarge> {
         self.blocks.resize_with(layout.sections.all.len(), Vec::new);
         let old = layout.state(section);
         let was = old.map(Geometry::of).transpose()?;
         let old = old.zip(was.as_ref());
-        let geometry = Geometry::of(new)?;
+        let geometry = Geometry::of(&new)?;
         let block = &mut self.blocks[section.index()];
         let histories = &layout.sections[section].histories;
         let mut carried: Vec<Carried> = Vec::new();
@@ -151,6 +153,7 @@ impl HistoryStore {
                 *entry = Entry::Resident(sample.stamp);
             }
         }
+        layout.states[section.index()] = Some(new);
         Ok(())
     }
 }

@@ -1,0 +1,93 @@
+//! Layouts that return. The records of an archive may hold groups of metrics, and each
+//! group has a layout. The layouts take turns, and none of them is made anew.
+//!
+//! Input: what a fetch delivered, as a hash. Output: the layout that fitted such a fetch
+//! before. The decoder finds out whether it still fits.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+
+use super::pending::Inconsistent;
+use super::{Buffers, Evaluator};
+use crate::eval::decode::raw_count;
+use crate::eval::layout::{Layout, SectionId, State, TooLarge};
+use crate::result::ResultBatch;
+
+/// The deliveries that changed the layout, newest first. One that came again has the states
+/// of all sections. One that came once does not: it would keep them in memory in vain.
+#[derive(Debug, Default)]
+pub struct Returning(VecDeque<(u64, Option<States>)>);
+
+/// States of all sections, parallel to them.
+type States = Box<[Option<Arc<State>>]>;
+
+/// Number of deliveries that are remembered.
+const KEPT: usize = 64;
+
+impl Returning {
+    /// Bytes of memory that it takes besides the states.
+    pub fn bytes(&self) -> usize {
+        let states = self.0.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
+        self.0.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
+    }
+
+    /// Takes note of a layout that was made for a delivery.
+    pub fn note(&mut self, delivery: u64, layout: &Layout) {
+        if let Some((_, states)) = self.0.iter_mut().find(|(known, _)| *known == delivery) {
+            // States that are there did not fit. They are not tried again and again.
+            let returns = states.is_none() && layout.states.iter().flatten().all(|own| own.lasting);
+            *states = returns.then(|| layout.states.clone());
+            return;
+        }
+        self.0.truncate(KEPT - 1);
+        self.0.push_front((delivery, None));
+    }
+}
+
+impl Evaluator {
+    /// A hash of what a batch delivered that the layout in force does not fit. `None` if
+    /// layouts depend on more than that, or if there was none yet.
+    pub(super) fn delivery(&self, batch: &ResultBatch) -> Option<u64> {
+        let layout = self.layout.as_ref()?;
+        if self.evaluations == 0 || layout.needing_domains().next().is_some() {
+            return None;
+        }
+        let mut hasher = FxHasher::default();
+        for set in batch.sets().take(self.program.inputs.len()) {
+            raw_count(&set).hash(&mut hasher);
+            // Lists that differ usually do so at the end.
+            if let Some(last) = set.len().checked_sub(1) {
+                (set.instance(0), set.instance(last)).hash(&mut hasher);
+            }
+        }
+        Some(hasher.finish())
+    }
+
+    /// Puts the layout in force that fitted such a delivery. Returns false if there is
+    /// none.
+    pub(super) fn return_to(
+        &mut self,
+        delivery: u64,
+        buffers: &mut Buffers,
+    ) -> Result<bool, Inconsistent> {
+        let mut known = self.returning.0.iter().filter(|(known, _)| *known == delivery);
+        let Some((_, Some(states))) = known.next() else { return Ok(false) };
+        let Some(mut layout) = self.layout.take() else { return Ok(false) };
+        let all = (0..).map(SectionId).zip(states);
+        for (section, state) in all.filter_map(|(at, state)| Some((at, state.as_ref()?))) {
+            if layout.state(section).is_none_or(|own| !std::ptr::eq(own, &**state)) {
+                buffers.make_dirty(section);
+                self.history
+                    .change_section(&mut layout, section, Arc::clone(state), &mut buffers.former)
+                    .map_err(|TooLarge| Inconsistent::TooLarge)?;
+            }
+        }
+        self.layout = Some(layout);
+        self.stamp = None;
+        self.find_irregular_in(&buffers.dirty);
+        Ok(true)
+    }
+}
