@@ -62,7 +62,7 @@ pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use selection::Selection;
 use session::Alike;
-pub use session::{Reading, Readings, ReadingsIter, Sample, Session, Space};
+pub use session::{Reading, Readings, ReadingsIter, Reads, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
 pub use threads::Job;

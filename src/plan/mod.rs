@@ -16,7 +16,7 @@ use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
     BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Lists, Needs, NodeId,
-    Op, Output, Pool, Program,
+    Op, Output, OutputId, Pool, Program,
 };
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
@@ -67,14 +67,11 @@ pub fn plan(
         roots.push(*nodes.last().expect("a checked expression has a root"));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
-    let mut trees = Lists::default();
-    for root in &roots {
-        trees.push_with(|nodes| graph.add_reachable(*root, nodes));
-    }
-    let fetched_domains = keep_fetched_domains(&mut graph, &trees);
+    let (nodes, mut bases) = own_nodes(&mut graph, &roots);
+    let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
-    for (root, nodes) in roots.iter().zip(trees.iter()) {
+    for (root, nodes) in roots.iter().zip(nodes.iter()) {
         fusion.place_metric(*root, nodes);
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
@@ -84,7 +81,12 @@ pub fn plan(
         Output { root: *root, value_type, instance_of }
     });
     let outputs: Vec<Output> = outputs.collect();
-    let needs = needs(&graph, trees.shrunk());
+    let (histories, baselines) = samples(&graph, &nodes);
+    bases.sort_unstable();
+    let mut users: Vec<_> = bases.iter().map(|(output, base)| (*base, *output)).collect();
+    users.sort_unstable();
+    let (bases, users) = (bases.into(), users.into());
+    let needs = Needs { nodes, histories, baselines, bases, users };
     let (named_domains, inputs_over): (_, Vec<_>) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
     let program = Program {
@@ -110,9 +112,30 @@ pub fn plan(
     (program, operands)
 }
 
-/// The nodes, histories and baselines that each definition needs, given its
-/// nodes.
-fn needs(graph: &Graph, nodes: Lists<NodeId>) -> Needs {
+/// For each root, the nodes that it needs but for those of its bases, and the outputs with
+/// their bases. A base is an earlier output that has operands.
+fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Vec<(OutputId, OutputId)>) {
+    let (mut own, mut bases) = (Lists::default(), Vec::new());
+    let mut outputs: Vec<Option<OutputId>> = vec![None; graph.nodes.len()];
+    for (output, root) in (0..).map(OutputId).zip(roots) {
+        own.push_with(|nodes| {
+            graph.add_reachable(*root, nodes, |id| {
+                let base = outputs[id.index()];
+                bases.extend(base.map(|base| (output, base)));
+                base.is_some()
+            });
+        });
+        let mut has_operands = false;
+        graph.nodes[root.index()].op.operands(|_| has_operands = true);
+        if has_operands {
+            outputs[root.index()].get_or_insert(output);
+        }
+    }
+    (own.shrunk(), bases)
+}
+
+/// The histories and baselines of each definition's nodes.
+fn samples(graph: &Graph, nodes: &Lists<NodeId>) -> (Lists<HistoryId>, Lists<BaselineId>) {
     let (mut histories, mut baselines) = (Lists::default(), Lists::default());
     for nodes in nodes.iter() {
         let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
@@ -123,7 +146,7 @@ fn needs(graph: &Graph, nodes: Lists<NodeId>) -> Needs {
         histories.push_with(|all| all.extend(ascending(of_one)));
         baselines.push_with(|all| all.extend(ascending(uses)));
     }
-    Needs { nodes, histories: histories.shrunk(), baselines: baselines.shrunk() }
+    (histories.shrunk(), baselines.shrunk())
 }
 
 /// Each once, ascending.

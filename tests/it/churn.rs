@@ -28,7 +28,8 @@ const METRICS: [(&str, ValueType, u32); 4] = [
     ("m.some", ValueType::U64, 1),
     ("m.other", ValueType::U64, 2),
 ];
-const TEXTS: [&str; 10] = [
+/// The last ones stand on others.
+const TEXTS: [&str; 15] = [
     "rate(m.long)",
     "rate(m.some)",
     "delta(m.word)",
@@ -39,6 +40,11 @@ const TEXTS: [&str; 10] = [
     "rate(m.other) * 8",
     "delta(delta(m.long))",
     "m.word > 500 ? rate(m.long) : rate(m.some)",
+    "sum(d.n0) + max(d.n4)",
+    "d.n0 * 2 - d.n10",
+    "delta(d.n11) + d.n10",
+    "max(d.n12) > 3 ? d.n4 : d.n11",
+    "d.n13",
 ];
 const SEEDS: u64 = 12;
 const FETCHES: u64 = 50;

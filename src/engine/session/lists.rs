@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_runtime::program::{OutputId, Program};
+use pmderive_runtime::program::{Lists, OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAnswer, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -142,9 +142,9 @@ impl Plan {
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
-    expressions: Vec<Planned<'e>>,
-    /// Position of each expression, by the group it was bound with and its
-    /// position there.
+    /// Each with the group it was bound with.
+    expressions: Vec<(&'e Arc<Together>, DefinitionId)>,
+    /// Their positions, by the address of the group and the position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
 }
 
@@ -162,37 +162,74 @@ impl<'e> Gathered<'e> {
             }
         }
         for at in needed {
+            self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
+            self.expressions.push((among, at));
+        }
+        self.positions[&key(at)]
+    }
+
+    /// The expressions, as operands of each other at their positions here.
+    pub fn planned(&self) -> impl Iterator<Item = Planned<'e>> {
+        self.expressions.iter().map(|(among, at)| {
             let (definition, expr) = &among.typed[at.index()];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
                     if let TypedKind::Derived(operand) = &mut node.kind {
-                        *operand = self.positions[&key(*operand)];
+                        *operand = self.positions[&(Arc::as_ptr(among), *operand)];
                     }
                 }
             }
-            self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
-            self.expressions.push((*definition, expr));
-        }
-        self.positions[&key(at)]
+            (*definition, expr)
+        })
     }
 
-    pub fn planned(self) -> Vec<Planned<'e>> {
-        self.expressions
-    }
-
-    /// The metrics that are fetched for the expressions.
-    pub fn operands(&self) -> Vec<Pmid> {
-        let mut operands = Vec::new();
-        for (_, expr) in &self.expressions {
-            let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
+    /// What the metrics of a list read, of which each has its expression here, or itself if
+    /// the source has it.
+    pub fn reads(&self, list: Vec<Option<Result<DefinitionId, Pmid>>>) -> Reads {
+        let mut reads = Reads { list, ..Reads::default() };
+        for (among, at) in &self.expressions {
+            let expr = &among.typed[at.index()].1;
             let needed = expr.nodes.iter().filter_map(|node| match node.kind {
                 TypedKind::Metric(pmid) => Some(pmid),
                 _ => None,
             });
-            operands.extend(mentioned.chain(needed));
+            let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
+            reads.metrics.push_with(|all| all.extend(mentioned.chain(needed)));
+            let here = |operand| self.positions[&(Arc::as_ptr(among), operand)];
+            reads.expressions.push_with(|all| all.extend(operands(expr).map(here)));
         }
-        operands
+        reads
+    }
+}
+
+/// The metrics of the source that those of a list read, through whichever definitions.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// The metrics that each expression names. Operands come before their users.
+    pub(super) metrics: Lists<Pmid>,
+    /// The expressions that each of them has as operands.
+    expressions: Lists<DefinitionId>,
+    /// For each metric of the list, its expression, or itself if the source has it.
+    /// `None` if it cannot be used.
+    list: Vec<Option<Result<DefinitionId, Pmid>>>,
+}
+
+impl Reads {
+    /// For each metric of the list, whether it reads one for which `is_meant` is true.
+    pub fn any(&self, is_meant: impl Fn(Pmid) -> bool) -> Vec<bool> {
+        let mut found: Vec<bool> = Vec::new();
+        for (metrics, expressions) in self.metrics.iter().zip(self.expressions.iter()) {
+            let any = metrics.iter().any(|pmid| is_meant(*pmid))
+                || expressions.iter().any(|operand| found[operand.index()]);
+            found.push(any);
+        }
+        let one = |of: &Option<Result<DefinitionId, Pmid>>| match of {
+            Some(Ok(expression)) => found[expression.index()],
+            Some(Err(own)) => is_meant(*own),
+            None => false,
+        };
+        self.list.iter().map(one).collect()
     }
 }
 
@@ -278,8 +315,7 @@ impl<S: FetchSource> Session<S> {
                 }
             }
         }
-        let (program, operands) =
-            self.engine.plan(|add| program.planned().into_iter().for_each(add));
+        let (program, operands) = self.engine.plan(|add| program.planned().for_each(add));
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));

@@ -54,8 +54,8 @@ pub struct Sections {
     firsts: HashMap<StepOperand, u32>,
     /// Bytes before the first column.
     pub fixed_size: u32,
-    /// The outputs that depend on each step, parallel to the program's steps.
-    /// Empty for a step whose kernel has no flags.
+    /// The outputs that depend on each step, but for users of other such outputs.
+    /// Parallel to the program's steps; empty for a step whose kernel has no flags.
     pub dependents: Lists<OutputId>,
     /// Number of phases of kernel calls. One more phase of copies follows.
     pub levels: u32,
@@ -229,6 +229,14 @@ impl Sections {
                 let touching: &mut Vec<OutputId> = &mut touching[self.section_of(*node).index()];
                 if touching.last() != Some(&output) {
                     touching.push(output);
+                }
+            }
+            for base in program.needs.bases(output) {
+                for touching in &mut touching {
+                    let touches = touching.binary_search(&base).is_ok();
+                    if touches && touching.last() != Some(&output) {
+                        touching.push(output);
+                    }
                 }
             }
         }
