@@ -39,6 +39,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
+use crate::check::typed::DefinitionId;
 pub use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -272,7 +273,7 @@ impl Engine {
         let checking = self.checking(registry, &definitions, count, &vocabulary);
         let names = &selection.mentions().names;
         let mut metrics = Vec::new();
-        let (program, operands) = self.plan(|add| {
+        let give = |add: &mut dyn FnMut(Planned<'_>)| {
             let mut add = |key, expr| add((key, Cow::Owned(expr)));
             if !self.language.extensions {
                 metrics = checking.run_each(names, found, &mut diagnostics, add);
@@ -283,7 +284,8 @@ impl Engine {
             let checked = examination.into_checked(chosen);
             metrics = checked.metrics;
             checked.typed.into_iter().for_each(|(key, expr)| add(key, expr));
-        });
+        };
+        let (program, operands) = self.plan(give, |_| true);
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }
@@ -357,13 +359,14 @@ impl Engine {
     }
 
     /// Makes the program of checked definitions, which `definitions` gives to a function one
-    /// by one.
+    /// by one. Those for which `is_output` is true are its outputs.
     pub(crate) fn plan(
         &self,
         definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
+        is_output: impl Fn(DefinitionId) -> bool,
     ) -> (Arc<Program>, Operands) {
-        let kernels = &mut |ir| self.kernel(ir);
-        let (program, operands) = plan(definitions, self.language.dialect, kernels, &self.pool);
+        let (dialect, kernels) = (self.language.dialect, &mut |ir| self.kernel(ir));
+        let (program, operands) = plan(definitions, is_output, dialect, kernels, &self.pool);
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, operands)
