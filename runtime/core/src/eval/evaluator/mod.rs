@@ -378,7 +378,10 @@ impl Evaluator {
         known: &mut Vec<Option<bool>>,
     ) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
-        let is_usable = self.is_usable(output, layout, known);
+        let is_usable = match self.program.needs.bases(output).next() {
+            None => self.has_usable_samples(output, layout),
+            Some(_) => self.is_usable(output, layout, known),
+        };
         let plan = layout.output(output);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
         if !is_general && !self.always_general && is_usable {
@@ -389,9 +392,9 @@ impl Evaluator {
         Some(Irregular { output, has_columns })
     }
 
-    /// True if the columns of all previous samples that an output needs can be used.
-    /// `known` keeps what was found out of outputs with bases, or of bases.
-    fn is_usable(&self, output: OutputId, layout: &Layout, known: &mut Vec<Option<bool>>) -> bool {
+    /// True if the columns of an output's previous samples can be used, but for those of its
+    /// bases.
+    fn has_usable_samples(&self, output: OutputId, layout: &Layout) -> bool {
         let needs = &self.program.needs;
         let has_place = |history: &HistoryId| {
             self.history.is_resident(*history) || kept_in(layout, *history).is_none()
@@ -400,13 +403,13 @@ impl Evaluator {
             let history = self.program.baselines[baseline.index()].history;
             self.history.is_apart(*baseline) || self.history.failure(*baseline, history).is_some()
         };
-        let are_usable = |output: OutputId| {
-            needs.histories.get(output.index()).iter().all(has_place)
-                && !needs.baselines.get(output.index()).iter().any(is_own)
-        };
-        if needs.bases.is_empty() {
-            return are_usable(output);
-        }
+        needs.histories.get(output.index()).iter().all(has_place)
+            && !needs.baselines.get(output.index()).iter().any(is_own)
+    }
+
+    /// The same with those of its bases. `known` keeps what was found out of outputs.
+    fn is_usable(&self, output: OutputId, layout: &Layout, known: &mut Vec<Option<bool>>) -> bool {
+        let needs = &self.program.needs;
         known.resize(self.program.outputs.len(), None);
         let mut open = vec![output];
         while let Some(one) = open.last().copied() {
@@ -416,7 +419,7 @@ impl Evaluator {
             }
             if open.len() == before {
                 let is_usable = |base: OutputId| known[base.index()] == Some(true);
-                let found = are_usable(one) && needs.bases(one).all(is_usable);
+                let found = self.has_usable_samples(one, layout) && needs.bases(one).all(is_usable);
                 known[one.index()].get_or_insert(found);
                 open.pop();
             }
