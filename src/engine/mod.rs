@@ -270,12 +270,14 @@ impl Engine {
         let vocabulary = Vocabulary::unknown(selection.registry());
         let definitions = selection.definitions();
         let (registry, count) = (selection.registry(), selection.len());
-        let checking = self.checking(registry, &definitions, count, &vocabulary);
+        let are_nested = selection.are_nested();
+        let checking =
+            Checking { are_nested, ..self.checking(registry, &definitions, count, &vocabulary) };
         let names = &selection.mentions().names;
         let mut metrics = Vec::new();
         let give = |add: &mut dyn FnMut(Planned<'_>)| {
             let mut add = |key, expr| add((key, Cow::Owned(expr)));
-            if !self.language.extensions {
+            if !self.language.extensions || !are_nested {
                 metrics = checking.run_each(names, found, &mut diagnostics, add);
                 return;
             }
@@ -314,7 +316,16 @@ impl Engine {
     ) -> Checking<'c> {
         let equivalent_domains = &self.equivalent_domains;
         let language = self.language;
-        Checking { registry, language, equivalent_domains, definitions, chosen, vocabulary }
+        let are_nested = true;
+        Checking {
+            registry,
+            language,
+            equivalent_domains,
+            definitions,
+            chosen,
+            are_nested,
+            vocabulary,
+        }
     }
 
     /// Checks a selection of registered definitions against a source and keeps
