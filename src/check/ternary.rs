@@ -11,7 +11,7 @@ use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{
-    Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, PerNode, UnaryOp,
+    Attributes, BinaryOp, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, UnaryOp,
 };
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 
@@ -82,6 +82,10 @@ pub(super) fn is_usable(name: Name) -> bool {
 
 /// Which nodes are left when branches that are never chosen are taken away.
 pub(super) fn live(expr: &Expr, guards: &PerNode<Guard>) -> PerNode<bool> {
+    let is_choice = |node: &Node| matches!(node.kind, NodeKind::Ternary { .. });
+    if !expr.nodes().any(|(_, node)| is_choice(node)) {
+        return PerNode::all(expr.len(), true);
+    }
     let mut live = PerNode::all(expr.len(), false);
     if !expr.is_empty() {
         live[expr.root()] = true;

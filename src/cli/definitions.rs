@@ -9,6 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
@@ -215,8 +217,8 @@ impl Definitions {
     /// expression. What is given twice counts once.
     pub fn select<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) {
         let named = self.selection.iter().filter(|one| one.is_named);
-        let before: HashSet<Arc<str>> = named.map(|one| one.name.clone()).collect();
-        let mut seen = HashSet::new();
+        let before: FxHashSet<Arc<str>> = named.map(|one| one.name.clone()).collect();
+        let mut seen = FxHashSet::default();
         for text in texts {
             if before.contains(text.trim()) || !seen.insert(text.trim()) {
                 continue;

@@ -327,21 +327,27 @@ impl Graph {
         slots
     }
 
-    /// Adds all nodes that a node needs, itself included, ascending.
-    pub fn add_reachable(&mut self, root: NodeId, found: &mut Vec<NodeId>) {
+    /// Adds all nodes that a node needs, itself included, ascending. The walk stops at
+    /// nodes for which `is_known` is true.
+    pub fn add_reachable(
+        &mut self,
+        root: NodeId,
+        found: &mut Vec<NodeId>,
+        mut is_known: impl FnMut(NodeId) -> bool,
+    ) {
         let Graph { nodes, met, .. } = self;
         met.clear(nodes.len());
-        met.insert(root);
         let first = found.len();
-        found.push(root);
+        let mut add = |id: NodeId, found: &mut Vec<NodeId>| {
+            if met.insert(id) && !is_known(id) {
+                found.push(id);
+            }
+        };
+        add(root, found);
         let mut next = first;
         while let Some(id) = found.get(next).copied() {
             next += 1;
-            nodes[id.index()].op.operands(|operand| {
-                if met.insert(operand) {
-                    found.push(operand);
-                }
-            });
+            nodes[id.index()].op.operands(|operand| add(operand, found));
         }
         found[first..].sort_unstable();
     }

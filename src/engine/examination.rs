@@ -65,6 +65,8 @@ pub(super) struct Checking<'c> {
     pub definitions: &'c [&'c Registered],
     /// Number of chosen definitions.
     pub chosen: usize,
+    /// False if none of them mentions another.
+    pub are_nested: bool,
     /// Names to suggest in place of unknown ones.
     pub vocabulary: &'c Vocabulary<'c>,
 }
@@ -96,8 +98,8 @@ impl Checking<'_> {
         Examination { chosen, names, expressions, keys, order, wanted }
     }
 
-    /// Checks definitions one by one, without extensions: none is an operand of another. Gives
-    /// each typed expression to `take` at once, for there may be very many.
+    /// Checks definitions one by one of which none is an operand of another, as without
+    /// extensions. Gives each typed expression to `take` at once, for there may be very many.
     pub fn run_each(
         &self,
         names: &[Arc<str>],
@@ -141,6 +143,9 @@ impl Checking<'_> {
     /// The order of checking; reports cycles. Without extensions no metric
     /// needs another, so a cycle is no mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
+        if !self.are_nested {
+            return Order::of_any(self.definitions.len());
+        }
         let is_definition = |name: &str| matches!(names.get(name), Name::Derived(_));
         let mut cycles = Diagnostics::default();
         let mut order = nesting::order(self.definitions, is_definition, &mut cycles);

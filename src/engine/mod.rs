@@ -39,7 +39,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::Desc;
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{Found, Identities, ask, mentions};
+use crate::bind::{DefinitionId, Found, Identities, ask, mentions};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};
@@ -62,7 +62,7 @@ pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use selection::Selection;
 use session::Alike;
-pub use session::{Reading, Readings, ReadingsIter, Sample, Session, Space};
+pub use session::{Reading, Readings, ReadingsIter, Reads, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
 pub use threads::Job;
@@ -269,12 +269,14 @@ impl Engine {
         let vocabulary = Vocabulary::unknown(selection.registry());
         let definitions = selection.definitions();
         let (registry, count) = (selection.registry(), selection.len());
-        let checking = self.checking(registry, &definitions, count, &vocabulary);
+        let are_nested = selection.are_nested();
+        let checking =
+            Checking { are_nested, ..self.checking(registry, &definitions, count, &vocabulary) };
         let names = &selection.mentions().names;
         let mut metrics = Vec::new();
-        let (program, operands) = self.plan(|add| {
+        let give = |add: &mut dyn FnMut(Planned<'_>)| {
             let mut add = |key, expr| add((key, Cow::Owned(expr)));
-            if !self.language.extensions {
+            if !self.language.extensions || !are_nested {
                 metrics = checking.run_each(names, found, &mut diagnostics, add);
                 return;
             }
@@ -283,7 +285,8 @@ impl Engine {
             let checked = examination.into_checked(chosen);
             metrics = checked.metrics;
             checked.typed.into_iter().for_each(|(key, expr)| add(key, expr));
-        });
+        };
+        let (program, operands) = self.plan(give, |_| true);
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }
@@ -312,7 +315,16 @@ impl Engine {
     ) -> Checking<'c> {
         let equivalent_domains = &self.equivalent_domains;
         let language = self.language;
-        Checking { registry, language, equivalent_domains, definitions, chosen, vocabulary }
+        let are_nested = true;
+        Checking {
+            registry,
+            language,
+            equivalent_domains,
+            definitions,
+            chosen,
+            are_nested,
+            vocabulary,
+        }
     }
 
     /// Checks a selection of registered definitions against a source and keeps
@@ -357,13 +369,14 @@ impl Engine {
     }
 
     /// Makes the program of checked definitions, which `definitions` gives to a function one
-    /// by one.
+    /// by one. Those for which `is_output` is true are its outputs.
     pub(crate) fn plan(
         &self,
         definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
+        is_output: impl Fn(DefinitionId) -> bool,
     ) -> (Arc<Program>, Operands) {
-        let kernels = &mut |ir| self.kernel(ir);
-        let (program, operands) = plan(definitions, self.language.dialect, kernels, &self.pool);
+        let (dialect, kernels) = (self.language.dialect, &mut |ir| self.kernel(ir));
+        let (program, operands) = plan(definitions, is_output, dialect, kernels, &self.pool);
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, operands)

@@ -33,6 +33,14 @@ pub(crate) fn needed<'r>(
     registry: &'r Registry,
     selection: &[&'r Registered],
 ) -> Vec<&'r Registered> {
+    needed_and_nested(registry, selection).0
+}
+
+/// The same, and whether any of them mentions a definition.
+pub(super) fn needed_and_nested<'r>(
+    registry: &'r Registry,
+    selection: &[&'r Registered],
+) -> (Vec<&'r Registered>, bool) {
     let mut needed = selection.to_vec();
     // Most selections need no others.
     let mut known: Option<FxHashSet<&str>> = None;
@@ -48,7 +56,7 @@ pub(crate) fn needed<'r>(
             }
         }
     }
-    needed
+    (needed, known.is_some())
 }
 
 /// Definitions by position, operands before users.
@@ -60,6 +68,17 @@ pub(super) struct Order {
     pub is_refused: Vec<bool>,
     /// For each position, the definitions that it mentions.
     pub operands: Vec<Vec<Mention>>,
+}
+
+impl Order {
+    /// That of so many definitions of which none mentions another.
+    pub fn of_any(count: usize) -> Order {
+        Order {
+            positions: (0..count).map(DefinitionId::at).collect(),
+            is_refused: vec![false; count],
+            operands: vec![Vec::new(); count],
+        }
+    }
 }
 
 /// A definition that another definition mentions.

@@ -11,7 +11,7 @@ use pmderive_runtime::model::InDom;
 use rustc_hash::FxHasher;
 
 use super::anonymous::is_anonymous;
-use super::nesting::needed;
+use super::nesting::needed_and_nested;
 use super::registry::{Registered, Registry};
 use crate::bind::{Literals, Mentions, mentions};
 use crate::syntax::ControlOption;
@@ -28,6 +28,8 @@ pub struct Selection {
     definitions: Box<[Registered]>,
     /// Number of chosen definitions.
     count: usize,
+    /// True if any of them mentions a definition.
+    are_nested: bool,
     /// The names to ask a source for.
     questions: Mentions,
     /// Identifiers that the definitions contain.
@@ -40,7 +42,7 @@ pub struct Selection {
 impl Selection {
     /// Chooses definitions of a registry, and expressions without a name.
     pub fn new(registry: &Registry, chosen: &[&Registered]) -> Selection {
-        let definitions = needed(registry, chosen);
+        let (definitions, are_nested) = needed_and_nested(registry, chosen);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &one.name);
         let expressions = definitions.iter().map(|one| &*one.expr);
         let questions = mentions(expressions, own_names);
@@ -56,6 +58,7 @@ impl Selection {
             registry: registry.clone(),
             definitions: definitions.into_iter().cloned().collect(),
             count: chosen.len(),
+            are_nested,
             questions,
             literals,
             missing_is_novalue: registry.control(ControlOption::NoValue) == 1,
@@ -94,6 +97,11 @@ impl Selection {
     /// that they mention.
     pub(super) fn definitions(&self) -> Vec<&Registered> {
         self.definitions.iter().collect()
+    }
+
+    /// True if any of them mentions a definition.
+    pub(super) fn are_nested(&self) -> bool {
+        self.are_nested
     }
 
     /// The names to ask a source for.

@@ -6,6 +6,8 @@
 //! large for one kernel are cut. A kernel's form depends only on the metric's
 //! own tree, never on other metrics.
 
+use std::collections::BinaryHeap;
+
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand};
 use rustc_hash::FxHashMap;
@@ -33,26 +35,60 @@ pub struct Fusion<'f> {
     pub placements: Vec<Option<Placement>>,
     /// Steps, each after the steps that it needs.
     pub steps: Vec<Step>,
-    /// What is known of the nodes of the metric at hand.
+    /// Parallel to the graph's nodes.
+    traits: Vec<Trait>,
+    /// Nodes, other than inputs, that others want to have columns, with these others.
+    wanted_by: FxHashMap<NodeId, Vec<NodeId>>,
+    /// The metric at hand.
     metric: Metric,
+    /// Nodes that may get columns with it.
+    wanted: Vec<NodeId>,
     /// The kernel at hand, and its registers.
     region: Region,
     registers: Registers,
 }
 
-/// Nodes of one metric, by what is known of them. Metrics are placed one after
-/// the other, with the same memory.
+/// What decides about a node's column, in whichever metric.
+#[derive(Clone, Copy, Default)]
+struct Trait {
+    /// No kernel can compute it. Kernels stop at it.
+    is_general: bool,
+    /// It gets a column wherever it is needed.
+    is_apart: bool,
+    /// Instructions of the node with those below it.
+    size: usize,
+}
+
+/// The metric that is placed: its nodes, found from the root downwards as far as somebody
+/// asks.
 #[derive(Default)]
 struct Metric {
-    /// Nodes that get columns, unless no kernel can compute them.
-    wanted: Marks,
-    /// Nodes that no kernel can compute. Kernels stop at them.
-    general: Marks,
-    /// The metric's own columns, which its kernels read.
-    leaves: Marks,
-    /// Instructions of each node with those below it, parallel to the graph's
-    /// nodes.
-    sizes: Vec<usize>,
+    met: Marks,
+    /// Nodes whose operands are not met yet.
+    open: BinaryHeap<NodeId>,
+}
+
+impl Metric {
+    fn begin(&mut self, root: NodeId, nodes: usize) {
+        self.met.clear(nodes);
+        self.met.insert(root);
+        self.open.clear();
+        self.open.push(root);
+    }
+
+    /// True if the metric needs the node.
+    fn needs(&mut self, id: NodeId, graph: &Graph) -> bool {
+        // Operands stand before their users.
+        while let Some(next) = self.open.peek().copied().filter(|next| *next > id) {
+            self.open.pop();
+            graph.nodes[next.index()].op.operands(|operand| {
+                if self.met.insert(operand) {
+                    self.open.push(operand);
+                }
+            });
+        }
+        self.met.contains(id)
+    }
 }
 
 /// Registers of nodes in one kernel.
@@ -105,74 +141,80 @@ impl<'f> Fusion<'f> {
             _ => None,
         };
         let placements = graph.nodes.iter().map(|node| placement(&node.op)).collect();
-        let metric = Metric { sizes: vec![0; graph.nodes.len()], ..Metric::default() };
-        let (region, registers) = (Region::default(), Registers::default());
-        Fusion { graph, kernels, placements, steps: Vec::new(), metric, region, registers }
+        let mut fusion = Fusion {
+            graph,
+            kernels,
+            placements,
+            steps: Vec::new(),
+            traits: Vec::new(),
+            wanted_by: FxHashMap::default(),
+            metric: Metric::default(),
+            wanted: Vec::new(),
+            region: Region::default(),
+            registers: Registers::default(),
+        };
+        fusion.survey();
+        fusion
+    }
+
+    /// Finds out which nodes no kernel can compute, and which get columns besides roots.
+    fn survey(&mut self) {
+        let Fusion { graph, placements, traits, wanted_by, .. } = self;
+        for (id, node) in (0..).map(NodeId).zip(&graph.nodes) {
+            let mut is_general = node.op.is_general();
+            let mut size = graph.cost(id);
+            node.op.operands(|operand| {
+                is_general |= traits[operand.index()].is_general;
+                size += traits[operand.index()].size;
+            });
+            let is_cut = size > MAX_FUSED;
+            let is_apart = is_cut || matches!(node.op, Op::Reduce { .. });
+            traits.push(Trait { is_general, is_apart, size: if is_cut { 1 } else { size } });
+            wanted_operands(&node.op, is_general, |operand| {
+                if !matches!(placements[operand.index()], Some(Placement::Input(_))) {
+                    wanted_by.entry(operand).or_default().push(id);
+                }
+            });
+        }
     }
 
     /// Places the columns of a metric: its root, the operands of its histories
-    /// and reductions, and nodes at which kernels must stop. `nodes` are all
-    /// its nodes, ascending.
+    /// and reductions, and nodes at which kernels must stop. `nodes` are its nodes
+    /// but for those of metrics that are placed already.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
         let mut metric = std::mem::take(&mut self.metric);
-        self.survey(root, nodes, &mut metric);
-        let Metric { wanted, general, leaves, .. } = &mut metric;
-        leaves.clear(self.graph.nodes.len());
+        let mut wanted = std::mem::take(&mut self.wanted);
+        metric.begin(root, self.graph.nodes.len());
+        wanted.clear();
+        wanted.push(root);
         for id in nodes {
-            let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
-                || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
-            if is_leaf {
-                leaves.insert(*id);
-            } else if wanted.contains(*id) && !general.contains(*id) {
-                self.place(*id, leaves);
-                let placement = &self.placements[id.index()];
-                if matches!(placement, Some(Placement::Step(_) | Placement::Fill)) {
-                    leaves.insert(*id);
-                }
-            }
+            let Trait { is_general, is_apart, .. } = self.traits[id.index()];
+            wanted.extend(is_apart.then_some(*id));
+            let op = &self.graph.nodes[id.index()].op;
+            wanted_operands(op, is_general, |operand| wanted.push(operand));
         }
-        self.metric = metric;
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.retain(|id| !self.traits[id.index()].is_general);
+        wanted.iter().for_each(|id| self.place(*id, &mut metric));
+        (self.metric, self.wanted) = (metric, wanted);
     }
 
-    /// Finds out which nodes of a metric get columns, and which no kernel can
-    /// compute.
-    fn survey(&self, root: NodeId, nodes: &[NodeId], metric: &mut Metric) {
-        let Metric { wanted, general, sizes, .. } = metric;
-        wanted.clear(self.graph.nodes.len());
-        general.clear(self.graph.nodes.len());
-        wanted.insert(root);
-        for id in nodes {
-            let op = &self.graph.nodes[id.index()].op;
-            match op {
-                // Kernels do not read the operand of a count or the guard of a
-                // chosen branch, but their flags must be seen.
-                Op::Change { operand, .. }
-                | Op::Count(operand)
-                | Op::Chosen { guard: operand, .. } => _ = wanted.insert(*operand),
-                Op::Reduce { operand, .. } => {
-                    wanted.insert(*operand);
-                    wanted.insert(*id);
-                }
-                _ => {}
-            }
-            let mut is_general = op.is_general();
-            op.operands(|operand| is_general |= general.contains(operand));
-            if is_general {
-                general.insert(*id);
-                op.operands(|operand| _ = wanted.insert(operand));
-            }
-            let mut size = self.graph.cost(*id);
-            op.operands(|operand| size += sizes[operand.index()]);
-            if size > MAX_FUSED {
-                wanted.insert(*id);
-                size = 1;
-            }
-            sizes[id.index()] = size;
+    /// True for a column that the metric's kernels read.
+    fn is_leaf(&self, id: NodeId, metric: &mut Metric) -> bool {
+        match self.placements[id.index()] {
+            Some(Placement::Input(_)) => return true,
+            Some(Placement::Step(_) | Placement::Fill) => {}
+            _ => return false,
         }
+        let Trait { is_general, is_apart, .. } = self.traits[id.index()];
+        let mut wanted_by = self.wanted_by.get(&id).into_iter().flatten();
+        matches!(self.graph.nodes[id.index()].op, Op::Count(_))
+            || !is_general && (is_apart || wanted_by.any(|user| metric.needs(*user, self.graph)))
     }
 
     /// Gives a node its own column, unless it has one.
-    fn place(&mut self, id: NodeId, leaves: &Marks) {
+    fn place(&mut self, id: NodeId, metric: &mut Metric) {
         if self.placements[id.index()].is_some() {
             return;
         }
@@ -193,9 +235,9 @@ impl<'f> Fusion<'f> {
                 };
                 self.step(id, &ir, &[], &[operand])
             }
-            _ => match self.view(id, leaves) {
+            _ => match self.view(id, metric) {
                 Some(operand) => Placement::View(operand),
-                None => match self.fuse(id, leaves) {
+                None => match self.fuse(id, metric) {
                     Some(placement) => placement,
                     None => return,
                 },
@@ -230,11 +272,11 @@ impl<'f> Fusion<'f> {
     }
 
     /// How a node picks lanes of a leaf, if it does nothing else.
-    fn view(&self, id: NodeId, leaves: &Marks) -> Option<StepOperand> {
+    fn view(&self, id: NodeId, metric: &mut Metric) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
         loop {
-            if node != id && leaves.contains(node) {
+            if node != id && self.is_leaf(node, metric) {
                 return Some(self.leaf_operand(node, mode));
             }
             node = match &self.graph.nodes[node.index()].op {
@@ -264,13 +306,13 @@ impl<'f> Fusion<'f> {
 
     /// The step that computes a node from leaves. `None` if no kernel can; then
     /// the general path computes the node.
-    fn fuse(&mut self, root: NodeId, leaves: &Marks) -> Option<Placement> {
+    fn fuse(&mut self, root: NodeId, metric: &mut Metric) -> Option<Placement> {
         let mut region = std::mem::take(&mut self.region);
         region.lanes.clear();
         region.operands.clear();
         let mut regs = std::mem::take(&mut self.registers);
         regs.clear(self.graph.nodes.len());
-        let result = self.fuse_with(root, leaves, &mut region, &mut regs);
+        let result = self.fuse_with(root, metric, &mut region, &mut regs);
         self.registers = regs;
         let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
         // Where the only set is a constant spread over instances, the kernel would
@@ -291,7 +333,7 @@ impl<'f> Fusion<'f> {
     fn fuse_with(
         &self,
         root: NodeId,
-        leaves: &Marks,
+        metric: &mut Metric,
         region: &mut Region,
         regs: &mut Registers,
     ) -> Option<Reg> {
@@ -306,7 +348,7 @@ impl<'f> Fusion<'f> {
                 continue;
             }
             let scalar = lane_scalar(node.value_type);
-            if id != root && leaves.contains(id) {
+            if id != root && self.is_leaf(id, metric) {
                 let reg = region.operand(self.leaf_operand(id, mode), scalar);
                 regs.insert(id, mode, reg);
                 continue;
@@ -388,6 +430,22 @@ impl<'f> Fusion<'f> {
         }
         regs.args = args;
         regs.get(root, Mode::Lanes)
+    }
+}
+
+/// The operands of an operation that need columns.
+fn wanted_operands(op: &Op, is_general: bool, mut visit: impl FnMut(NodeId)) {
+    match op {
+        // Kernels do not read the operand of a count or the guard of a
+        // chosen branch, but their flags must be seen.
+        Op::Change { operand, .. }
+        | Op::Count(operand)
+        | Op::Chosen { guard: operand, .. }
+        | Op::Reduce { operand, .. } => visit(*operand),
+        _ => {}
+    }
+    if is_general {
+        op.operands(visit);
     }
 }
 

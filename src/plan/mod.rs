@@ -16,9 +16,10 @@ use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
     BaselineId, Binding, DefinitionKey, FetchedDomain, HistoryId, InputSlot, Lists, Needs, NodeId,
-    Op, Output, Pool, Program,
+    Op, Output, OutputId, Pool, Program,
 };
 
+use crate::bind::DefinitionId;
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
@@ -49,11 +50,13 @@ impl Operands {
 }
 
 /// Makes the program of definitions, which `definitions` gives to a function one by one.
-/// Each may be an operand of later ones. The outputs are parallel to the definitions.
+/// Each may be an operand of later ones. The outputs are those at positions for which
+/// `is_output` is true, in their order.
 /// Equal parts are shared with other programs of `pool`. An expression is freed as soon
 /// as it is in the graph.
 pub fn plan(
     definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
+    is_output: impl Fn(DefinitionId) -> bool,
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
     pool: &Pool,
@@ -67,14 +70,14 @@ pub fn plan(
         roots.push(*nodes.last().expect("a checked expression has a root"));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
-    let mut trees = Lists::default();
-    for root in &roots {
-        trees.push_with(|nodes| graph.add_reachable(*root, nodes));
-    }
-    let fetched_domains = keep_fetched_domains(&mut graph, &trees);
+    let mut asked = (0..).map(|at| is_output(DefinitionId::at(at)));
+    let outputs = roots.into_iter().zip(bearers).filter(|_| asked.next() == Some(true));
+    let (roots, bearers): (Vec<NodeId>, Vec<Option<InputSlot>>) = outputs.unzip();
+    let (nodes, mut bases) = own_nodes(&mut graph, &roots);
+    let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
-    for (root, nodes) in roots.iter().zip(trees.iter()) {
+    for (root, nodes) in roots.iter().zip(nodes.iter()) {
         fusion.place_metric(*root, nodes);
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
@@ -84,7 +87,12 @@ pub fn plan(
         Output { root: *root, value_type, instance_of }
     });
     let outputs: Vec<Output> = outputs.collect();
-    let needs = needs(&graph, trees.shrunk());
+    let (histories, baselines) = samples(&graph, &nodes);
+    bases.sort_unstable();
+    let mut users: Vec<_> = bases.iter().map(|(output, base)| (*base, *output)).collect();
+    users.sort_unstable();
+    let (bases, users) = (bases.into(), users.into());
+    let needs = Needs { nodes, histories, baselines, bases, users };
     let (named_domains, inputs_over): (_, Vec<_>) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
     let program = Program {
@@ -110,27 +118,52 @@ pub fn plan(
     (program, operands)
 }
 
-/// The nodes, histories and baselines that each definition needs, given its
-/// nodes.
-fn needs(graph: &Graph, nodes: Lists<NodeId>) -> Needs {
-    let (mut histories, mut baselines) = (Lists::default(), Lists::default());
-    for nodes in nodes.iter() {
-        let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
-            Op::Change { history, baseline, .. } => Some((*history, *baseline)),
-            _ => None,
+/// For each root, the nodes that it needs but for those of its bases, and the outputs with
+/// their bases. A base is an earlier output that has operands.
+fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Vec<(OutputId, OutputId)>) {
+    let (mut own, mut bases) = (Lists::default(), Vec::new());
+    let mut outputs: Vec<Option<OutputId>> = vec![None; graph.nodes.len()];
+    for (output, root) in (0..).map(OutputId).zip(roots) {
+        own.push_with(|nodes| {
+            graph.add_reachable(*root, nodes, |id| {
+                let base = outputs[id.index()];
+                bases.extend(base.map(|base| (output, base)));
+                base.is_some()
+            });
         });
-        let (of_one, uses): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
-        histories.push_with(|all| all.extend(ascending(of_one)));
-        baselines.push_with(|all| all.extend(ascending(uses)));
+        let mut has_operands = false;
+        graph.nodes[root.index()].op.operands(|_| has_operands = true);
+        if has_operands {
+            outputs[root.index()].get_or_insert(output);
+        }
     }
-    Needs { nodes, histories: histories.shrunk(), baselines: baselines.shrunk() }
+    (own.shrunk(), bases)
 }
 
-/// Each once, ascending.
-fn ascending<T: Ord>(mut some: Vec<T>) -> Vec<T> {
-    some.sort_unstable();
-    some.dedup();
-    some
+/// The histories and baselines of each definition's nodes.
+fn samples(graph: &Graph, nodes: &Lists<NodeId>) -> (Lists<HistoryId>, Lists<BaselineId>) {
+    let (mut histories, mut baselines) = (Lists::default(), Lists::default());
+    for nodes in nodes.iter() {
+        let changes = || {
+            nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
+                Op::Change { history, baseline, .. } => Some((*history, *baseline)),
+                _ => None,
+            })
+        };
+        histories.push_with(|all| add_ascending(all, changes().map(|(history, _)| history)));
+        baselines.push_with(|all| add_ascending(all, changes().map(|(_, baseline)| baseline)));
+    }
+    (histories.shrunk(), baselines.shrunk())
+}
+
+/// Adds some, each once, ascending.
+fn add_ascending<T: Ord>(all: &mut Vec<T>, some: impl Iterator<Item = T>) {
+    let first = all.len();
+    for one in some {
+        if let Err(at) = all[first..].binary_search(&one) {
+            all.insert(first + at, one);
+        }
+    }
 }
 
 /// For each node of the definitions' expressions, its node in the program that

@@ -309,7 +309,8 @@ impl DefinitionReader {
             });
             return;
         };
-        let (open, close) = (text[..assign].find('('), text[..assign].find(')'));
+        let find = |mark: u8| text.as_bytes()[..assign].iter().position(|byte| *byte == mark);
+        let (open, close) = (find(b'('), find(b')'));
         if open.is_some() || close.is_some() {
             return self.attribute(line, assign, open, close, reading);
         }

@@ -32,7 +32,8 @@ const METRICS: [(&str, ValueType, u32); 6] = [
     ("m.one", ValueType::U64, 0),
     ("m.two", ValueType::U32, 0),
 ];
-const TEXTS: [&str; 14] = [
+/// Some stand on others.
+const TEXTS: [&str; 19] = [
     "rate(m.long)",
     "rate(m.some)",
     "delta(m.word)",
@@ -43,6 +44,11 @@ const TEXTS: [&str; 14] = [
     "rate(m.other) * 8",
     "delta(delta(m.long))",
     "m.word > 500 ? rate(m.long) : rate(m.some)",
+    "sum(d.n0) + max(d.n4)",
+    "d.n0 * 2 - d.n10",
+    "delta(d.n11) + d.n10",
+    "max(d.n12) > 3 ? d.n4 : d.n11",
+    "d.n13",
     "rate(m.one)",
     "m.two * 8",
     "delta(m.two) + sum(delta(m.other))",

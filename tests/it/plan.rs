@@ -164,3 +164,17 @@ fn shapes_do_not_depend_on_other_metrics() {
     assert_eq!(with_part.steps.len(), 2);
     assert_eq!(kernel(&alone, 0), kernel(&with_part, 1));
 }
+
+/// In a chain each metric has its own part only, and names the one before.
+#[test]
+fn what_metrics_need_of_each_other_is_there_once() {
+    let mut texts = vec!["kernel.all.load * 2".to_owned()];
+    for level in 1..300 {
+        texts.push(format!("({}) * 2", texts[level - 1]));
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let program = program(&texts);
+    let needs = &program.needs;
+    let nodes: usize = needs.nodes.iter().map(<[_]>::len).sum();
+    assert!(nodes < 10 * texts.len(), "{nodes} nodes");
+}

@@ -159,16 +159,11 @@ pub fn fetch_each(
     let mut found: Vec<Option<Fetched>> = pmids.iter().map(|_| None).collect();
     // Without operands every record counts, and libpcp has a status for some such metrics
     // only where nothing else is in the list.
-    let mut open: Vec<(usize, Vec<Pmid>)> = Vec::new();
-    for (at, pmid) in pmids.iter().enumerate().filter(|_| pmids.len() > 1) {
-        match pmid.is_derived() {
-            true => open.push((at, source.context.operands(*pmid)?)),
-            false => open.push((at, vec![*pmid])),
-        }
-    }
-    open.retain(|(_, operands)| !operands.is_empty());
+    let reads = source.context.reads(pmids)?;
+    let reads_any = reads.any(|_| true);
+    let mut open: Vec<usize> = (0..pmids.len()).filter(|at| reads_any[*at]).collect();
     while open.len() > 1 {
-        let list: Vec<Pmid> = open.iter().map(|(at, _)| pmids[*at]).collect();
+        let list: Vec<Pmid> = open.iter().map(|at| pmids[*at]).collect();
         source.rewind()?;
         let fetched = fetch(source, &list, std::iter::empty(), domains, messages)?;
         let Context::Archive(archive) = source.kind() else { break };
@@ -177,14 +172,14 @@ pub fn fetch_each(
             // It is the first record for all those that it has an operand of.
             Ok(values) => {
                 let before = open.len();
+                let is_first = reads.any(|pmid| archive.record_holds(pmid));
                 let mut values = values.into_iter();
-                open.retain(|(metric, operands)| {
+                open.retain(|metric| {
                     let values = values.next().unwrap_or(Err(PmStatus::IPC));
-                    let is_first = operands.iter().any(|pmid| archive.record_holds(*pmid));
-                    if is_first {
+                    if is_first[*metric] {
                         found[*metric] = Some(Fetched { outcome: Ok(values), at });
                     }
-                    !is_first
+                    !is_first[*metric]
                 });
                 // A fetch of very many that finds few takes longer than these alone.
                 if 8 * (before - open.len()) < before {
@@ -192,7 +187,7 @@ pub fn fetch_each(
                 }
             }
             Err(PmStatus::EOL) => {
-                for (metric, _) in open.drain(..) {
+                for metric in open.drain(..) {
                     found[metric] = Some(Fetched { outcome: Err(PmStatus::EOL), at });
                 }
             }

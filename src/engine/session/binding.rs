@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Session;
 use super::alike::Together;
-use super::lists::Gathered;
+use super::lists::{Gathered, Reads};
 use crate::bind::{DefinitionId, Desc};
 use crate::check::typed::TypedExpr;
 use crate::diag::{Diagnostic, Diagnostics};
@@ -155,13 +155,25 @@ impl<S: FetchSource> Session<S> {
     /// # Errors
     /// The source failed.
     pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
+        let reads = self.reads(&[pmid])?;
+        Ok(reads.metrics.iter().flatten().copied().collect())
+    }
+
+    /// What each metric of a list reads of the source. A metric of the source reads itself;
+    /// one that cannot be used reads nothing.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn reads(&mut self, pmids: &[Pmid]) -> Result<Reads, SourceError> {
         self.refresh();
-        self.bind([pmid])?;
+        self.bind(pmids.iter().copied().filter(|pmid| pmid.is_derived()))?;
         let mut gathered = Gathered::default();
-        if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
-            gathered.add(among, *at);
-        }
-        Ok(gathered.operands())
+        let one = |pmid: &Pmid| match self.outcome(*pmid) {
+            Some(Outcome::Usable { among, at, .. }) => Some(Ok(gathered.add(among, *at))),
+            _ => (!pmid.is_derived()).then_some(Err(*pmid)),
+        };
+        let list = pmids.iter().map(one).collect();
+        Ok(gathered.reads(list))
     }
 
     /// The outcome of binding a metric, if it is bound.

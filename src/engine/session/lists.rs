@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
-use pmderive_runtime::program::{OutputId, Program};
+use pmderive_runtime::program::{Lists, OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAnswer, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -30,6 +30,9 @@ use crate::plan::Planned;
 
 /// Number of plans that are kept. Callers alternate between a few lists.
 const PLANS_KEPT: usize = 8;
+
+/// A definition that is not asked for is an output if others name it more often.
+const FEW_USES: u32 = 2;
 
 /// The needs of a list of metrics; see the module's first lines.
 pub(super) struct Needs {
@@ -143,9 +146,11 @@ impl Plan {
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
-    expressions: Vec<Planned<'e>>,
-    /// Position of each expression, by the group it was bound with and its
-    /// position there.
+    /// Each with the group it was bound with.
+    expressions: Vec<(&'e Arc<Together>, DefinitionId)>,
+    /// Number of times that others name each of them.
+    uses: Vec<u32>,
+    /// Their positions, by the address of the group and the position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
 }
 
@@ -163,37 +168,78 @@ impl<'e> Gathered<'e> {
             }
         }
         for at in needed {
+            self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
+            self.expressions.push((among, at));
+            self.uses.push(0);
+            for operand in operands(&among.typed[at.index()].1) {
+                self.uses[self.positions[&key(operand)].index()] += 1;
+            }
+        }
+        self.positions[&key(at)]
+    }
+
+    /// The expressions, as operands of each other at their positions here.
+    pub fn planned(&self) -> impl Iterator<Item = Planned<'e>> {
+        self.expressions.iter().map(|(among, at)| {
             let (definition, expr) = &among.typed[at.index()];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
                     if let TypedKind::Derived(operand) = &mut node.kind {
-                        *operand = self.positions[&key(*operand)];
+                        *operand = self.positions[&(Arc::as_ptr(among), *operand)];
                     }
                 }
             }
-            self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
-            self.expressions.push((*definition, expr));
-        }
-        self.positions[&key(at)]
+            (*definition, expr)
+        })
     }
 
-    pub fn planned(self) -> Vec<Planned<'e>> {
-        self.expressions
-    }
-
-    /// The metrics that are fetched for the expressions.
-    pub fn operands(&self) -> Vec<Pmid> {
-        let mut operands = Vec::new();
-        for (_, expr) in &self.expressions {
-            let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
+    /// What the metrics of a list read, of which each has its expression here, or itself if
+    /// the source has it.
+    pub fn reads(&self, list: Vec<Option<Result<DefinitionId, Pmid>>>) -> Reads {
+        let mut reads = Reads { list, ..Reads::default() };
+        for (among, at) in &self.expressions {
+            let expr = &among.typed[at.index()].1;
             let needed = expr.nodes.iter().filter_map(|node| match node.kind {
                 TypedKind::Metric(pmid) => Some(pmid),
                 _ => None,
             });
-            operands.extend(mentioned.chain(needed));
+            let mentioned = expr.mentioned.iter().map(|desc| desc.pmid);
+            reads.metrics.push_with(|all| all.extend(mentioned.chain(needed)));
+            let here = |operand| self.positions[&(Arc::as_ptr(among), operand)];
+            reads.expressions.push_with(|all| all.extend(operands(expr).map(here)));
         }
-        operands
+        reads
+    }
+}
+
+/// The metrics of the source that those of a list read, through whichever definitions.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// The metrics that each expression names. Operands come before their users.
+    pub(super) metrics: Lists<Pmid>,
+    /// The expressions that each of them has as operands.
+    expressions: Lists<DefinitionId>,
+    /// For each metric of the list, its expression, or itself if the source has it.
+    /// `None` if it cannot be used.
+    list: Vec<Option<Result<DefinitionId, Pmid>>>,
+}
+
+impl Reads {
+    /// For each metric of the list, whether it reads one for which `is_meant` is true.
+    pub fn any(&self, is_meant: impl Fn(Pmid) -> bool) -> Vec<bool> {
+        let mut found: Vec<bool> = Vec::new();
+        for (metrics, expressions) in self.metrics.iter().zip(self.expressions.iter()) {
+            let any = metrics.iter().any(|pmid| is_meant(*pmid))
+                || expressions.iter().any(|operand| found[operand.index()]);
+            found.push(any);
+        }
+        let one = |of: &Option<Result<DefinitionId, Pmid>>| match of {
+            Some(Ok(expression)) => found[expression.index()],
+            Some(Err(own)) => is_meant(*own),
+            None => false,
+        };
+        self.list.iter().map(one).collect()
     }
 }
 
@@ -267,26 +313,37 @@ impl<S: FetchSource> Session<S> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
         let mut program = Gathered::default();
-        let mut outputs: FxHashMap<Pmid, OutputId> = FxHashMap::default();
+        let mut positions: FxHashMap<Pmid, DefinitionId> = FxHashMap::default();
         let mut together: Vec<Arc<Together>> = Vec::new();
         for pmid in pmids {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
-                && !outputs.contains_key(pmid)
+                && !positions.contains_key(pmid)
             {
-                outputs.insert(*pmid, program.add(among, *at).output());
+                positions.insert(*pmid, program.add(among, *at));
                 if !together.last().is_some_and(|last| Arc::ptr_eq(last, among)) {
                     together.push(Arc::clone(among));
                 }
             }
         }
+        // Of definitions that only others need those of many users are outputs, so that
+        // what these have in common is there once.
+        let shared = (0..).map(DefinitionId::at).zip(&program.uses);
+        let shared = shared.filter(|(_, uses)| **uses > FEW_USES).map(|(at, _)| at);
+        let mut outputs: Vec<DefinitionId> = positions.values().copied().chain(shared).collect();
+        outputs.sort_unstable();
+        outputs.dedup();
+        let is_output = |at: DefinitionId| outputs.binary_search(&at).is_ok();
         let (program, operands) =
-            self.engine.plan(|add| program.planned().into_iter().for_each(add));
+            self.engine.plan(|add| program.planned().for_each(add), is_output);
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
         let mut also = Vec::new();
         let entry = |(pmid, meaning): (&Pmid, &Meaning)| match meaning {
-            Meaning::Computed(..) => Entry::Computed(outputs[pmid]),
+            Meaning::Computed(..) => {
+                let before = outputs.partition_point(|at| *at < positions[pmid]);
+                Entry::Computed(OutputId::at(before))
+            }
             Meaning::Unusable => Entry::Unusable(unusable),
             Meaning::Anonymous => Entry::Empty,
             Meaning::Unknown => Entry::Unknown(unusable),

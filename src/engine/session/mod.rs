@@ -41,6 +41,7 @@ pub(super) use self::alike::Alike;
 use self::binding::BoundByPmid;
 use self::choice::Choice;
 use self::lists::Plan;
+pub use self::lists::Reads;
 pub use self::readings::{Reading, Readings, ReadingsIter};
 pub use self::sample::Sample;
 use super::shared::Member;

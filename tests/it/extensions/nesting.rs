@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use pmderive::diag::{Code, Diagnostics};
-use pmderive::engine::{Backend, Engine, Registered, Space};
+use pmderive::engine::{Backend, Engine, Registered, Session, SharedRegistry, Space};
+use pmderive_runtime::result::{FetchResult, ResultBatch};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
 
 use crate::choosing::choosing;
 use crate::extensions::shared::{EXTENDED, archive, assert_same, backends, evaluate, number, read};
@@ -45,6 +47,37 @@ fn nested_metrics_are_their_expressions() {
                 assert_same("the order of definitions does not matter", found, other);
             }
         }
+    }
+}
+
+/// Operands that are not in a list do not change what those in it have.
+#[test]
+fn operands_that_nobody_asked_for_are_not_missed() {
+    let text = "t.a = delta(dyn.c.u64) * 2\nt.b = abs(t.a) + t.a\nt.c = sum(t.b) - avg(t.a)\n\
+                t.d = delta(t.b) + t.a\nt.e = t.c > 0 ? t.d : t.b\n";
+    let (registry, sources, _) = read(text, EXTENDED);
+    let values = |names: &[&str]| {
+        let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
+        let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
+        let mut session = Session::new(engine, shared, archive("own-dyn"));
+        let pmids = session.lookup_names(names).expect("a readable archive");
+        let pmids: Vec<_> = pmids.into_iter().map(|pmid| pmid.expect("a name")).collect();
+        let (list, mut batch) = (FetchList::new(pmids, Vec::new()), ResultBatch::default());
+        let mut samples = Vec::new();
+        while session.fetch(&list, &mut batch).is_ok() {
+            let sets = FetchResult::of_batch(&batch, Default::default()).sets;
+            samples.push(sets.into_iter().map(|set| format!("{set:?}")).collect::<Vec<_>>());
+        }
+        samples
+    };
+    let names = ["t.a", "t.b", "t.c", "t.d", "t.e"];
+    let all = values(&names);
+    assert!(all.len() > 10);
+    for some in [vec![4], vec![3, 2], vec![2, 4], vec![1, 3], vec![4, 0]] {
+        let asked: Vec<&str> = some.iter().map(|at| names[*at]).collect();
+        let of_all = |sets: &Vec<String>| some.iter().map(|at| sets[*at].clone()).collect();
+        let expected: Vec<Vec<String>> = all.iter().map(of_all).collect();
+        assert_eq!(values(&asked), expected, "{asked:?}");
     }
 }
 

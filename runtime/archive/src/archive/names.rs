@@ -60,12 +60,17 @@ impl Names {
     /// The metric with a name (`pmLookupName(3)`). `PM_ERR_NONLEAF` if there are names
     /// below it, even if a metric has the name too.
     pub(super) fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
-        if !self.below(name).is_empty() {
+        let (before, rest) = self.entries.split_at(self.first_below(name));
+        if rest.first().is_some_and(|next| compare(&next.name, name) == Ordering::Equal) {
             return Err(PmStatus::NONLEAF);
         }
-        match self.entries.binary_search_by(|entry| (*entry.name).cmp(name)) {
-            Ok(position) => Ok(self.entries[position].pmid),
-            Err(_) => Err(PmStatus::NAME),
+        match before.last() {
+            // Nearly always the name itself stands right before those below it.
+            Some(entry) if *entry.name == *name => Ok(entry.pmid),
+            _ => match before.binary_search_by(|entry| (*entry.name).cmp(name)) {
+                Ok(position) => Ok(before[position].pmid),
+                Err(_) => Err(PmStatus::NAME),
+            },
         }
     }
 
@@ -115,11 +120,18 @@ impl Names {
 
     /// The entries strictly below a node. They are neighbours in `entries`.
     fn below(&self, node: &str) -> &[Entry] {
-        let is = |entry: &Entry, ordering| compare(&entry.name, node) == ordering;
-        let first = self.entries.partition_point(|entry| is(entry, Ordering::Less));
-        let rest = &self.entries[first..];
-        let count = rest.partition_point(|entry| is(entry, Ordering::Equal));
-        &rest[..count]
+        let rest = &self.entries[self.first_below(node)..];
+        let is_below = |entry: &Entry| compare(&entry.name, node) == Ordering::Equal;
+        // Most names are leaves.
+        match rest.first() {
+            Some(first) if is_below(first) => &rest[..rest.partition_point(is_below)],
+            _ => &[],
+        }
+    }
+
+    /// Where the entries below a node begin, or would.
+    fn first_below(&self, node: &str) -> usize {
+        self.entries.partition_point(|entry| compare(&entry.name, node) == Ordering::Less)
     }
 }
 
@@ -201,6 +213,9 @@ mod tests {
             assert_eq!(names.has_node_of(name), has_node, "{name}");
         }
         assert_eq!(Names::default().traverse(""), Some(vec![]));
+        // A name that sorts between another one and what would be below that.
+        names.extend([("e.f".into(), Pmid(6)), ("e.f-g".into(), Pmid(7))]);
+        assert_eq!(["e.f", "e.f-g"].map(|name| names.lookup(name)), [Ok(Pmid(6)), Ok(Pmid(7))]);
     }
 
     #[test]

@@ -164,15 +164,39 @@ pub struct Output {
     pub instance_of: Option<InputSlot>,
 }
 
-/// The parts that derived metrics need, parallel to [`Program::outputs`].
+/// The parts that derived metrics need. The lists are parallel to [`Program::outputs`]. What
+/// an output needs because another one does is with that one alone: of a chain of
+/// definitions, each has only its own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {
-    /// All needed nodes, ascending.
+    /// Needed nodes but for those of the output's bases, ascending.
     pub nodes: Lists<NodeId>,
     /// The histories of these nodes.
     pub histories: Lists<HistoryId>,
     /// The baselines of these nodes.
     pub baselines: Lists<BaselineId>,
+    /// Outputs with their bases: earlier outputs that they need whole. Ascending.
+    pub bases: Box<[(OutputId, OutputId)]>,
+    /// The same the other way: outputs with those that they are bases of. Ascending.
+    pub users: Box<[(OutputId, OutputId)]>,
+}
+
+impl Needs {
+    /// The outputs that an output needs whole, without theirs.
+    pub fn bases(&self, output: OutputId) -> impl Iterator<Item = OutputId> {
+        seconds(&self.bases, output)
+    }
+
+    /// The outputs that an output is a base of.
+    pub fn users(&self, output: OutputId) -> impl Iterator<Item = OutputId> {
+        seconds(&self.users, output)
+    }
+}
+
+/// Of ascending pairs, the second parts of those that begin with `first`.
+fn seconds(pairs: &[(OutputId, OutputId)], first: OutputId) -> impl Iterator<Item = OutputId> {
+    let start = pairs.partition_point(|(one, _)| *one < first);
+    pairs[start..].iter().take_while(move |(one, _)| *one == first).map(|(_, second)| *second)
 }
 
 /// The scalar of a value type. `None` for text and other bytes.

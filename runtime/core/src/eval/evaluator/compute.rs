@@ -11,7 +11,7 @@ use crate::eval::layout::{Copy, Frame, Layout, OutputPlan, SectionId};
 use crate::eval::results::Evaluation;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
-use crate::program::{HistoryId, OnFailure, OutputId, Program, Status};
+use crate::program::{HistoryId, NodeId, OnFailure, OutputId, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
@@ -27,6 +27,7 @@ impl Evaluator {
         let clock = Clock::new(&program, batch);
         buffers.begin(&program, &self.irregular);
         let Buffers { frames, scratch, todo, general, overrides, blobs, .. } = buffers;
+        let irregular = todo.len();
         let last = frames.len() - 1;
         let frame = &mut frames[last];
         let no_time_passed = self.write_single_values(&clock, frame);
@@ -35,6 +36,7 @@ impl Evaluator {
             todo.extend(differences(&program));
         }
         run_kernels(&program, frame, &mut self.history, scratch, todo);
+        add_users(&program, todo, irregular, overrides);
         if !todo.is_empty() {
             // An output that is there twice was added because of a flag. Its
             // columns are wrong, so the entry without columns stays.
@@ -53,9 +55,7 @@ impl Evaluator {
                     Some(OutputPlan::General(Some(plan))) if one.has_columns => {
                         general.evaluate_plan(&around, &mut self.windows, plan);
                     }
-                    _ => {
-                        general.evaluate(&around, &mut self.windows, program.needs.nodes.get(index))
-                    }
+                    _ => general.evaluate_whole(&around, &mut self.windows, one.output),
                 }
                 overrides[index] = Some(output.root);
             }
@@ -226,9 +226,31 @@ impl Buffers {
         self.todo.extend_from_slice(irregular);
     }
 }
-/// The outputs with differences, to evaluate without columns.
+
+/// The outputs with differences of their own, to evaluate without columns.
 fn differences(program: &Program) -> impl Iterator<Item = Irregular> {
     let outputs = (0..).map(OutputId).zip(program.needs.histories.iter());
     let of_differences = outputs.filter(|(_, histories)| !histories.is_empty());
     of_differences.map(|(output, _)| Irregular { output, has_columns: false })
+}
+
+/// Adds the outputs that need those from `first` on whole.
+fn add_users(
+    program: &Program,
+    todo: &mut Vec<Irregular>,
+    mut first: usize,
+    overrides: &mut [Option<NodeId>],
+) {
+    if program.needs.users.is_empty() {
+        return;
+    }
+    while let Some(Irregular { output, .. }) = todo.get(first).copied() {
+        first += 1;
+        for output in program.needs.users(output) {
+            let root = program.outputs[output.index()].root;
+            if overrides[output.index()].replace(root).is_none() {
+                todo.push(Irregular { output, has_columns: false });
+            }
+        }
+    }
 }

@@ -344,8 +344,9 @@ impl Evaluator {
     fn find_irregular(&mut self) {
         let mut irregular = std::mem::take(&mut self.irregular);
         irregular.clear();
-        let outputs = 0..self.program.outputs.len() as u32;
-        irregular.extend(outputs.map(OutputId).filter_map(|output| self.irregular_output(output)));
+        let outputs = (0..self.program.outputs.len() as u32).map(OutputId);
+        let known = &mut Vec::new();
+        irregular.extend(outputs.filter_map(|output| self.irregular_output(output, known)));
         self.irregular = irregular;
     }
 
@@ -362,7 +363,8 @@ impl Evaluator {
         outputs.dedup();
         let mut irregular = std::mem::take(&mut self.irregular);
         irregular.retain(|one| outputs.binary_search(&one.output).is_err());
-        irregular.extend(outputs.iter().filter_map(|output| self.irregular_output(*output)));
+        let known = &mut Vec::new();
+        irregular.extend(outputs.iter().filter_map(|one| self.irregular_output(*one, known)));
         irregular.sort_unstable();
         self.irregular = irregular;
     }
@@ -375,19 +377,18 @@ impl Evaluator {
         }
     }
 
-    /// The output as irregular, if it needs the general path.
-    fn irregular_output(&self, output: OutputId) -> Option<Irregular> {
+    /// The output as irregular, if it needs the general path. `known` is as in
+    /// [`Evaluator::is_usable`].
+    fn irregular_output(
+        &self,
+        output: OutputId,
+        known: &mut Vec<Option<bool>>,
+    ) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
-        let needs = &self.program.needs;
-        let has_place = |history: &HistoryId| {
-            self.history.is_resident(*history) || kept_in(layout, *history).is_none()
+        let is_usable = match self.program.needs.bases(output).next() {
+            None => self.has_usable_samples(output, layout),
+            Some(_) => self.is_usable(output, layout, known),
         };
-        let is_own = |baseline: &BaselineId| {
-            let history = self.program.baselines[baseline.index()].history;
-            self.history.is_apart(*baseline) || self.history.failure(*baseline, history).is_some()
-        };
-        let is_usable = needs.histories.get(output.index()).iter().all(has_place)
-            && !needs.baselines.get(output.index()).iter().any(is_own);
         let plan = layout.output(output);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
         if !is_general && !self.always_general && is_usable {
@@ -396,5 +397,40 @@ impl Evaluator {
         let begins_with_columns = matches!(plan, Some(OutputPlan::General(Some(_))));
         let has_columns = begins_with_columns && is_usable && !self.always_general;
         Some(Irregular { output, has_columns })
+    }
+
+    /// True if the columns of an output's previous samples can be used, but for those of its
+    /// bases.
+    fn has_usable_samples(&self, output: OutputId, layout: &Layout) -> bool {
+        let needs = &self.program.needs;
+        let has_place = |history: &HistoryId| {
+            self.history.is_resident(*history) || kept_in(layout, *history).is_none()
+        };
+        let is_own = |baseline: &BaselineId| {
+            let history = self.program.baselines[baseline.index()].history;
+            self.history.is_apart(*baseline) || self.history.failure(*baseline, history).is_some()
+        };
+        needs.histories.get(output.index()).iter().all(has_place)
+            && !needs.baselines.get(output.index()).iter().any(is_own)
+    }
+
+    /// The same with those of its bases. `known` keeps what was found out of outputs.
+    fn is_usable(&self, output: OutputId, layout: &Layout, known: &mut Vec<Option<bool>>) -> bool {
+        let needs = &self.program.needs;
+        known.resize(self.program.outputs.len(), None);
+        let mut open = vec![output];
+        while let Some(one) = open.last().copied() {
+            let before = open.len();
+            if known[one.index()].is_none() {
+                open.extend(needs.bases(one).filter(|base| known[base.index()].is_none()));
+            }
+            if open.len() == before {
+                let is_usable = |base: OutputId| known[base.index()] == Some(true);
+                let found = self.has_usable_samples(one, layout) && needs.bases(one).all(is_usable);
+                known[one.index()].get_or_insert(found);
+                open.pop();
+            }
+        }
+        known[output.index()] == Some(true)
     }
 }

@@ -17,7 +17,7 @@ use super::windows::WindowStore;
 use crate::kernel::Scalar;
 use crate::kernel::interp::{Scratch, read};
 use crate::model::{InstId, PmStatus};
-use crate::program::{NodeId, Program, Reason, Status, scalar_of};
+use crate::program::{NodeId, OutputId, Program, Reason, Status, scalar_of};
 use operation::{Buffers, Operands};
 
 /// The outcome of a node. Instances and lanes (as bits) are parallel, and empty
@@ -92,6 +92,10 @@ pub struct Surroundings<'a> {
 pub struct General {
     values: Vec<NodeValue>,
     generation: u64,
+    /// For each output, the evaluation that last computed all that it needs.
+    whole: Vec<u64>,
+    /// Outputs to evaluate whole.
+    waiting: Vec<OutputId>,
     scratch: Scratch,
     left: Vec<u64>,
     right: Vec<u64>,
@@ -111,6 +115,9 @@ impl General {
         if self.values.len() < program.nodes.len() {
             self.values.resize(program.nodes.len(), stale);
         }
+        if self.whole.len() < program.outputs.len() {
+            self.whole.resize(program.outputs.len(), 0);
+        }
     }
 
     /// Value of a node that was evaluated since [`General::begin`].
@@ -128,14 +135,42 @@ impl General {
         self.values[node.index()].generation == self.generation
     }
 
-    /// Evaluates the nodes that have no value yet. `nodes` are in ascending
-    /// order.
-    pub fn evaluate(
+    /// Evaluates all nodes that an output needs and that have no value yet.
+    pub fn evaluate_whole(
         &mut self,
         around: &Surroundings<'_>,
         windows: &mut WindowStore,
-        nodes: &[NodeId],
+        output: OutputId,
     ) {
+        if self.whole[output.index()] == self.generation {
+            return;
+        }
+        let needs = &around.program.needs;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.clear();
+        waiting.push(output);
+        let mut next = 0;
+        while let Some(output) = waiting.get(next).copied() {
+            next += 1;
+            for base in needs.bases(output) {
+                let evaluated = &mut self.whole[base.index()];
+                if std::mem::replace(evaluated, self.generation) != self.generation {
+                    waiting.push(base);
+                }
+            }
+        }
+        self.whole[output.index()] = self.generation;
+        // Bases come before their users.
+        waiting.sort_unstable();
+        for output in &waiting {
+            self.evaluate(around, windows, needs.nodes.get(output.index()));
+        }
+        self.waiting = waiting;
+    }
+
+    /// Evaluates the nodes that have no value yet. `nodes` are in ascending
+    /// order.
+    fn evaluate(&mut self, around: &Surroundings<'_>, windows: &mut WindowStore, nodes: &[NodeId]) {
         for node in nodes {
             if self.is_known(*node) {
                 continue;

@@ -1,8 +1,9 @@
 //! The kernel calls of a plan: the steps that run together, the places of their
 //! operands, and the columns that must be copied to the lanes of other sets.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::plan::{Aligned, Call, FirstLane, Kept, Place, Row};
 use super::planning::Builder;
@@ -14,7 +15,7 @@ impl Builder<'_> {
     pub(super) fn calls(&mut self, histories: &[Result<Kept, Status>]) -> Box<[Arc<Call>]> {
         let program = self.program;
         let mut calls: Vec<(u32, KernelRef, Vec<Row>, Vec<Place>)> = Vec::new();
-        let mut call_of: HashMap<(u32, &KernelRef), usize> = HashMap::new();
+        let mut call_of: FxHashMap<(u32, &KernelRef), usize> = FxHashMap::default();
         for id in &self.sections[self.section].steps {
             let step: &Step = &program.steps[id.index()];
             if !self.node_of_step(step).is_column() {

@@ -2,8 +2,10 @@
 //! determines the fills, the kept samples and the plans of outputs.
 //! [`super::calls`] plans the kernels.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::plan::{Aligned, Fill, FillBits, GeneralPlan, Kept, OutputPlan, Place, Plan};
 use super::pool::Pool;
@@ -33,7 +35,7 @@ impl Plan {
             kept: vec![0; sets],
             columns: vec![None; nodes],
             aligned: Vec::new(),
-            aligned_of: HashMap::new(),
+            aligned_of: FxHashMap::default(),
         };
         builder.build()
     }
@@ -51,7 +53,7 @@ pub(super) struct Builder<'p> {
     pub(super) columns: Vec<Option<Place>>,
     pub(super) aligned: Vec<Aligned>,
     /// Positions in `aligned`, by column and wanted set.
-    pub(super) aligned_of: HashMap<(Place, SetId), u32>,
+    pub(super) aligned_of: FxHashMap<(Place, SetId), u32>,
 }
 
 impl Builder<'_> {

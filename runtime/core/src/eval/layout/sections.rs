@@ -8,9 +8,11 @@
 //!
 //! Input: a program. This module knows no instances, no statuses and no hosts.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::ops::Index;
+
+use rustc_hash::FxHashMap;
 
 use crate::kernel::Body;
 use crate::program::{
@@ -51,11 +53,11 @@ pub struct Sections {
     /// in the order of their section's block.
     pub previous: u32,
     /// Offsets of the lanes of first instances.
-    firsts: HashMap<StepOperand, u32>,
+    firsts: FxHashMap<StepOperand, u32>,
     /// Bytes before the first column.
     pub fixed_size: u32,
-    /// The outputs that depend on each step, parallel to the program's steps.
-    /// Empty for a step whose kernel has no flags.
+    /// The outputs that depend on each step, but for users of other such outputs.
+    /// Parallel to the program's steps; empty for a step whose kernel has no flags.
     pub dependents: Lists<OutputId>,
     /// Number of phases of kernel calls. One more phase of copies follows.
     pub levels: u32,
@@ -160,7 +162,7 @@ impl Sections {
             fixed: Box::default(),
             fixed_inputs: Box::default(),
             previous: 0,
-            firsts: HashMap::new(),
+            firsts: FxHashMap::default(),
             fixed_size: 0,
             dependents: dependents(program),
             levels,
@@ -229,6 +231,14 @@ impl Sections {
                 let touching: &mut Vec<OutputId> = &mut touching[self.section_of(*node).index()];
                 if touching.last() != Some(&output) {
                     touching.push(output);
+                }
+            }
+            for base in program.needs.bases(output) {
+                for touching in &mut touching {
+                    let touches = touching.binary_search(&base).is_ok();
+                    if touches && touching.last() != Some(&output) {
+                        touching.push(output);
+                    }
                 }
             }
         }
@@ -329,7 +339,7 @@ fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
         }
         of
     }
-    let mut by_domain: HashMap<u32, u32> = HashMap::new();
+    let mut by_domain: FxHashMap<u32, u32> = FxHashMap::default();
     for (id, node) in (0u32..).zip(&program.nodes) {
         if !node.is_set {
             continue;
@@ -352,11 +362,11 @@ fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
     }
     let mut homes = Vec::with_capacity(program.nodes.len());
     let mut lists: Vec<Vec<NodeId>> = vec![Vec::new()];
-    let mut numbers: HashMap<u32, SectionId> = HashMap::new();
+    let mut numbers: Vec<Option<SectionId>> = vec![None; program.nodes.len()];
     for (id, node) in (0u32..).zip(&program.nodes) {
         let section = match node.is_set {
             false => SectionId::SINGLES,
-            true => *numbers.entry(root(&mut leads, id)).or_insert_with(|| {
+            true => *numbers[root(&mut leads, id) as usize].get_or_insert_with(|| {
                 lists.push(Vec::new());
                 SectionId(lists.len() as u32 - 1)
             }),
