@@ -159,6 +159,8 @@ struct Bound {
     compiled: Arc<Compiled>,
     /// The metadata that they were bound to.
     epoch: u64,
+    /// The instances of the latest frame have the names of that metadata.
+    has_names: bool,
     /// Which of them sinks want.
     view: Arc<View>,
     host_labels: Labels,
@@ -346,7 +348,8 @@ impl<W: World> Host<W> {
             }
             None => compiled.evaluator(),
         };
-        self.bound = Some(Bound { evaluator, compiled, epoch, view, host_labels });
+        let has_names = false;
+        self.bound = Some(Bound { evaluator, compiled, epoch, has_names, view, host_labels });
         Ok(())
     }
 
@@ -379,7 +382,7 @@ impl<W: World> Host<W> {
         };
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
-        let known = series.heads(&bound.view.schema);
+        let known = series.heads(&bound.view.schema).filter(|_| bound.has_names);
         let Found { lanes, heads, too_many } =
             columns::find(&evaluation, &bound.view, known, limit);
         shared.numbers.evaluate.observe(before.elapsed());
@@ -395,6 +398,7 @@ impl<W: World> Host<W> {
                 Heads::new(heads)
             }
         };
+        bound.has_names = true;
         let ours = at.0 as f64 / 1e9;
         let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
         // What no duration is, is beyond all bounds.

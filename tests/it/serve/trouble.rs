@@ -251,6 +251,29 @@ fn a_disk_that_can_be_written_again_is_told() {
     serving.end();
 }
 
+/// Identifiers that get other names are other series, also after a new start of pmcd.
+#[test]
+fn instances_have_the_names_that_they_have_now() {
+    let mut world = World::new();
+    let domain = world.add_domain(&["a", "b"]);
+    world.add(Metric::new("fleet.g0", Script::constant(1.5)));
+    world.add(Metric::new("fleet.d0.g0", Script::constant(2.5)).per(domain));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let site = Site::new(1, LINES);
+    site.write("hosts.json", &format!("[{{\"targets\": [\"{}\"]}}]", pmcd.spec()));
+    let mut serving = site.start();
+    let mut named = |name: &str| {
+        // The first may have been on its way.
+        (0..3).any(|_| serving.line_like(is_frame)["metrics"]["s.each"][1][1] == name)
+    };
+    assert!(named("b"));
+    pmcd.host().change_names(|world| world.add_instance(domain, 1, "c"));
+    assert!(named("c"));
+    pmcd.host().restart(|world| world.add_instance(domain, 1, "d"));
+    assert!(named("d"));
+    serving.end();
+}
+
 #[test]
 fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
     let names: Vec<String> = (0..1_000_000).map(|at| format!("i{at}")).collect();
