@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,6 +24,7 @@ use tokio_rustls::TlsConnector;
 use super::delivery::{NoResponse, Response, retry_after};
 use super::secret::Secret;
 use super::tls;
+use crate::fleet::socket::{PATIENCE, first_of};
 
 /// Most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
@@ -187,7 +190,10 @@ impl Client for HttpClient {
 impl HttpClient {
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let Url { host, port, .. } = &self.url;
-        let stream = TcpStream::connect((&**host, *port)).await.map_err(|e| e.to_string())?;
+        let found = tokio::net::lookup_host((&**host, *port)).await;
+        let addresses: Vec<SocketAddr> = found.map_err(|error| error.to_string())?.collect();
+        let stream = first_of(&addresses, PATIENCE, TcpStream::connect);
+        let stream = stream.await.map_err(|error| error.to_string())?;
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else { return handshake(stream).await };
         let name = ServerName::try_from(host.to_string()).map_err(|error| error.to_string())?;
