@@ -199,3 +199,48 @@ fn end_line(mut file: File, path: &Path) -> io::Result<File> {
 fn standard_output() -> io::Stdout {
     io::stdout()
 }
+
+/// This machine without a thread for what computes across hosts, and without an answer about
+/// the name `nowhere`.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub struct Flawed;
+
+#[cfg(test)]
+impl World for Flawed {
+    type Transport = <Machine as World>::Transport;
+    type Client = <Machine as World>::Client;
+
+    fn now() -> Nanos {
+        Machine::now()
+    }
+
+    fn chance() -> f64 {
+        Machine::chance()
+    }
+
+    async fn resolve(host: &str) {
+        match host {
+            "nowhere" => std::future::pending().await,
+            _ => Machine::resolve(host).await,
+        }
+    }
+
+    fn engine(engine: Engine) -> Engine {
+        engine
+    }
+
+    fn spawn<W: Future<Output = ()> + 'static>(
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> io::Result<Job> {
+        match name {
+            "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Machine::spawn(name, work),
+        }
+    }
+
+    fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
+        Machine::open(path)
+    }
+}

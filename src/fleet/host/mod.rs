@@ -151,6 +151,8 @@ struct Host<W: World> {
     is_behind_gap: bool,
     /// The latest slot failed.
     has_failed: bool,
+    /// The slot waits for the address of the host.
+    is_resolving: bool,
 }
 
 /// Definitions bound to a host.
@@ -188,6 +190,7 @@ impl<W: World> Host<W> {
             series: Series::default(),
             is_behind_gap: false,
             has_failed: false,
+            is_resolving: false,
         }
     }
 
@@ -240,8 +243,11 @@ impl<W: World> Host<W> {
     ) -> Result<Answered, Failure> {
         // The future is large, and most hosts are idle most of the time.
         let work = Box::pin(self.slot(slot, orders, shared));
-        let late = || Err(Failure::late(&orders.target.name, orders.group.deadline));
-        within(left, work).await.unwrap_or_else(late)
+        let (host, deadline) = (&*orders.target.name, orders.group.deadline);
+        within(left, work).await.unwrap_or_else(|| match std::mem::take(&mut self.is_resolving) {
+            true => Err(Failure::nameless(host, deadline)),
+            false => Err(Failure::late(host, deadline)),
+        })
     }
 
     /// Does all that a slot is for.
@@ -282,7 +288,9 @@ impl<W: World> Host<W> {
                 && let Some(name) = self.context.spec().name_on_network()
             {
                 // Whoever waits for a name keeps no other host from connecting.
+                self.is_resolving = true;
                 W::resolve(name).await;
+                self.is_resolving = false;
             }
             let connected = Box::pin(self.context.connect());
             shared.turns.take(self.has_failed, connected).await?;

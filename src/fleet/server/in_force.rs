@@ -169,52 +169,10 @@ fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
-    use std::io;
-    use std::path::Path;
-
     use super::*;
     use crate::fleet::plan::{Origin, load};
-    use crate::fleet::slot::Nanos;
-    use crate::fleet::world::{Job, Machine};
-
-    /// A machine without a thread for what computes across hosts.
-    struct Crowded;
-
-    impl World for Crowded {
-        type Transport = <Machine as World>::Transport;
-        type Client = <Machine as World>::Client;
-
-        fn now() -> Nanos {
-            Machine::now()
-        }
-
-        fn chance() -> f64 {
-            Machine::chance()
-        }
-
-        async fn resolve(host: &str) {
-            Machine::resolve(host).await;
-        }
-
-        fn engine(engine: Engine) -> Engine {
-            engine
-        }
-
-        fn spawn<W: Future<Output = ()> + 'static>(
-            name: &str,
-            work: impl FnOnce() -> W + Send + 'static,
-        ) -> io::Result<Job> {
-            match name {
-                "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
-                _ => Machine::spawn(name, work),
-            }
-        }
-
-        fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
-            Machine::open(path)
-        }
-    }
+    use crate::fleet::target::GroupId;
+    use crate::fleet::world::Flawed;
 
     #[test]
     fn a_plan_that_cannot_start_leaves_all_as_it_was() {
@@ -234,7 +192,7 @@ mod tests {
             let report = loaded.report();
             loaded.plan.expect(&report)
         };
-        let mut in_force = InForce::<Crowded>::start(plan("one", "")).expect("it starts");
+        let mut in_force = InForce::<Flawed>::start(plan("one", "")).expect("it starts");
         let across = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
         let refused = in_force.follow(plan("two", across));
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
