@@ -170,6 +170,7 @@ fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fleet::condition::State;
     use crate::fleet::plan::{Origin, load};
     use crate::fleet::target::GroupId;
     use crate::fleet::world::Flawed;
@@ -198,6 +199,40 @@ mod tests {
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
         let names: Vec<_> = in_force.of_sinks().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["one".into()]);
+        in_force.stop(Instant::now());
+    }
+
+    #[test]
+    fn hosts_stay_as_they_are_when_a_group_comes_before_theirs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("hosts.json", "[{\"targets\": [\"nowhere\"]}]");
+        write("more.json", "[]");
+        write("a.conf", "a.b = hinv.ncpu\n");
+        let group = |name: &str| {
+            format!(
+                "[[group]]\nname = '{name}'\ntargets = ['{name}.json']\n\
+                 definitions = ['a.conf']\nexport = ['a.*']\n"
+            )
+        };
+        let plan = |groups: &[&str]| {
+            let groups: String = groups.iter().map(|name| group(name)).collect();
+            let sink = "[[sink]]\nkind = 'json-lines'\npath = '/dev/null'\n";
+            write("serve.toml", &format!("interval = '1 day'\n{groups}{sink}"));
+            let mut loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            let report = loaded.report();
+            loaded.plan.expect(&report)
+        };
+        let mut in_force = InForce::<Flawed>::start(plan(&["hosts"])).expect("it starts");
+        let of =
+            |in_force: &InForce<Flawed>| in_force.fleet.condition("nowhere:44321").expect("a host");
+        // Its slot, if it has come already, does not end today.
+        of(&in_force).update(|latest| latest.state = State::Up);
+        in_force.follow(plan(&["more", "hosts"])).expect("nothing is wrong");
+        assert_eq!(of(&in_force).latest().state, State::Up);
+        assert_eq!(of(&in_force).target().group, GroupId(1));
         in_force.stop(Instant::now());
     }
 }
