@@ -139,6 +139,11 @@ impl Server {
         self.shared.of(|all| all.engine.take_warning())
     }
 
+    /// Slots that never began, since the process was late for them.
+    pub fn missed_late(&self) -> u64 {
+        self.shared.of(|all| all.numbers().missed_late.get())
+    }
+
     /// What sinks have counted, each with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.shared.of(InForce::of_sinks)
