@@ -222,6 +222,7 @@ mod tests {
             texts: Arc::default(),
             selection: Arc::new(nothing),
             exports: Vec::new(),
+            told: Default::default(),
         });
         let engine = Arc::new(Engine::new(USUAL, Backend::Interp));
         let shared = Shared::new(engine, Arc::default(), Limits::default(), Outlets::default());

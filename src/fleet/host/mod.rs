@@ -21,6 +21,7 @@ mod turns;
 mod view;
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,9 @@ pub use polled::Polled;
 use turns::Turns;
 use view::{View, Views};
 
+/// How long lines about hosts are left out before their number is told.
+const SUMMARY: Duration = Duration::from_secs(10);
+
 /// What the hosts of a thread share.
 pub struct Shared {
     /// What compiles definitions.
@@ -66,7 +70,7 @@ pub struct Shared {
     turns: Turns,
     views: RefCell<Views>,
     /// For lines about single hosts.
-    log: Limiter,
+    log: Rc<Limiter>,
     batches: RefCell<Vec<ResultBatch>>,
     buffers: RefCell<Vec<Buffers>>,
 }
@@ -86,21 +90,28 @@ impl Shared {
             outlets: RefCell::new(outlets),
             turns: Turns::new(limits.connects),
             views: RefCell::default(),
-            log: Limiter::default(),
+            log: Rc::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
         }
     }
 
-    /// Writes a line about a host into the log, unless there are too many.
+    /// Writes a line about a host into the log, unless there are too many. How many were left
+    /// out follows soon.
     fn tell(&self, line: impl FnOnce()) {
-        if let Some(left_out) = self.log.pass() {
-            if left_out > 0 {
-                tracing::warn!(
-                    "and {left_out} more lines about hosts; `/-/targets` shows all of them"
-                );
+        match self.log.pass() {
+            Ok(()) => line(),
+            Err(1) => {
+                let log = Rc::clone(&self.log);
+                tokio::task::spawn_local(async move {
+                    tokio::time::sleep(SUMMARY).await;
+                    let left_out = log.take_left_out();
+                    tracing::warn!(
+                        "and {left_out} more lines about hosts; `/-/targets` shows all of them"
+                    );
+                });
             }
-            line();
+            Err(_) => {}
         }
     }
 }

@@ -282,6 +282,7 @@ impl Loaded {
             defined: registry.all().len(),
             texts,
             exports,
+            told: Default::default(),
         }
     }
 

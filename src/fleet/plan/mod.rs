@@ -15,6 +15,7 @@ use pmderive_runtime::position::Per;
 
 use super::aggregates::{Definitions, OperandId, Schedule};
 use super::config::Config;
+use super::log::Told;
 use super::sink_set::{SinkPlace, SinkSet};
 use super::stamps::Stamps;
 use super::target::{GroupId, Target};
@@ -59,6 +60,8 @@ pub struct PlannedGroup {
     pub selection: Arc<Selection>,
     /// Who gets which of them, parallel to the selection.
     pub exports: Vec<Export>,
+    /// Mistakes of definitions that the log has told of.
+    pub told: Told,
 }
 
 /// What is computed across hosts.

@@ -9,7 +9,7 @@ use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_testkit::receiver::{Receiver, Reply};
 use serde_json::Value as Json;
 
-use super::{LINES, Serving, Site, check_values, is_frame, request, serve};
+use super::{LINES, Serving, Site, check_values, host_of, is_frame, request, serve};
 use crate::command::pmderive;
 
 #[test]
@@ -140,6 +140,46 @@ fn a_full_disk_harms_nothing_else() {
     }
     let (_, log) = serving.end();
     assert!(log.contains(" had not been delivered when it ended"), "{log}");
+}
+
+/// Hosts of two kinds in two threads have the same mistake.
+#[test]
+fn a_mistake_that_hosts_share_is_told_once() {
+    let site = Site::new(8, &format!("threads = 2\n{LINES}"));
+    site.write(
+        "s.conf",
+        "# pmderive: export\ns.gauge = fleet.g0\n# pmderive: export\ns.no = fleet.no\n",
+    );
+    let mut serving = site.start();
+    for host in 0..8 {
+        serving.line_like(|line| is_frame(line) && host_of(line) == host);
+    }
+    let (_, log) = serving.end();
+    assert_eq!(log.matches("unknown metric `fleet.no`").count(), 1, "{log}");
+    assert!(log.contains("s.conf:4:8"), "{log}");
+}
+
+#[test]
+fn hosts_that_fail_at_once_are_told_of_or_counted() {
+    const HOSTS: u64 = 60;
+    let site = Site::new(1, &format!("threads = 1\n{LINES}"));
+    let hosts: Vec<String> = (1..=HOSTS).map(|at| format!("\"127.1.0.{at}:1\"")).collect();
+    site.write("hosts.json", &format!("[{{\"targets\": [{}]}}]", hosts.join(",")));
+    let mut serving = site.start();
+    let (mut lines, mut left_out) = (0, 0);
+    while lines + left_out < HOSTS {
+        let line = serving.log_with(" WARN ");
+        let more = line.split_once(" more lines about hosts").and_then(|(begin, _)| {
+            let (_, number) = begin.rsplit_once(' ')?;
+            number.parse::<u64>().ok()
+        });
+        match more {
+            Some(more) => left_out += more,
+            None => lines += 1,
+        }
+    }
+    assert!(lines + left_out == HOSTS && left_out > 0, "{lines} lines, {left_out} left out");
+    serving.end();
 }
 
 #[test]
