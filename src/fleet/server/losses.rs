@@ -54,8 +54,7 @@ struct Known {
 }
 
 impl Losses {
-    /// Tells how many slots were missed since the last time, of so many since the start,
-    /// because the process was late for them.
+    /// Tells how many slots were missed since the last time, of so many since the start.
     pub fn tell_missed(&mut self, missed: u64) {
         let is_quiet = self.last_missed.is_some_and(|last| last.elapsed() < PAUSE);
         if is_quiet || missed == self.missed {
@@ -63,8 +62,8 @@ impl Losses {
         }
         let more = counted(missed - self.missed, "slot");
         tracing::warn!(
-            "{more} of hosts could not begin in time and had no values: the machine was paused, \
-             or has too little processor time for so many hosts in this interval"
+            "{more} of hosts never began and had no values: the machine was paused or its clock \
+             set, or it has too little processor time for so many hosts in this interval"
         );
         (self.missed, self.last_missed) = (missed, Some(Instant::now()));
     }

@@ -139,9 +139,9 @@ impl Server {
         self.shared.of(|all| all.engine.take_warning())
     }
 
-    /// Slots that never began, since the process was late for them.
-    pub fn missed_late(&self) -> u64 {
-        self.shared.of(|all| all.numbers().missed_late.get())
+    /// Slots of hosts that never began.
+    pub fn missed(&self) -> u64 {
+        self.shared.of(|all| all.numbers().missed.get())
     }
 
     /// What sinks have counted, each with its name.
