@@ -62,8 +62,8 @@ impl Losses {
         }
         let more = counted(missed - self.missed, "slot");
         tracing::warn!(
-            "{more} of hosts never began and had no values: the machine was paused or its clock \
-             set, or it has too little processor time for so many hosts in this interval"
+            "{more} of hosts were missed and had no values: the machine was paused, its clock was \
+             set, or it is too slow for them"
         );
         (self.missed, self.last_missed) = (missed, Some(Instant::now()));
     }
