@@ -121,11 +121,15 @@ pub fn thread<W: Future<Output = ()> + 'static>(
     Ok(Job { over: Some(over), beat })
 }
 
-/// Counts seconds, as long as the thread comes to it.
+/// Between two beats of a thread: shorter than between two looks at them, as a beat that
+/// comes a little later than the look is no sign of trouble.
+pub const BEAT: Duration = Duration::from_millis(250);
+
+/// Counts on, as long as the thread comes to it.
 async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(BEAT).await;
     }
 }
 
