@@ -2,7 +2,7 @@
 //! thousands of lines, and neither does trouble that goes on, or a mistake that they share.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hash};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,15 +58,19 @@ impl Limiter {
     }
 }
 
-/// Mistakes that were told of. Clones share them: threads with hosts of one group do.
+/// What was told of, such as mistakes. Clones share it: threads with hosts of one group do.
 #[derive(Clone, Debug, Default)]
 pub struct Told(Arc<Mutex<FxHashSet<u64>>>);
 
 impl Told {
-    /// True if this was not told before; it is told from now on.
+    /// True if this mistake was not told before; it is told from now on.
     pub fn is_news(&self, one: &Diagnostic) -> bool {
-        let hash = FxBuildHasher.hash_one((one.span, one.code, &one.metric, &one.message));
-        lock(&self.0).insert(hash)
+        self.is_new(&(one.span, one.code, &one.metric, &one.message))
+    }
+
+    /// The same of anything else.
+    pub fn is_new(&self, one: &impl Hash) -> bool {
+        lock(&self.0).insert(FxBuildHasher.hash_one(one))
     }
 }
 

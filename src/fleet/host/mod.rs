@@ -28,6 +28,7 @@ use std::time::Duration;
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus};
+use pmderive_runtime::program::Status;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Question, SourceError};
 use pmderive_runtime::transport::within;
@@ -432,6 +433,9 @@ impl<W: World> Host<W> {
             schema: Arc::clone(&bound.view.schema),
             columns: Columns::new(heads, lanes),
         };
+        if too_many > 0 {
+            tell_too_many(&frame, limit, &orders.group);
+        }
         let count = frame.columns.heads().series_count();
         let (outlets, sinks) = (shared.outlets.borrow(), bound.view.sinks);
         for (event, sinks) in series.go_on(&frame, sinks) {
@@ -442,5 +446,22 @@ impl<W: World> Host<W> {
         }
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
         Ok(Answered { skew, kind: bound.view.kind, series: count, bytes })
+    }
+}
+
+/// Says once for the hosts of a group which metrics have too many instances.
+fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
+    let statuses = frame.columns.heads().iter().map(|(status, _)| status);
+    for (metric, status) in frame.schema.metrics.iter().zip(statuses) {
+        if status == Status::Failed(PmStatus::TOOBIG) && group.told.is_new(&metric.name) {
+            let (group, host, metric) = (&*group.name, &*frame.target.name, &*metric.name);
+            tracing::warn!(
+                group,
+                host,
+                metric,
+                "more than {limit} instances, so that none is exported; `instances` of `[limits]` \
+                 allows more"
+            );
+        }
     }
 }

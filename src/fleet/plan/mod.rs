@@ -60,7 +60,7 @@ pub struct PlannedGroup {
     pub selection: Arc<Selection>,
     /// Who gets which of them, parallel to the selection.
     pub exports: Vec<Export>,
-    /// Mistakes of definitions that the log has told of.
+    /// What the log has told of its definitions.
     pub told: Told,
 }
 

@@ -347,7 +347,9 @@ fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
     }
     let (_, own) = request(address, "GET /metrics HTTP/1.1");
     assert!(!own.contains("pmderive_too_many_instances_total 0\n"), "{own}");
-    serving.end();
+    let (_, log) = serving.end();
+    assert_eq!(log.matches("more than 10000 instances").count(), 1, "{log}");
+    assert!(log.contains("metric=\"s.each\""), "{log}");
 }
 
 #[test]
