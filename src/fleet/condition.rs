@@ -84,6 +84,11 @@ impl Condition {
         Condition { target, latest: Mutex::default() }
     }
 
+    /// Of the same host, whose group has another position now.
+    pub fn moved(&self, target: Arc<Target>) -> Condition {
+        Condition { target, latest: Mutex::new(self.latest()) }
+    }
+
     /// The host.
     pub fn target(&self) -> &Arc<Target> {
         &self.target

@@ -36,7 +36,9 @@ pub const BOUNDS: [f64; 15] = [
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [Number; BOUNDS.len() + 1],
-    nanoseconds: Number,
+    /// The bits of the sum in seconds. Nanoseconds in 64 bits are too few where clocks are
+    /// decades apart.
+    sum: AtomicU64,
 }
 
 impl Histogram {
@@ -44,13 +46,15 @@ impl Histogram {
     pub fn observe(&self, time: Duration) {
         let seconds = time.as_secs_f64();
         self.buckets[BOUNDS.partition_point(|bound| *bound < seconds)].add(1);
-        self.nanoseconds.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let added = |sum: u64| Some((f64::from_bits(sum) + seconds).to_bits());
+        // It always gives something.
+        let _ = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
     }
 
     /// Times in each bucket, and their sum in seconds.
     pub fn counts(&self) -> ([u64; BOUNDS.len() + 1], f64) {
         let counts = std::array::from_fn(|at| self.buckets[at].get());
-        (counts, self.nanoseconds.get() as f64 / 1e9)
+        (counts, f64::from_bits(self.sum.load(Ordering::Relaxed)))
     }
 }
 
@@ -67,5 +71,14 @@ mod tests {
         let (counts, sum) = histogram.counts();
         assert_eq!(counts, [2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1]);
         assert!((sum - 61.500_202).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
+    fn a_sum_of_long_times_never_falls() {
+        let histogram = Histogram::default();
+        (0..20).for_each(|_| histogram.observe(Duration::from_secs(1_800_000_000)));
+        assert_eq!(histogram.counts().1, 3.6e10);
+        histogram.observe(Duration::MAX);
+        assert!(histogram.counts().1 > 1e19);
     }
 }

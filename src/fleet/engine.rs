@@ -129,6 +129,10 @@ impl Fleet {
                     }
                     target = Arc::clone(&known.target);
                     condition = Some(Arc::clone(&known.condition));
+                } else if *known.target
+                    == (Target { group: known.target.group, ..(*target).clone() })
+                {
+                    condition = Some(Arc::new(known.condition.moved(Arc::clone(&target))));
                 }
             }
             let condition =

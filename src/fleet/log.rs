@@ -1,12 +1,16 @@
 //! Limits the lines of the log: trouble of thousands of hosts at once does not take
-//! thousands of lines, and neither does trouble that goes on.
+//! thousands of lines, and neither does trouble that goes on, or a mistake that they share.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::hash::{BuildHasher as _, Hash};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tokio::time::Instant;
+
+use crate::diag::Diagnostic;
 
 /// Lines that may come at once.
 const BURST: u32 = 20;
@@ -26,8 +30,11 @@ struct State {
 }
 
 impl Limiter {
-    /// Whether a line may come now; if so, how many were left out before it.
-    pub fn pass(&self) -> Option<u64> {
+    /// Lets a line through.
+    ///
+    /// # Errors
+    /// It is left out: how many were since [`Limiter::take_left_out`], with this one.
+    pub fn pass(&self) -> Result<(), u64> {
         let mut state = lock(&self.0);
         let now = Instant::now();
         let since = *state.at.get_or_insert(now);
@@ -39,10 +46,31 @@ impl Limiter {
         }
         if state.lately >= BURST {
             state.left_out += 1;
-            return None;
+            return Err(state.left_out);
         }
         state.lately += 1;
-        Some(std::mem::take(&mut state.left_out))
+        Ok(())
+    }
+
+    /// How many lines were left out since the last call.
+    pub fn take_left_out(&self) -> u64 {
+        std::mem::take(&mut lock(&self.0).left_out)
+    }
+}
+
+/// What was told of, such as mistakes. Clones share it: threads with hosts of one group do.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Arc<Mutex<FxHashSet<u64>>>);
+
+impl Told {
+    /// True if this mistake was not told before; it is told from now on.
+    pub fn is_news(&self, one: &Diagnostic) -> bool {
+        self.is_new(&(one.span, one.code, &one.metric, &one.message))
+    }
+
+    /// The same of anything else.
+    pub fn is_new(&self, one: &impl Hash) -> bool {
+        lock(&self.0).insert(FxBuildHasher.hash_one(one))
     }
 }
 
@@ -53,7 +81,7 @@ const QUIET: Duration = Duration::from_secs(60);
 /// once, and then one in a while.
 #[derive(Debug)]
 pub struct Trouble<K> {
-    told: BTreeMap<K, Told>,
+    told: BTreeMap<K, LastLine>,
     /// Troubles since the last success.
     since_success: u64,
     /// A line told of one of these that has an end.
@@ -61,7 +89,7 @@ pub struct Trouble<K> {
 }
 
 #[derive(Debug)]
-struct Told {
+struct LastLine {
     at: Instant,
     /// Troubles of the kind since then, without a line.
     more: u64,
@@ -87,7 +115,7 @@ impl<K: Ord> Trouble<K> {
             told => told.map_or(0, |told| told.more),
         };
         self.is_told |= has_end;
-        self.told.insert(kind, Told { at: now, more: 0 });
+        self.told.insert(kind, LastLine { at: now, more: 0 });
         Some(more)
     }
 
@@ -102,6 +130,8 @@ impl<K: Ord> Trouble<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Code;
+    use crate::text::{SourceId, Span};
 
     #[tokio::test(start_paused = true)]
     async fn each_kind_of_trouble_is_told_at_once_and_then_in_a_while() {
@@ -127,11 +157,25 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_and_then_a_line_at_a_time() {
         let limiter = Limiter::default();
-        let passed = |lines: u32| (0..lines).filter_map(|_| limiter.pass()).collect::<Vec<_>>();
-        assert_eq!(passed(100), [0; 20]);
+        let passed = |lines: u32| (0..lines).filter(|_| limiter.pass().is_ok()).count();
+        assert_eq!(passed(20), 20);
+        assert_eq!([limiter.pass(), limiter.pass()], [Err(1), Err(2)]);
         tokio::time::advance(EACH).await;
-        assert_eq!(passed(10), [80]);
+        assert_eq!(passed(10), 1);
+        assert_eq!([limiter.take_left_out(), limiter.take_left_out()], [11, 0]);
         tokio::time::advance(EACH * 100).await;
-        assert_eq!(passed(2), [9, 0]);
+        assert_eq!(passed(100), 20);
+    }
+
+    #[test]
+    fn each_mistake_is_told_once_to_all() {
+        let mistake = |start, message: &str| {
+            Diagnostic::error(Code::NotNumeric, Span::new(SourceId(0), start, 9), message)
+        };
+        let (told, mut news) = (Told::default(), Vec::new());
+        for (start, message) in [(1, "later"), (0, "first"), (1, "later"), (1, "other")] {
+            news.push(told.clone().is_news(&mistake(start, message)));
+        }
+        assert_eq!(news, [true, true, false, true]);
     }
 }

@@ -26,6 +26,9 @@ use tokio::sync::{Semaphore, watch};
 /// How long an address is believed.
 const KEEP: Duration = Duration::from_secs(60);
 
+/// How long an address is tried if there are others.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Names that are kept at most; an engine has fewer hosts.
 const MAX_NAMES: usize = 200_000;
 
@@ -83,17 +86,17 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
         if host.parse::<IpAddr>().is_ok() {
             return T::connect_tcp(host, ports, timeout).await.map(NamedSocket);
         }
-        let mut failure = io::Error::from(io::ErrorKind::HostUnreachable);
-        for address in find::<T>(host).await? {
-            let address = address.ip().to_string();
-            match T::connect_tcp(&address, ports, timeout).await {
-                Ok(socket) => return Ok(NamedSocket(socket)),
-                Err(error) => failure = error,
-            }
+        let addresses = find::<T>(host).await?;
+        let each = timeout.map(|timeout| timeout / addresses.len().max(1) as u32);
+        let connect = |address: SocketAddr| async move {
+            T::connect_tcp(&address.ip().to_string(), ports, timeout).await
+        };
+        let connected = first_of(&addresses, each.unwrap_or(PATIENCE), connect).await;
+        if connected.is_err() {
+            // The host may have moved.
+            NAMES.with_borrow_mut(|names| names.known.remove(host));
         }
-        // The host may have moved.
-        NAMES.with_borrow_mut(|names| names.known.remove(host));
-        Err(failure)
+        connected.map(NamedSocket)
     }
 
     async fn lookup(
@@ -119,6 +122,27 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
     fn now() -> Instant {
         T::now()
     }
+}
+
+/// The first connection that comes about. An address from which nothing comes, such as one of
+/// IPv6 where that is broken, is left after some time for the next one.
+///
+/// # Errors
+/// No address takes connections: what is wrong with the last one.
+pub async fn first_of<S, F: Future<Output = io::Result<S>>>(
+    addresses: &[SocketAddr],
+    patience: Duration,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<S> {
+    let Some((last, others)) = addresses.split_last() else {
+        return Err(io::ErrorKind::HostUnreachable.into());
+    };
+    for address in others {
+        if let Ok(Ok(connected)) = tokio::time::timeout(patience, connect(*address)).await {
+            return Ok(connected);
+        }
+    }
+    connect(*last).await
 }
 
 /// The addresses of a name. The lookup goes on if nobody waits for it any longer.
@@ -227,8 +251,11 @@ mod tests {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        async fn connect_tcp(_: &str, _: &[u16], _: Option<Duration>) -> io::Result<Slow> {
-            Ok(Slow)
+        async fn connect_tcp(to: &str, _: &[u16], _: Option<Duration>) -> io::Result<Slow> {
+            match to {
+                "::1" => std::future::pending().await,
+                _ => Ok(Slow),
+            }
         }
 
         async fn lookup(_: &str, _: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
@@ -255,6 +282,16 @@ mod tests {
         fn now() -> Instant {
             tokio::time::Instant::now().into_std()
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_does_not_answer_keeps_no_other_from_being_tried() {
+        let addresses = ["[::1]:0", "127.0.0.1:0"].map(|one| one.parse().expect("an address"));
+        let found = Name::Found(Slow::now(), addresses.to_vec());
+        NAMES.with_borrow_mut(|names| names.known.insert("both".into(), found));
+        let (began, time) = (tokio::time::Instant::now(), Duration::from_secs(8));
+        NamedSocket::<Slow>::connect_tcp("both", &[1], Some(time)).await.expect("the second");
+        assert_eq!(began.elapsed(), time / 2);
     }
 
     /// Whoever gives up and comes again adds no lookup, and there are never many.

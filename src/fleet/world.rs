@@ -121,11 +121,15 @@ pub fn thread<W: Future<Output = ()> + 'static>(
     Ok(Job { over: Some(over), beat })
 }
 
-/// Counts seconds, as long as the thread comes to it.
+/// Between two beats of a thread: shorter than between two looks at them, as a beat that
+/// comes a little later than the look is no sign of trouble.
+pub const BEAT: Duration = Duration::from_millis(250);
+
+/// Counts on, as long as the thread comes to it.
 async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(BEAT).await;
     }
 }
 
@@ -198,4 +202,49 @@ fn end_line(mut file: File, path: &Path) -> io::Result<File> {
 #[allow(clippy::disallowed_methods, reason = "what a terminal would obey is escaped in JSON")]
 fn standard_output() -> io::Stdout {
     io::stdout()
+}
+
+/// This machine without a thread for what computes across hosts, and without an answer about
+/// the name `nowhere`.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub struct Flawed;
+
+#[cfg(test)]
+impl World for Flawed {
+    type Transport = <Machine as World>::Transport;
+    type Client = <Machine as World>::Client;
+
+    fn now() -> Nanos {
+        Machine::now()
+    }
+
+    fn chance() -> f64 {
+        Machine::chance()
+    }
+
+    async fn resolve(host: &str) {
+        match host {
+            "nowhere" => std::future::pending().await,
+            _ => Machine::resolve(host).await,
+        }
+    }
+
+    fn engine(engine: Engine) -> Engine {
+        engine
+    }
+
+    fn spawn<W: Future<Output = ()> + 'static>(
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> io::Result<Job> {
+        match name {
+            "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Machine::spawn(name, work),
+        }
+    }
+
+    fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
+        Machine::open(path)
+    }
 }

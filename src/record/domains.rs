@@ -1,8 +1,8 @@
 //! Writes instance domains before values of their instances.
 //!
 //! An archive knows its domains at any time. A live source is asked again only
-//! if a metric has values of other instances than before, so a sample usually
-//! costs only its fetch.
+//! if a metric has values of other instances than before, or if pmcd gives notice
+//! of changes, so a sample usually costs only its fetch.
 
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Domains {
     known: FxHashMap<InDom, (Arc<InstanceDomain>, Arc<InstanceDomain>)>,
     /// Instances of each metric in the previous sample, in order.
     instances: FxHashMap<Pmid, Vec<InstId>>,
+    /// The metadata of the source at the previous sample.
+    epoch: u64,
     /// Domains to check for this sample, each once. True if a metric has other
     /// instances than in the previous sample.
     due: Vec<(InDom, bool)>,
@@ -45,6 +47,11 @@ impl Domains {
         writer: &mut ArchiveWriter,
     ) -> Result<(), RecorderError> {
         self.written.clear();
+        let epoch = context.metadata_epoch();
+        if std::mem::replace(&mut self.epoch, epoch) != epoch {
+            // The same identifiers may have other names.
+            self.instances.clear();
+        }
         self.find_due(is_archive, metrics, sets);
         if self.due.is_empty() {
             return Ok(());

@@ -765,6 +765,9 @@ fn instances_come_and_go() {
     session.sample();
     session.pmcd.host().change(|world| world.remove_instance(indom, 0));
     session.sample();
+    // The last one gets another name, of which pmcd gives notice.
+    session.pmcd.host().change_names(|world| world.add_instance(indom, 1, "no b"));
+    session.sample();
     let (_, folder) = session.records();
     let mut archive = open(&folder.path().join("out"));
     let mut domains = Vec::new();
@@ -775,5 +778,6 @@ fn instances_come_and_go() {
         names.sort_unstable();
         domains.push(names.join(","));
     }
-    assert_eq!(domains, ["a,b", "a,another b,seven", "another b,seven"]);
+    let expected = ["a,b", "a,another b,seven", "another b,seven", "no b,seven"];
+    assert_eq!(domains, expected);
 }

@@ -84,6 +84,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         service.alive(&server);
         signals.wait(LOOK);
         losses.tell(&server.sinks(), false);
+        losses.tell_missed(server.missed());
         if let Some(warning) = server.take_warning() {
             tracing::warn!("{warning}");
         }

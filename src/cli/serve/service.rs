@@ -78,6 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn threads_beat_more_often_than_they_are_looked_at() {
+        assert!(crate::fleet::world::BEAT * 2 < super::super::LOOK);
+    }
+
+    #[test]
     fn a_thread_that_does_not_count_on_is_stuck() {
         let beats = |all: &[(&str, u64)]| -> HashMap<String, u64> {
             all.iter().map(|(name, beat)| ((*name).to_owned(), *beat)).collect()

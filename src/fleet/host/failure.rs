@@ -26,6 +26,16 @@ impl Failure {
         Failure { reason: Reason::Timeout, words: words.into() }
     }
 
+    /// The deadline has passed while the name of the host was looked up.
+    pub fn nameless(host: &str, deadline: Duration) -> Failure {
+        let seconds = counted(deadline.as_secs_f64(), "second");
+        let words = format!(
+            "cannot connect to {host}: its name was not looked up within {seconds}; do the name \
+             servers of this machine answer?"
+        );
+        Failure { reason: Reason::Connect, words: words.into() }
+    }
+
     /// With advice that holds for hosts of a group: their targets take no user, and what the
     /// group encrypts no target leaves open.
     pub fn of_group(self) -> Failure {

@@ -191,7 +191,7 @@ mod tests {
     use crate::fleet::plan::PlannedGroup;
     use crate::fleet::sinks::samples;
     use crate::fleet::slot::Nanos;
-    use crate::fleet::world::Machine;
+    use crate::fleet::world::{Flawed, Machine};
 
     #[test]
     fn slots_without_an_attempt_keep_the_reason_of_the_latest_one() {
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(fail(3, Reason::Lost, "gone"), lost);
     }
 
-    #[test]
-    fn a_slot_that_is_missed_is_written_down() {
+    /// A host of a group, and what it shares with others.
+    fn host_called(name: &str) -> (Orders, Shared) {
         let nothing = Selection::new(&Registry::new(USUAL), &[]);
         let group = Arc::new(PlannedGroup {
             name: "web".into(),
@@ -222,12 +222,36 @@ mod tests {
             texts: Arc::default(),
             selection: Arc::new(nothing),
             exports: Vec::new(),
+            told: Default::default(),
         });
         let engine = Arc::new(Engine::new(USUAL, Backend::Interp));
         let shared = Shared::new(engine, Arc::default(), Limits::default(), Outlets::default());
-        let target = samples::target("web1:44321", Labels::default());
+        let target = samples::target(name, Labels::default());
         let condition = Arc::new(Condition::new(Arc::clone(&target)));
-        let orders = Orders { target, group, condition };
+        (Orders { target, group, condition }, shared)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_is_not_looked_up_in_time_is_told() {
+        let (mut orders, shared) = host_called("nowhere:44321");
+        let target = Arc::make_mut(&mut orders.target);
+        target.spec = "nowhere".parse().expect("a specification");
+        let mut host = Host::<Flawed>::new(&orders);
+        for slot in 1..=2 {
+            host.take(Slot(slot), Duration::ZERO, &orders, &shared).await;
+            let latest = orders.condition.latest();
+            assert_eq!(latest.state, State::Failing(Reason::Connect));
+            let error = latest.error.expect("one").words;
+            assert!(
+                error.contains("nowhere:44321: its name was not looked up within 0.8"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_missed_is_written_down() {
+        let (orders, shared) = host_called("web1:44321");
         let mut host = Host::<Machine>::new(&orders);
         let failing = State::Failing(Reason::Lost);
         for (before, after) in

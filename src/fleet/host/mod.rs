@@ -21,12 +21,14 @@ mod turns;
 mod view;
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus};
+use pmderive_runtime::program::Status;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Question, SourceError};
 use pmderive_runtime::transport::within;
@@ -53,6 +55,9 @@ pub use polled::Polled;
 use turns::Turns;
 use view::{View, Views};
 
+/// How long lines about hosts are left out before their number is told.
+const SUMMARY: Duration = Duration::from_secs(10);
+
 /// What the hosts of a thread share.
 pub struct Shared {
     /// What compiles definitions.
@@ -66,7 +71,7 @@ pub struct Shared {
     turns: Turns,
     views: RefCell<Views>,
     /// For lines about single hosts.
-    log: Limiter,
+    log: Rc<Limiter>,
     batches: RefCell<Vec<ResultBatch>>,
     buffers: RefCell<Vec<Buffers>>,
 }
@@ -86,21 +91,28 @@ impl Shared {
             outlets: RefCell::new(outlets),
             turns: Turns::new(limits.connects),
             views: RefCell::default(),
-            log: Limiter::default(),
+            log: Rc::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
         }
     }
 
-    /// Writes a line about a host into the log, unless there are too many.
+    /// Writes a line about a host into the log, unless there are too many. How many were left
+    /// out follows soon.
     fn tell(&self, line: impl FnOnce()) {
-        if let Some(left_out) = self.log.pass() {
-            if left_out > 0 {
-                tracing::warn!(
-                    "and {left_out} more lines about hosts; `/-/targets` shows all of them"
-                );
+        match self.log.pass() {
+            Ok(()) => line(),
+            Err(1) => {
+                let log = Rc::clone(&self.log);
+                tokio::task::spawn_local(async move {
+                    tokio::time::sleep(SUMMARY).await;
+                    let left_out = log.take_left_out();
+                    tracing::warn!(
+                        "and {left_out} more lines about hosts; `/-/targets` shows all of them"
+                    );
+                });
             }
-            line();
+            Err(_) => {}
         }
     }
 }
@@ -151,6 +163,8 @@ struct Host<W: World> {
     is_behind_gap: bool,
     /// The latest slot failed.
     has_failed: bool,
+    /// The slot waits for the address of the host.
+    is_resolving: bool,
 }
 
 /// Definitions bound to a host.
@@ -159,6 +173,8 @@ struct Bound {
     compiled: Arc<Compiled>,
     /// The metadata that they were bound to.
     epoch: u64,
+    /// The instances of the latest frame have the names of that metadata.
+    has_names: bool,
     /// Which of them sinks want.
     view: Arc<View>,
     host_labels: Labels,
@@ -186,6 +202,7 @@ impl<W: World> Host<W> {
             series: Series::default(),
             is_behind_gap: false,
             has_failed: false,
+            is_resolving: false,
         }
     }
 
@@ -238,8 +255,11 @@ impl<W: World> Host<W> {
     ) -> Result<Answered, Failure> {
         // The future is large, and most hosts are idle most of the time.
         let work = Box::pin(self.slot(slot, orders, shared));
-        let late = || Err(Failure::late(&orders.target.name, orders.group.deadline));
-        within(left, work).await.unwrap_or_else(late)
+        let (host, deadline) = (&*orders.target.name, orders.group.deadline);
+        within(left, work).await.unwrap_or_else(|| match std::mem::take(&mut self.is_resolving) {
+            true => Err(Failure::nameless(host, deadline)),
+            false => Err(Failure::late(host, deadline)),
+        })
     }
 
     /// Does all that a slot is for.
@@ -280,7 +300,9 @@ impl<W: World> Host<W> {
                 && let Some(name) = self.context.spec().name_on_network()
             {
                 // Whoever waits for a name keeps no other host from connecting.
+                self.is_resolving = true;
                 W::resolve(name).await;
+                self.is_resolving = false;
             }
             let connected = Box::pin(self.context.connect());
             shared.turns.take(self.has_failed, connected).await?;
@@ -346,7 +368,8 @@ impl<W: World> Host<W> {
             }
             None => compiled.evaluator(),
         };
-        self.bound = Some(Bound { evaluator, compiled, epoch, view, host_labels });
+        let has_names = false;
+        self.bound = Some(Bound { evaluator, compiled, epoch, has_names, view, host_labels });
         Ok(())
     }
 
@@ -379,7 +402,7 @@ impl<W: World> Host<W> {
         };
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
-        let known = series.heads(&bound.view.schema);
+        let known = series.heads(&bound.view.schema).filter(|_| bound.has_names);
         let Found { lanes, heads, too_many } =
             columns::find(&evaluation, &bound.view, known, limit);
         shared.numbers.evaluate.observe(before.elapsed());
@@ -395,6 +418,7 @@ impl<W: World> Host<W> {
                 Heads::new(heads)
             }
         };
+        bound.has_names = true;
         let ours = at.0 as f64 / 1e9;
         let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
         // What no duration is, is beyond all bounds.
@@ -409,6 +433,9 @@ impl<W: World> Host<W> {
             schema: Arc::clone(&bound.view.schema),
             columns: Columns::new(heads, lanes),
         };
+        if too_many > 0 {
+            tell_too_many(&frame, limit, &orders.group);
+        }
         let count = frame.columns.heads().series_count();
         let (outlets, sinks) = (shared.outlets.borrow(), bound.view.sinks);
         for (event, sinks) in series.go_on(&frame, sinks) {
@@ -419,5 +446,22 @@ impl<W: World> Host<W> {
         }
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
         Ok(Answered { skew, kind: bound.view.kind, series: count, bytes })
+    }
+}
+
+/// Says once for the hosts of a group which metrics have too many instances.
+fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
+    let statuses = frame.columns.heads().iter().map(|(status, _)| status);
+    for (metric, status) in frame.schema.metrics.iter().zip(statuses) {
+        if status == Status::Failed(PmStatus::TOOBIG) && group.told.is_new(&metric.name) {
+            let (group, host, metric) = (&*group.name, &*frame.target.name, &*metric.name);
+            tracing::warn!(
+                group,
+                host,
+                metric,
+                "more than {limit} instances, so that none is exported; `instances` of `[limits]` \
+                 allows more"
+            );
+        }
     }
 }

@@ -99,16 +99,17 @@ impl View {
     }
 }
 
-/// Says once for hosts that are alike what is wrong with definitions there.
+/// Says once for all hosts of a group what is wrong with definitions there.
 fn tell(compiled: &Compiled, group: &PlannedGroup, first: &Target) {
+    let found: Vec<_> =
+        compiled.diagnostics().iter().filter(|one| group.told.is_news(one)).collect();
     let (texts, group, host) = (&group.texts, &*group.name, &*first.name);
-    let found = compiled.diagnostics();
     for diagnostic in found.iter().take(10) {
         let metric = diagnostic.metric.as_deref().unwrap_or("?");
         let (place, code) = (texts.place(diagnostic.span), diagnostic.code);
         tracing::warn!(place, group, host, metric, %code, "{}", diagnostic.message);
     }
-    if let Some(more) = found.iter().count().checked_sub(10).filter(|more| *more > 0) {
+    if let Some(more) = found.len().checked_sub(10).filter(|more| *more > 0) {
         tracing::warn!(group, host, "and {more} more; `pmderive check` shows all of them");
     }
 }

@@ -22,9 +22,10 @@ use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
+use crate::project::directory_of;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
-use crate::syntax::{load_file, read_text};
+use crate::syntax::{definition_files, load_file, read_text};
 use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
@@ -185,6 +186,13 @@ impl Loaded {
             let mut found = Diagnostics::default();
             let texts = self.texts.entry(file.value.clone()).or_insert_with_key(|path| {
                 self.files.add(path.clone());
+                if path.is_dir() {
+                    for below in definition_files(path, false) {
+                        let below = below.unwrap_or_else(|unreadable| unreadable.path);
+                        self.files.add(directory_of(&below).to_owned());
+                        self.files.add(below);
+                    }
+                }
                 load_file(&path.to_string_lossy(), &mut self.sources, &mut found)
             });
             let texts = texts.clone();
@@ -274,6 +282,7 @@ impl Loaded {
             defined: registry.all().len(),
             texts,
             exports,
+            told: Default::default(),
         }
     }
 
@@ -433,6 +442,30 @@ pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_of_definitions_changes_with_the_files_below() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("all/web")).expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        let definition = "a.b = hinv.ncpu\n";
+        write("hosts.json", "[{\"targets\": [\"web1\"]}]");
+        write("all/web/a.conf", definition);
+        write(
+            "serve.toml",
+            "listen = '127.0.0.1:0'\n\
+             [[group]]\nname = 'g'\ntargets = ['hosts.json']\ndefinitions = ['all']\n\
+             export = ['a.*']\n",
+        );
+        for (name, text) in [("a.conf", "a.b = hinv.ndisk\n"), ("b.conf", definition)] {
+            let loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            assert!(!loaded.files.have_changed());
+            write(&format!("all/web/{name}"), text);
+            assert!(loaded.files.have_changed(), "{name}");
+        }
+    }
 
     /// Connections are made with files that are read once.
     #[test]

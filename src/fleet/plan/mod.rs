@@ -15,6 +15,7 @@ use pmderive_runtime::position::Per;
 
 use super::aggregates::{Definitions, OperandId, Schedule};
 use super::config::Config;
+use super::log::Told;
 use super::sink_set::{SinkPlace, SinkSet};
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
@@ -59,6 +60,8 @@ pub struct PlannedGroup {
     pub selection: Arc<Selection>,
     /// Who gets which of them, parallel to the selection.
     pub exports: Vec<Export>,
+    /// What the log has told of its definitions.
+    pub told: Told,
 }
 
 /// What is computed across hosts.

@@ -169,52 +169,11 @@ fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
-    use std::io;
-    use std::path::Path;
-
     use super::*;
+    use crate::fleet::condition::State;
     use crate::fleet::plan::{Origin, load};
-    use crate::fleet::slot::Nanos;
-    use crate::fleet::world::{Job, Machine};
-
-    /// A machine without a thread for what computes across hosts.
-    struct Crowded;
-
-    impl World for Crowded {
-        type Transport = <Machine as World>::Transport;
-        type Client = <Machine as World>::Client;
-
-        fn now() -> Nanos {
-            Machine::now()
-        }
-
-        fn chance() -> f64 {
-            Machine::chance()
-        }
-
-        async fn resolve(host: &str) {
-            Machine::resolve(host).await;
-        }
-
-        fn engine(engine: Engine) -> Engine {
-            engine
-        }
-
-        fn spawn<W: Future<Output = ()> + 'static>(
-            name: &str,
-            work: impl FnOnce() -> W + Send + 'static,
-        ) -> io::Result<Job> {
-            match name {
-                "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
-                _ => Machine::spawn(name, work),
-            }
-        }
-
-        fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
-            Machine::open(path)
-        }
-    }
+    use crate::fleet::target::GroupId;
+    use crate::fleet::world::Flawed;
 
     #[test]
     fn a_plan_that_cannot_start_leaves_all_as_it_was() {
@@ -234,12 +193,46 @@ mod tests {
             let report = loaded.report();
             loaded.plan.expect(&report)
         };
-        let mut in_force = InForce::<Crowded>::start(plan("one", "")).expect("it starts");
+        let mut in_force = InForce::<Flawed>::start(plan("one", "")).expect("it starts");
         let across = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
         let refused = in_force.follow(plan("two", across));
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
         let names: Vec<_> = in_force.of_sinks().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["one".into()]);
+        in_force.stop(Instant::now());
+    }
+
+    #[test]
+    fn hosts_stay_as_they_are_when_a_group_comes_before_theirs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("hosts.json", "[{\"targets\": [\"nowhere\"]}]");
+        write("more.json", "[]");
+        write("a.conf", "a.b = hinv.ncpu\n");
+        let group = |name: &str| {
+            format!(
+                "[[group]]\nname = '{name}'\ntargets = ['{name}.json']\n\
+                 definitions = ['a.conf']\nexport = ['a.*']\n"
+            )
+        };
+        let plan = |groups: &[&str]| {
+            let groups: String = groups.iter().map(|name| group(name)).collect();
+            let sink = "[[sink]]\nkind = 'json-lines'\npath = '/dev/null'\n";
+            write("serve.toml", &format!("interval = '1 day'\n{groups}{sink}"));
+            let mut loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            let report = loaded.report();
+            loaded.plan.expect(&report)
+        };
+        let mut in_force = InForce::<Flawed>::start(plan(&["hosts"])).expect("it starts");
+        let of =
+            |in_force: &InForce<Flawed>| in_force.fleet.condition("nowhere:44321").expect("a host");
+        // Its slot, if it has come already, does not end today.
+        of(&in_force).update(|latest| latest.state = State::Up);
+        in_force.follow(plan(&["more", "hosts"])).expect("nothing is wrong");
+        assert_eq!(of(&in_force).latest().state, State::Up);
+        assert_eq!(of(&in_force).target().group, GroupId(1));
         in_force.stop(Instant::now());
     }
 }

@@ -1,4 +1,5 @@
-//! Tells in the log what sinks have lost: at once, and then once a minute.
+//! Tells in the log what sinks have lost, and how many slots were missed: at once, and then
+//! once a minute.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -40,6 +41,9 @@ pub struct Losses {
     /// Sinks that count, and those that did so when they were looked at last.
     known: Vec<Known>,
     last: Option<Instant>,
+    /// Missed slots, as they were told.
+    missed: u64,
+    last_missed: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -50,6 +54,20 @@ struct Known {
 }
 
 impl Losses {
+    /// Tells how many slots were missed since the last time, of so many since the start.
+    pub fn tell_missed(&mut self, missed: u64) {
+        let is_quiet = self.last_missed.is_some_and(|last| last.elapsed() < PAUSE);
+        if is_quiet || missed == self.missed {
+            return;
+        }
+        let more = counted(missed - self.missed, "slot");
+        tracing::warn!(
+            "{more} of hosts were missed and had no values: the machine was paused, its clock was \
+             set, or it is too slow for them"
+        );
+        (self.missed, self.last_missed) = (missed, Some(Instant::now()));
+    }
+
     /// Tells what sinks, each with its name, have lost since the last time; with
     /// `is_the_end` also if that was just now. A sink that a reload took away may still lose
     /// something, which is told, too.
@@ -147,6 +165,22 @@ mod tests {
             assert_eq!(told(), format!("WARN {old}\n WARN {refused}\n WARN {unsent}"));
             assert_eq!(losses.known.len(), 1);
         });
+    }
+
+    #[test]
+    fn slots_that_were_missed_are_told_once_a_minute() {
+        let (log, mut losses) = (Log::default(), Losses::default());
+        let to = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            [0, 1, 1, 7].into_iter().for_each(|missed| losses.tell_missed(missed));
+            losses.last_missed = None;
+            [9, 12].into_iter().for_each(|missed| losses.tell_missed(missed));
+        });
+        let told = String::from_utf8(lock(&log.0).clone()).expect("UTF-8");
+        let said: Vec<&str> = told.split(" of hosts").collect();
+        assert!(said[0].ends_with(" 1 slot") && said[1].ends_with(" 8 slots"), "{told}");
+        assert_eq!(said.len(), 3);
     }
 
     /// What comes for a sink that has ended is no news each minute.

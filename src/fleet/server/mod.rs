@@ -139,6 +139,11 @@ impl Server {
         self.shared.of(|all| all.engine.take_warning())
     }
 
+    /// Slots of hosts that never began.
+    pub fn missed(&self) -> u64 {
+        self.shared.of(|all| all.numbers().missed.get())
+    }
+
     /// What sinks have counted, each with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.shared.of(InForce::of_sinks)

@@ -225,27 +225,19 @@ pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
     });
     let labels: Vec<(&str, &str)> = labels.collect();
     let is_up = f64::from(u8::from(latest.state == HostState::Up));
-    for (name, help, value) in [
-        ("pmderive_target_up", "1 if the host answered in its newest slot.", is_up),
-        (
-            "pmderive_target_clock_skew_seconds",
-            "How far the host's clock is ahead of this one; negative behind.",
-            latest.skew,
-        ),
-        (
-            "pmderive_target_lateness_seconds",
-            "How late the newest slot of the host began.",
-            latest.lateness.as_secs_f64(),
-        ),
-        (
-            "pmderive_target_slot_seconds",
-            "How long the newest slot of the host took.",
-            latest.took.as_secs_f64(),
-        ),
-    ] {
+    let mut write = |name: &str, help: &str, value: f64| {
         writer.family(name, Kind::Gauge, Some(help));
         writer.sample(name, &labels, value);
+    };
+    write("pmderive_target_up", "1 if the host answered in its newest slot.", is_up);
+    if is_up > 0.0 {
+        let help = "How far the host's clock is ahead of this one; negative behind.";
+        write("pmderive_target_clock_skew_seconds", help, latest.skew);
     }
+    let help = "How late the newest slot of the host began.";
+    write("pmderive_target_lateness_seconds", help, latest.lateness.as_secs_f64());
+    let help = "How long the newest slot of the host took.";
+    write("pmderive_target_slot_seconds", help, latest.took.as_secs_f64());
 }
 
 pub(super) fn gauge(writer: &mut Writer<'_>, name: &str, help: &str, value: f64) {

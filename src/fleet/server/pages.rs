@@ -114,9 +114,9 @@ fn add_target(object: &mut Object<'_>, condition: &Condition, groups: &[Box<str>
         for (name, time) in [("late", latest.lateness), ("took", latest.took)] {
             object.value(name, format_args!("{:.6}", time.as_secs_f64()));
         }
-        object.value("skew", format_args!("{:.6}", latest.skew));
     }
     if let Some(kind) = latest.kind {
+        object.value("skew", format_args!("{:.6}", latest.skew));
         object.value("kind", kind);
     }
     match (&latest.error, latest.state) {

@@ -1,22 +1,20 @@
 //! Computes across hosts: a thread that hears what every host did in a slot, and
 //! hands the values of the fleet to sinks once the slot and its grace are over.
 
-use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::locks::lock;
-use rustc_hash::{FxBuildHasher, FxHashSet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
-use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
 use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
+use crate::fleet::log::Told;
 use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
 use crate::fleet::sinks::held::Held;
@@ -193,8 +191,7 @@ struct Work<W: World> {
     numbers: Arc<Numbers>,
     /// The slot that ends next.
     next: Slot,
-    /// Hashes of diagnostics that were told.
-    told: FxHashSet<u64>,
+    told: Told,
     world: PhantomData<fn() -> W>,
 }
 
@@ -209,7 +206,7 @@ impl<W: World> Work<W> {
         let aggregates = aggregates(engine, &plan, targets);
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
-        Work { plan, aggregates, outlets, numbers, next, told: FxHashSet::default(), world }
+        Work { plan, aggregates, outlets, numbers, next, told: Told::default(), world }
     }
 
     async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Mutex<Held>>) {
@@ -278,7 +275,8 @@ impl<W: World> Work<W> {
         for warning in self.aggregates.collector.take_warnings() {
             tracing::warn!("{warning}");
         }
-        for diagnostic in news(self.aggregates.evaluation.diagnostics(), &mut self.told) {
+        let found = self.aggregates.evaluation.diagnostics().iter();
+        for diagnostic in found.filter(|one| self.told.is_news(one)) {
             let definitions = &self.plan.definitions;
             let around = || definitions.around(diagnostic.span);
             let metric = diagnostic.metric.as_deref().or_else(around).unwrap_or("?");
@@ -298,7 +296,7 @@ impl<W: World> Work<W> {
             if plan.schedule.interval != self.plan.schedule.interval {
                 self.next = first_slot(&plan, W::now());
             }
-            self.told.clear();
+            self.told = Told::default();
             self.plan = plan;
         }
         self.outlets = outlets;
@@ -327,15 +325,6 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     aggregates
 }
 
-/// The diagnostics that were not told before, which are told from now on. What becomes known
-/// later may stand before what is known already.
-fn news<'f>(
-    found: &'f Diagnostics,
-    told: &mut FxHashSet<u64>,
-) -> impl Iterator<Item = &'f Diagnostic> {
-    found.iter().filter(|one| told.insert(FxBuildHasher.hash_one(one)))
-}
-
 /// The first slot that is computed of those from a time on. In the one that the time is in,
 /// some hosts were due before anybody asked them.
 fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
@@ -345,30 +334,4 @@ fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
 /// The slot that a time is in.
 fn slot_of(plan: &StageTwo, time: Nanos) -> Slot {
     crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::diag::Code;
-    use crate::text::{SourceId, Span};
-
-    #[test]
-    fn each_mistake_is_told_once() {
-        let span = Span::new(SourceId(0), 0, 1);
-        let found = |messages: &[&str]| {
-            let mut found = Diagnostics::default();
-            for message in messages {
-                found.push(Diagnostic::error(Code::NotNumeric, span, *message));
-            }
-            found
-        };
-        let mut told = FxHashSet::default();
-        let mut news = |messages: &[&str]| -> Vec<String> {
-            news(&found(messages), &mut told).map(|one| one.message.clone()).collect()
-        };
-        assert_eq!(news(&["later"]), ["later"]);
-        assert_eq!(news(&["first", "later"]), ["first"]);
-        assert_eq!(news(&["first", "later"]), [""; 0]);
-    }
 }

@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -15,6 +17,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{self, HeaderValue};
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
+use pmderive_runtime::proto::CertificateProblem;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -22,6 +25,7 @@ use tokio_rustls::TlsConnector;
 use super::delivery::{NoResponse, Response, retry_after};
 use super::secret::Secret;
 use super::tls;
+use crate::fleet::socket::{PATIENCE, first_of};
 
 /// Most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
@@ -187,11 +191,14 @@ impl Client for HttpClient {
 impl HttpClient {
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let Url { host, port, .. } = &self.url;
-        let stream = TcpStream::connect((&**host, *port)).await.map_err(|e| e.to_string())?;
+        let found = tokio::net::lookup_host((&**host, *port)).await;
+        let addresses: Vec<SocketAddr> = found.map_err(|error| error.to_string())?.collect();
+        let stream = first_of(&addresses, PATIENCE, TcpStream::connect);
+        let stream = stream.await.map_err(|error| error.to_string())?;
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else { return handshake(stream).await };
         let name = ServerName::try_from(host.to_string()).map_err(|error| error.to_string())?;
-        let stream = tls.connect(name, stream).await.map_err(|error| format!("TLS: {error}"))?;
+        let stream = tls.connect(name, stream).await.map_err(|error| no_tls(&error))?;
         handshake(stream).await
     }
 
@@ -225,6 +232,28 @@ impl HttpClient {
             request = request.header(header::AUTHORIZATION, credentials);
         }
         request.body(Full::new(body)).map_err(|error| error.to_string())
+    }
+}
+
+/// Why there is no encrypted connection, and what to do.
+fn no_tls(error: &io::Error) -> String {
+    use rustls::Error::{InvalidCertificate, InvalidMessage};
+    match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+        Some(InvalidCertificate(problem)) => {
+            let problem = match CertificateProblem::of(problem) {
+                CertificateProblem::UnknownIssuer => {
+                    "no authority that is trusted here vouches for it; `authorities` of the sink \
+                     may name one"
+                        .to_owned()
+                }
+                problem => problem.to_string(),
+            };
+            format!("its certificate is refused: {problem}")
+        }
+        Some(InvalidMessage(_)) => {
+            format!("TLS: {error}; does it speak TLS, or is its URL one of `http://`?")
+        }
+        _ => format!("TLS: {error}"),
     }
 }
 
@@ -301,6 +330,19 @@ mod tests {
         }
         let url = Url::parse("https://x:1/write?token=s3cret").expect("a URL");
         assert_eq!(format!("{url:?} {}", url.text()), "https://x:1/write https://x:1/write");
+    }
+
+    #[test]
+    fn why_there_is_no_tls_is_told() {
+        use rustls::{CertificateError, Error, InvalidMessage};
+        let of = |error| no_tls(&io::Error::new(io::ErrorKind::InvalidData, error));
+        let certificate = |problem| of(Error::InvalidCertificate(problem));
+        assert!(certificate(CertificateError::UnknownIssuer).contains("`authorities` of the sink"));
+        let expired = "its certificate is refused: it has expired";
+        assert_eq!(certificate(CertificateError::Expired), expired);
+        let plain = of(Error::InvalidMessage(InvalidMessage::InvalidContentType));
+        assert!(plain.contains("`http://`"), "{plain}");
+        assert_eq!(of(Error::DecryptError), "TLS: cannot decrypt peer's message");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_testkit::receiver::{Receiver, Reply};
 use serde_json::Value as Json;
 
-use super::{LINES, Serving, Site, check_values, is_frame, request, serve};
+use super::{LINES, Serving, Site, check_values, host_of, is_frame, request, serve};
 use crate::command::pmderive;
 
 #[test]
@@ -142,6 +142,46 @@ fn a_full_disk_harms_nothing_else() {
     assert!(log.contains(" had not been delivered when it ended"), "{log}");
 }
 
+/// Hosts of two kinds in two threads have the same mistake.
+#[test]
+fn a_mistake_that_hosts_share_is_told_once() {
+    let site = Site::new(8, &format!("threads = 2\n{LINES}"));
+    site.write(
+        "s.conf",
+        "# pmderive: export\ns.gauge = fleet.g0\n# pmderive: export\ns.no = fleet.no\n",
+    );
+    let mut serving = site.start();
+    for host in 0..8 {
+        serving.line_like(|line| is_frame(line) && host_of(line) == host);
+    }
+    let (_, log) = serving.end();
+    assert_eq!(log.matches("unknown metric `fleet.no`").count(), 1, "{log}");
+    assert!(log.contains("s.conf:4:8"), "{log}");
+}
+
+#[test]
+fn hosts_that_fail_at_once_are_told_of_or_counted() {
+    const HOSTS: u64 = 60;
+    let site = Site::new(1, &format!("threads = 1\n{LINES}"));
+    let hosts: Vec<String> = (1..=HOSTS).map(|at| format!("\"127.1.0.{at}:1\"")).collect();
+    site.write("hosts.json", &format!("[{{\"targets\": [{}]}}]", hosts.join(",")));
+    let mut serving = site.start();
+    let (mut lines, mut left_out) = (0, 0);
+    while lines + left_out < HOSTS {
+        let line = serving.log_with(" WARN ");
+        let more = line.split_once(" more lines about hosts").and_then(|(begin, _)| {
+            let (_, number) = begin.rsplit_once(' ')?;
+            number.parse::<u64>().ok()
+        });
+        match more {
+            Some(more) => left_out += more,
+            None => lines += 1,
+        }
+    }
+    assert!(lines + left_out == HOSTS && left_out > 0, "{lines} lines, {left_out} left out");
+    serving.end();
+}
+
 #[test]
 fn a_host_that_fails_is_shown_as_down() {
     let config = "listen = '127.0.0.1:0'\n".to_owned() + LINES + "[[sink]]\nkind = 'prometheus'\n";
@@ -251,6 +291,29 @@ fn a_disk_that_can_be_written_again_is_told() {
     serving.end();
 }
 
+/// Identifiers that get other names are other series, also after a new start of pmcd.
+#[test]
+fn instances_have_the_names_that_they_have_now() {
+    let mut world = World::new();
+    let domain = world.add_domain(&["a", "b"]);
+    world.add(Metric::new("fleet.g0", Script::constant(1.5)));
+    world.add(Metric::new("fleet.d0.g0", Script::constant(2.5)).per(domain));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let site = Site::new(1, LINES);
+    site.write("hosts.json", &format!("[{{\"targets\": [\"{}\"]}}]", pmcd.spec()));
+    let mut serving = site.start();
+    let mut named = |name: &str| {
+        // The first may have been on its way.
+        (0..3).any(|_| serving.line_like(is_frame)["metrics"]["s.each"][1][1] == name)
+    };
+    assert!(named("b"));
+    pmcd.host().change_names(|world| world.add_instance(domain, 1, "c"));
+    assert!(named("c"));
+    pmcd.host().restart(|world| world.add_instance(domain, 1, "d"));
+    assert!(named("d"));
+    serving.end();
+}
+
 #[test]
 fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
     let names: Vec<String> = (0..1_000_000).map(|at| format!("i{at}")).collect();
@@ -284,7 +347,9 @@ fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
     }
     let (_, own) = request(address, "GET /metrics HTTP/1.1");
     assert!(!own.contains("pmderive_too_many_instances_total 0\n"), "{own}");
-    serving.end();
+    let (_, log) = serving.end();
+    assert_eq!(log.matches("more than 10000 instances").count(), 1, "{log}");
+    assert!(log.contains("metric=\"s.each\""), "{log}");
 }
 
 #[test]

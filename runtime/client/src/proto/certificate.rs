@@ -36,7 +36,7 @@ pub enum CertificateProblem {
 
 impl CertificateProblem {
     /// Translates the TLS library's error into words for users.
-    pub(crate) fn of(error: &CertificateError) -> CertificateProblem {
+    pub fn of(error: &CertificateError) -> CertificateProblem {
         use CertificateError as Error;
         let other = |text: &str| CertificateProblem::Other(text.to_owned());
         match error {
@@ -68,6 +68,9 @@ impl CertificateProblem {
             }
             Error::Other(cause) => match cause.0.downcast_ref::<webpki::Error>() {
                 Some(webpki::Error::EndEntityUsedAsCa) => CertificateProblem::NotAnAuthority,
+                Some(webpki::Error::CaUsedAsEndEntity) => {
+                    other("it is an authority's own (`CA:TRUE`), which no server may have")
+                }
                 Some(webpki::Error::NameConstraintViolation) => {
                     other("its authority may not vouch for the names in it")
                 }

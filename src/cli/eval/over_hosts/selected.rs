@@ -152,6 +152,7 @@ impl HostsSelection {
             texts: Arc::new(self.definitions.sources.clone()),
             exports: exports.collect(),
             selection: Arc::new(Selection::new(registry, &chosen)),
+            told: Default::default(),
         }))
     }
 

@@ -37,6 +37,9 @@ use crate::fleet::target::Target;
 use protobuf::{put_label, put_varint, varint_size};
 use template::{Host, Piece, Shape, Template};
 
+/// Bytes of a message, before compression, from which on it is full: receivers refuse one
+/// that is much longer, and would do so for ever.
+const FULL_BYTES: usize = 8 << 20;
 /// Bytes of templates that are kept for the next frames.
 const MAX_TEMPLATE_BYTES: usize = 16 << 20;
 /// Schemas whose names are kept.
@@ -212,7 +215,7 @@ impl Encoder {
         put_varint(out, milliseconds);
         self.oldest = if self.samples == 0 { at } else { self.oldest.min(at) };
         self.samples += 1;
-        if self.samples >= self.most_samples {
+        if self.samples >= self.most_samples || self.raw.len() >= FULL_BYTES {
             self.flush();
         }
     }

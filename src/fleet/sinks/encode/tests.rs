@@ -200,6 +200,21 @@ fn messages_are_as_long_as_they_may_be() {
 }
 
 #[test]
+fn messages_of_long_labels_have_fewer_samples() {
+    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
+    let schema = Arc::new(Schema { metrics: [metric].into() });
+    let target = samples::target("web1:44321", Labels::default());
+    let long = "x".repeat(1000);
+    let column = samples::column(&samples::named(&[&*long; 10_000]), &[0; 10_000]);
+    let mut encoder = encoder(usize::MAX);
+    encoder.push(&samples::frame(&target, 1, &schema, &[column]));
+    let messages = messages(&mut encoder);
+    let sizes: Vec<_> = messages.iter().map(|message| message.samples).collect();
+    assert!(matches!(sizes[..], [first, _] if first > 7_000 && first < 9_000), "{sizes:?}");
+    assert_eq!(sizes.iter().sum::<usize>(), 10_000);
+}
+
+#[test]
 fn what_is_nobodys_is_forgotten() {
     let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
     let schema = Arc::new(Schema { metrics: [metric].into() });
