@@ -30,16 +30,16 @@ pub use abs::ABS;
 
 /// The families, in the manual's order.
 static FAMILIES: [&[&Function]; 10] = [
-    &abs::FAMILY,
-    &rounding::FAMILY,
-    &sqrt::FAMILY,
-    &log::FAMILY,
-    &pow::FAMILY,
-    &clamp::FAMILY,
-    &ranks::FAMILY,
-    &statistics::FAMILY,
-    &windows::FAMILY,
-    &matchvalue::FAMILY,
+    abs::FAMILY,
+    rounding::FAMILY,
+    sqrt::FAMILY,
+    log::FAMILY,
+    pow::FAMILY,
+    clamp::FAMILY,
+    ranks::FAMILY,
+    statistics::FAMILY,
+    windows::FAMILY,
+    matchvalue::FAMILY,
 ];
 
 /// A function that libpcp does not have.
