@@ -39,7 +39,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::Desc;
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{DefinitionId, Found, Identities, ask, mentions};
+use crate::bind::{Found, Identities, ask, mentions};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};
@@ -274,7 +274,7 @@ impl Engine {
             Checking { are_nested, ..self.checking(registry, &definitions, count, &vocabulary) };
         let names = &selection.mentions().names;
         let mut metrics = Vec::new();
-        let give = |add: &mut dyn FnMut(Planned<'_>)| {
+        let (program, operands) = self.plan(|add| {
             let mut add = |key, expr| add((key, Cow::Owned(expr)));
             if !self.language.extensions || !are_nested {
                 metrics = checking.run_each(names, found, &mut diagnostics, add);
@@ -285,8 +285,7 @@ impl Engine {
             let checked = examination.into_checked(chosen);
             metrics = checked.metrics;
             checked.typed.into_iter().for_each(|(key, expr)| add(key, expr));
-        };
-        let (program, operands) = self.plan(give, |_| true);
+        });
         let needs_names = vocabulary.needs_names();
         let metrics = self.metrics.list(metrics);
         Build { identities, metrics, program, operands, diagnostics, needs_names }
@@ -369,14 +368,13 @@ impl Engine {
     }
 
     /// Makes the program of checked definitions, which `definitions` gives to a function one
-    /// by one. Those for which `is_output` is true are its outputs.
+    /// by one.
     pub(crate) fn plan(
         &self,
         definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
-        is_output: impl Fn(DefinitionId) -> bool,
     ) -> (Arc<Program>, Operands) {
-        let (dialect, kernels) = (self.language.dialect, &mut |ir| self.kernel(ir));
-        let (program, operands) = plan(definitions, is_output, dialect, kernels, &self.pool);
+        let kernels = &mut |ir| self.kernel(ir);
+        let (program, operands) = plan(definitions, self.language.dialect, kernels, &self.pool);
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, operands)

@@ -52,7 +52,7 @@ pub fn explain(
     let planned: Vec<Planned<'_>> =
         typed.iter().map(|(key, expr)| (*key, Cow::Borrowed(expr))).collect();
     let lowered = engine.nodes_of(&planned);
-    let (program, operands) = engine.plan(|add| planned.into_iter().for_each(add), |_| true);
+    let (program, operands) = engine.plan(|add| planned.into_iter().for_each(add));
     let binding = operands.binding();
 
     let names = &examination.names;

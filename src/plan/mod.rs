@@ -19,7 +19,6 @@ use pmderive_runtime::program::{
     Op, Output, OutputId, Pool, Program,
 };
 
-use crate::bind::DefinitionId;
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
@@ -50,13 +49,11 @@ impl Operands {
 }
 
 /// Makes the program of definitions, which `definitions` gives to a function one by one.
-/// Each may be an operand of later ones. The outputs are those at positions for which
-/// `is_output` is true, in their order.
+/// Each may be an operand of later ones. The outputs are parallel to the definitions.
 /// Equal parts are shared with other programs of `pool`. An expression is freed as soon
 /// as it is in the graph.
 pub fn plan(
     definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
-    is_output: impl Fn(DefinitionId) -> bool,
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
     pool: &Pool,
@@ -70,9 +67,6 @@ pub fn plan(
         roots.push(*nodes.last().expect("a checked expression has a root"));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
-    let mut asked = (0..).map(|at| is_output(DefinitionId::at(at)));
-    let outputs = roots.into_iter().zip(bearers).filter(|_| asked.next() == Some(true));
-    let (roots, bearers): (Vec<NodeId>, Vec<Option<InputSlot>>) = outputs.unzip();
     let (nodes, mut bases) = own_nodes(&mut graph, &roots);
     let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
@@ -144,26 +138,22 @@ fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Vec<(Output
 fn samples(graph: &Graph, nodes: &Lists<NodeId>) -> (Lists<HistoryId>, Lists<BaselineId>) {
     let (mut histories, mut baselines) = (Lists::default(), Lists::default());
     for nodes in nodes.iter() {
-        let changes = || {
-            nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
-                Op::Change { history, baseline, .. } => Some((*history, *baseline)),
-                _ => None,
-            })
-        };
-        histories.push_with(|all| add_ascending(all, changes().map(|(history, _)| history)));
-        baselines.push_with(|all| add_ascending(all, changes().map(|(_, baseline)| baseline)));
+        let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
+            Op::Change { history, baseline, .. } => Some((*history, *baseline)),
+            _ => None,
+        });
+        let (of_one, uses): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
+        histories.push_with(|all| all.extend(ascending(of_one)));
+        baselines.push_with(|all| all.extend(ascending(uses)));
     }
     (histories.shrunk(), baselines.shrunk())
 }
 
-/// Adds some, each once, ascending.
-fn add_ascending<T: Ord>(all: &mut Vec<T>, some: impl Iterator<Item = T>) {
-    let first = all.len();
-    for one in some {
-        if let Err(at) = all[first..].binary_search(&one) {
-            all.insert(first + at, one);
-        }
-    }
+/// Each once, ascending.
+fn ascending<T: Ord>(mut some: Vec<T>) -> Vec<T> {
+    some.sort_unstable();
+    some.dedup();
+    some
 }
 
 /// For each node of the definitions' expressions, its node in the program that

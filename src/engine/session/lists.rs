@@ -31,9 +31,6 @@ use crate::plan::Planned;
 /// Number of plans that are kept. Callers alternate between a few lists.
 const PLANS_KEPT: usize = 8;
 
-/// A definition that is not asked for is an output if others name it more often.
-const FEW_USES: u32 = 2;
-
 /// The needs of a list of metrics; see the module's first lines.
 pub(super) struct Needs {
     /// Unique in this process.
@@ -148,8 +145,6 @@ impl Plan {
 pub(super) struct Gathered<'e> {
     /// Each with the group it was bound with.
     expressions: Vec<(&'e Arc<Together>, DefinitionId)>,
-    /// Number of times that others name each of them.
-    uses: Vec<u32>,
     /// Their positions, by the address of the group and the position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
 }
@@ -170,10 +165,6 @@ impl<'e> Gathered<'e> {
         for at in needed {
             self.positions.insert(key(at), DefinitionId::at(self.expressions.len()));
             self.expressions.push((among, at));
-            self.uses.push(0);
-            for operand in operands(&among.typed[at.index()].1) {
-                self.uses[self.positions[&key(operand)].index()] += 1;
-            }
         }
         self.positions[&key(at)]
     }
@@ -313,37 +304,25 @@ impl<S: FetchSource> Session<S> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
         let mut program = Gathered::default();
-        let mut positions: FxHashMap<Pmid, DefinitionId> = FxHashMap::default();
+        let mut outputs: FxHashMap<Pmid, OutputId> = FxHashMap::default();
         let mut together: Vec<Arc<Together>> = Vec::new();
         for pmid in pmids {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
-                && !positions.contains_key(pmid)
+                && !outputs.contains_key(pmid)
             {
-                positions.insert(*pmid, program.add(among, *at));
+                outputs.insert(*pmid, program.add(among, *at).output());
                 if !together.last().is_some_and(|last| Arc::ptr_eq(last, among)) {
                     together.push(Arc::clone(among));
                 }
             }
         }
-        // Of definitions that only others need those of many users are outputs, so that
-        // what these have in common is there once.
-        let shared = (0..).map(DefinitionId::at).zip(&program.uses);
-        let shared = shared.filter(|(_, uses)| **uses > FEW_USES).map(|(at, _)| at);
-        let mut outputs: Vec<DefinitionId> = positions.values().copied().chain(shared).collect();
-        outputs.sort_unstable();
-        outputs.dedup();
-        let is_output = |at: DefinitionId| outputs.binary_search(&at).is_ok();
-        let (program, operands) =
-            self.engine.plan(|add| program.planned().for_each(add), is_output);
+        let (program, operands) = self.engine.plan(|add| program.planned().for_each(add));
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
         let mut also = Vec::new();
         let entry = |(pmid, meaning): (&Pmid, &Meaning)| match meaning {
-            Meaning::Computed(..) => {
-                let before = outputs.partition_point(|at| *at < positions[pmid]);
-                Entry::Computed(OutputId::at(before))
-            }
+            Meaning::Computed(..) => Entry::Computed(outputs[pmid]),
             Meaning::Unusable => Entry::Unusable(unusable),
             Meaning::Anonymous => Entry::Empty,
             Meaning::Unknown => Entry::Unknown(unusable),
