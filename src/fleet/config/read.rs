@@ -381,6 +381,13 @@ impl Reader<'_> {
             let help = "take away `token-file`, or `user` and `password-file`";
             self.document.error_with_help(span, message, help);
         }
+        if let Some(authorities) = table.get("authorities")
+            && url.as_ref().is_ok_and(|url| !url.is_encrypted)
+        {
+            let span = self.document.span(authorities.span());
+            let message = "this sink has no TLS, so that `authorities` mean nothing";
+            self.document.error_with_help(span, message, "begin `url` with `https://`");
+        }
         Some(RemoteWrite {
             authorities: self.of(table, "authorities", Self::path),
             authorities_then: Stamps::default(),

@@ -36,7 +36,8 @@ pub struct Url {
     uri: Uri,
     host: Box<str>,
     port: u16,
-    is_encrypted: bool,
+    /// True if it begins with `https://`.
+    pub is_encrypted: bool,
 }
 
 impl Url {

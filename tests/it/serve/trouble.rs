@@ -474,6 +474,10 @@ fn mistakes_are_told_and_nothing_is_started() {
             "a token or for a user, not for both",
         ),
         (
+            "[[sink]]\nkind = 'remote-write'\nurl = 'http://x'\nauthorities = 'ca.pem'\n",
+            "this sink has no TLS",
+        ),
+        (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nlabels = { '9x' = 'y' }\n",
             "this cannot be the name of a label",
         ),
