@@ -82,7 +82,7 @@ fn steady_fetches_of_any_mix_allocate_nothing() {
     let _code = code();
     let shared =
         Arc::new(SharedRegistry::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
-    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
+    let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
     let mut context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
     let snapshot = shared.snapshot();
     let names: Vec<&str> =
@@ -162,7 +162,7 @@ fn steady_fetch_groups_allocate_nothing() {
     let _code = code();
     let shared = SharedRegistry::with(register(&definitions("mix", 8, 10)), SourceMap::default());
     let shared = Arc::new(shared);
-    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
+    let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
     let context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
     let mut group = FetchGroup::new(context);
     let snapshot = shared.snapshot();
