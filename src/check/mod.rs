@@ -22,8 +22,7 @@ use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::bind::Desc;
-use crate::bind::{Name, Names};
+use crate::bind::{Desc, Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::Group;

@@ -6,8 +6,7 @@ use pmderive_runtime::model::InDom;
 use super::typed::{TypedId, TypedKind};
 use super::units::dimensions_agree;
 use super::{Checked, Checker, Operand, describe, units_name};
-use crate::bind::Desc;
-use crate::bind::{Name, Names};
+use crate::bind::{Desc, Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{

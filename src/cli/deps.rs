@@ -8,8 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
 
-use crate::bind::Desc;
-use crate::bind::Name;
+use crate::bind::{Desc, Name};
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
 use crate::diag::printable;
 use crate::engine::{Backend, Engine};

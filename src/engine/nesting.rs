@@ -13,8 +13,7 @@ use pmderive_runtime::program::DefinitionKey;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::{Registered, Registry};
-use crate::bind::DefinitionId;
-use crate::bind::{Reference, references};
+use crate::bind::{DefinitionId, Reference, references};
 use crate::check::Examined;
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};

@@ -19,8 +19,7 @@ use pmderive_runtime::model::Pmid;
 use pmderive_runtime::program::{DefinitionKey, NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::bind::DefinitionId;
-use crate::bind::{Name, Names, references};
+use crate::bind::{DefinitionId, Name, Names, references};
 use crate::check::Examined;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;

@@ -6,8 +6,7 @@
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 
-use crate::bind::Desc;
-use crate::bind::{Name, Names};
+use crate::bind::{Desc, Name, Names};
 use crate::check::ternary::Guard;
 use crate::check::typed::{Decrease, Scale, TypedId, TypedKind, WindowFunction};
 use crate::check::{Examined, describe, units_name};
