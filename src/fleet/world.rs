@@ -43,7 +43,9 @@ pub trait World: 'static {
     fn resolve(host: &str) -> impl Future<Output = ()>;
 
     /// The engine, whose compiling is done beside everything else.
-    fn engine(engine: Engine) -> Engine;
+    fn engine(engine: Engine) -> Engine {
+        engine
+    }
 
     /// Runs work beside everything else, as a task in which others may be spawned on
     /// the local set.
@@ -158,10 +160,6 @@ impl World for Machine {
         NamedSocket::<AsyncSocket>::resolve(host).await;
     }
 
-    fn engine(engine: Engine) -> Engine {
-        engine
-    }
-
     fn spawn<W: Future<Output = ()> + 'static>(
         name: &str,
         work: impl FnOnce() -> W + Send + 'static,
@@ -228,10 +226,6 @@ impl World for Flawed {
             "nowhere" => std::future::pending().await,
             _ => Machine::resolve(host).await,
         }
-    }
-
-    fn engine(engine: Engine) -> Engine {
-        engine
     }
 
     fn spawn<W: Future<Output = ()> + 'static>(
