@@ -67,7 +67,7 @@ pub fn plan(
         roots.push(*nodes.last().expect("a checked expression has a root"));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
-    let (nodes, mut bases) = own_nodes(&mut graph, &roots);
+    let (nodes, bases) = own_nodes(&mut graph, &roots);
     let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
@@ -82,10 +82,7 @@ pub fn plan(
     });
     let outputs: Vec<Output> = outputs.collect();
     let (histories, baselines) = samples(&graph, &nodes);
-    bases.sort_unstable();
-    let mut users: Vec<_> = bases.iter().map(|(output, base)| (*base, *output)).collect();
-    users.sort_unstable();
-    let (bases, users) = (bases.into(), users.into());
+    let users = users_of(&bases);
     let needs = Needs { nodes, histories, baselines, bases, users };
     let (named_domains, inputs_over): (_, Vec<_>) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
@@ -112,17 +109,19 @@ pub fn plan(
     (program, operands)
 }
 
-/// For each root, the nodes that it needs but for those of its bases, and the outputs with
-/// their bases. A base is an earlier output that has operands.
-fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Vec<(OutputId, OutputId)>) {
-    let (mut own, mut bases) = (Lists::default(), Vec::new());
+/// For each root, the nodes that it needs but for those of its bases, and its bases. A base is
+/// an earlier output that has operands.
+fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Lists<OutputId>) {
+    let (mut own, mut bases) = (Lists::default(), Lists::default());
     let mut outputs: Vec<Option<OutputId>> = vec![None; graph.nodes.len()];
     for (output, root) in (0..).map(OutputId).zip(roots) {
         own.push_with(|nodes| {
-            graph.add_reachable(*root, nodes, |id| {
-                let base = outputs[id.index()];
-                bases.extend(base.map(|base| (output, base)));
-                base.is_some()
+            bases.push_with(|bases: &mut Vec<OutputId>| {
+                graph.add_reachable(*root, nodes, |id| {
+                    let base = outputs[id.index()];
+                    bases.extend(base);
+                    base.is_some()
+                });
             });
         });
         let mut has_operands = false;
@@ -131,7 +130,22 @@ fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Vec<(Output
             outputs[root.index()].get_or_insert(output);
         }
     }
-    (own.shrunk(), bases)
+    (own.shrunk(), bases.shrunk())
+}
+
+/// For each output, those that it is a base of.
+fn users_of(bases: &Lists<OutputId>) -> Lists<OutputId> {
+    let outputs = (0..).map(OutputId).zip(bases.iter());
+    let pairs = outputs.flat_map(|(output, bases)| bases.iter().map(move |base| (*base, output)));
+    let mut pairs: Vec<(OutputId, OutputId)> = pairs.collect();
+    pairs.sort_unstable();
+    let mut pairs = pairs.into_iter().peekable();
+    let mut users = Lists::default();
+    for (base, _) in (0..).map(OutputId).zip(bases.iter()) {
+        let mut user = || pairs.next_if(|(of, _)| *of == base).map(|(_, user)| user);
+        users.push_with(|all| all.extend(std::iter::from_fn(&mut user)));
+    }
+    users.shrunk()
 }
 
 /// The histories and baselines of each definition's nodes.

@@ -175,28 +175,10 @@ pub struct Needs {
     pub histories: Lists<HistoryId>,
     /// The baselines of these nodes.
     pub baselines: Lists<BaselineId>,
-    /// Outputs with their bases: earlier outputs that they need whole. Ascending.
-    pub bases: Box<[(OutputId, OutputId)]>,
-    /// The same the other way: outputs with those that they are bases of. Ascending.
-    pub users: Box<[(OutputId, OutputId)]>,
-}
-
-impl Needs {
-    /// The outputs that an output needs whole, without theirs.
-    pub fn bases(&self, output: OutputId) -> impl Iterator<Item = OutputId> {
-        seconds(&self.bases, output)
-    }
-
-    /// The outputs that an output is a base of.
-    pub fn users(&self, output: OutputId) -> impl Iterator<Item = OutputId> {
-        seconds(&self.users, output)
-    }
-}
-
-/// Of ascending pairs, the second parts of those that begin with `first`.
-fn seconds(pairs: &[(OutputId, OutputId)], first: OutputId) -> impl Iterator<Item = OutputId> {
-    let start = pairs.partition_point(|(one, _)| *one < first);
-    pairs[start..].iter().take_while(move |(one, _)| *one == first).map(|(_, second)| *second)
+    /// The output's bases: earlier outputs that it needs whole, without theirs.
+    pub bases: Lists<OutputId>,
+    /// The same the other way: the outputs that it is a base of, ascending.
+    pub users: Lists<OutputId>,
 }
 
 /// The scalar of a value type. `None` for text and other bytes.

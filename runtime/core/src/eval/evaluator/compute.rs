@@ -241,15 +241,12 @@ fn add_users(
     mut first: usize,
     overrides: &mut [Option<NodeId>],
 ) {
-    if program.needs.users.is_empty() {
-        return;
-    }
     while let Some(Irregular { output, .. }) = todo.get(first).copied() {
         first += 1;
-        for output in program.needs.users(output) {
+        for output in program.needs.users.get(output.index()) {
             let root = program.outputs[output.index()].root;
             if overrides[output.index()].replace(root).is_none() {
-                todo.push(Irregular { output, has_columns: false });
+                todo.push(Irregular { output: *output, has_columns: false });
             }
         }
     }

@@ -385,9 +385,9 @@ impl Evaluator {
         known: &mut Vec<Option<bool>>,
     ) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
-        let is_usable = match self.program.needs.bases(output).next() {
-            None => self.has_usable_samples(output, layout),
-            Some(_) => self.is_usable(output, layout, known),
+        let is_usable = match self.program.needs.bases.get(output.index()) {
+            [] => self.has_usable_samples(output, layout),
+            _ => self.is_usable(output, layout, known),
         };
         let plan = layout.output(output);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
@@ -421,12 +421,13 @@ impl Evaluator {
         let mut open = vec![output];
         while let Some(one) = open.last().copied() {
             let before = open.len();
+            let bases = needs.bases.get(one.index());
             if known[one.index()].is_none() {
-                open.extend(needs.bases(one).filter(|base| known[base.index()].is_none()));
+                open.extend(bases.iter().filter(|base| known[base.index()].is_none()));
             }
             if open.len() == before {
-                let is_usable = |base: OutputId| known[base.index()] == Some(true);
-                let found = self.has_usable_samples(one, layout) && needs.bases(one).all(is_usable);
+                let is_usable = |base: &OutputId| known[base.index()] == Some(true);
+                let found = self.has_usable_samples(one, layout) && bases.iter().all(is_usable);
                 known[one.index()].get_or_insert(found);
                 open.pop();
             }

@@ -152,10 +152,10 @@ impl General {
         let mut next = 0;
         while let Some(output) = waiting.get(next).copied() {
             next += 1;
-            for base in needs.bases(output) {
+            for base in needs.bases.get(output.index()) {
                 let evaluated = &mut self.whole[base.index()];
                 if std::mem::replace(evaluated, self.generation) != self.generation {
-                    waiting.push(base);
+                    waiting.push(*base);
                 }
             }
         }

@@ -233,9 +233,9 @@ impl Sections {
                     touching.push(output);
                 }
             }
-            for base in program.needs.bases(output) {
+            for base in program.needs.bases.get(output.index()) {
                 for touching in &mut touching {
-                    let touches = touching.binary_search(&base).is_ok();
+                    let touches = touching.binary_search(base).is_ok();
                     if touches && touching.last() != Some(&output) {
                         touching.push(output);
                     }
