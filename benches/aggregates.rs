@@ -14,7 +14,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Definitions, HostMetrics, Schedule, ShardPartials,
+    Aggregates, Collector, FleetDefinitions, HostMetrics, Schedule, ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
@@ -30,7 +30,7 @@ const HOSTS: usize = 10_000;
 const METRICS: usize = 20;
 const INSTANCES: i32 = 10;
 
-fn definitions() -> Arc<Definitions> {
+fn definitions() -> Arc<FleetDefinitions> {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let names: Vec<String> = (0..METRICS).map(|at| format!("shop.m{at:02}")).collect();
     let functions = ["sum", "avg", "max", "min", "count"];
@@ -43,7 +43,7 @@ fn definitions() -> Arc<Definitions> {
     let mut registry = Registry::new(LANGUAGE);
     registry.add_text(text, &sources, &mut diagnostics);
     let hosts = HostMetrics::of(names.iter().map(String::as_str));
-    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
+    let definitions = FleetDefinitions::read(&registry, &[], &hosts, &mut diagnostics);
     assert!(diagnostics.is_empty());
     Arc::new(definitions)
 }

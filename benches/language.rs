@@ -11,7 +11,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use pmderive::SourceId;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine};
 use pmderive::internal::jit;
 use pmderive::syntax::parse_expr;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
@@ -58,7 +58,7 @@ fn registration(c: &mut Criterion) {
         group.throughput(Throughput::Elements(count.into()));
         group.bench_function(format!("one by one/{count}"), |b| {
             b.iter(|| {
-                let shared = SharedRegistry::new(Dialect::Fixed);
+                let shared = Definitions::new(Dialect::Fixed);
                 for (name, text) in &pairs {
                     shared.register(name, text).expect("a good definition");
                 }

@@ -28,7 +28,7 @@ use pmderive_testkit::fake_pmcd::{Direct, FakeHost, Fault, Metric, Rule, Script,
 use pmderive::diag::Diagnostics;
 use pmderive::engine::{Compiled, Selection, Snapshot};
 use pmderive::fuzz::parts::{Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression};
-use pmderive::{Backend, Dialect, Engine, Language, Registered, Session, SharedRegistry, Space};
+use pmderive::{Backend, Definitions, Dialect, Engine, Language, Registered, Session, Space};
 
 /// Number of hosts.
 const HOSTS: usize = 3;
@@ -87,7 +87,7 @@ fn run(data: &[u8]) -> Seen {
 /// The state that clients of all hosts share.
 struct Shared {
     engine: Arc<Engine>,
-    registry: Arc<SharedRegistry>,
+    registry: Arc<Definitions>,
     /// The wanted definitions, as bits.
     wanted: usize,
     /// Number of changes of definitions and wishes.
@@ -98,7 +98,7 @@ struct Shared {
 
 impl Shared {
     fn new(language: Language, choices: &mut Choices) -> Shared {
-        let registry = Arc::new(SharedRegistry::new(language));
+        let registry = Arc::new(Definitions::new(language));
         for index in 0..DEFINITIONS {
             define(&registry, index, choices);
         }
@@ -126,7 +126,7 @@ impl Shared {
 }
 
 /// Replaces a definition, unless the new text has mistakes.
-fn define(registry: &SharedRegistry, index: usize, choices: &mut Choices) {
+fn define(registry: &Definitions, index: usize, choices: &mut Choices) {
     let depth = 1 + choices.below(3);
     let text = expression(choices, depth, registry.language().extensions);
     let _ = registry.replace(&format!("d.d{index}"), &text);

@@ -8,34 +8,28 @@
 //! are in the crate [`runtime`], and so is everything that evaluates.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
+//! use pmderive::runtime::fetch_group::FetchGroup;
 //! use pmderive::runtime::local::LocalContext;
-//! use pmderive::runtime::source::{FetchList, MetadataSource};
-//! use pmderive::{Backend, Dialect, Engine, Reading, Session, SharedRegistry, Space};
+//! use pmderive::{Definitions, Engine, Session};
 //!
-//! // Definitions, for any number of sources.
-//! let definitions = Arc::new(SharedRegistry::new(Dialect::Fixed));
+//! let definitions = Definitions::default();
 //! definitions.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
 //!
-//! // A source; a host would be `HostContext::open(&"web17".parse()?)?`.
-//! let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
-//! let mut session = Session::new(engine, definitions, LocalContext::new());
-//!
-//! let pmid = session.lookup_names(&["my.load"])?.remove(0)?;
-//! let mut space = Space::default();
-//! let readings = session.read(&FetchList::new(vec![pmid], Vec::new()), &mut space)?;
-//! if let Reading::Computed(values) = readings.get(0) {
-//!     println!("{:?}", values.iter().collect::<Vec<_>>());
-//! }
-//! # assert!(matches!(readings.get(0), Reading::Computed(values) if values.len() == 1));
+//! // This machine; a host would be `HostContext::open(&"web17".parse()?)?`.
+//! let session = Session::new(Engine::default(), definitions, LocalContext::new());
+//! let mut group = FetchGroup::new(session);
+//! let load = group.item::<f64>("my.load")?;
+//! group.fetch()?;
+//! println!("{}", group.get(load)?);
+//! # assert!(group.get(load)? >= 0.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | To | see |
 //! |---|---|
-//! | fetch base and derived metrics of a source | [`Session`] |
-//! | register, replace and take away definitions | [`SharedRegistry`] |
+//! | read values by name, in the units that a program wants | [`Session`] in a [`FetchGroup`](runtime::fetch_group) |
+//! | fetch base and derived metrics, without copies | [`Session::read`] |
+//! | register, replace and take away definitions | [`Definitions`] |
 //! | evaluate over thousands of hosts with futures | [`Engine::bind_host`], [`Engine::evaluated`] |
 //! | check definitions, and show what is wrong | [`Engine::examine`], [`diag`], [`lint`] |
 //! | write values as tables or archives | [`report`], [`record`] |
@@ -110,8 +104,7 @@ pub mod unit_test;
 pub use diag::{Diagnostic, Diagnostics};
 pub use dialect::{Dialect, Language};
 pub use engine::{
-    Backend, Engine, Reading, Readings, Registered, Registry, Sample, Session, SharedRegistry,
-    Space,
+    Backend, Definitions, Engine, Reading, Readings, Registered, Registry, Sample, Session, Space,
 };
 pub use pmderive_runtime as runtime;
 use pmderive_runtime::escape;

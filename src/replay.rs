@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
-use crate::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
+use crate::engine::{Backend, Definitions, Engine, Registered, Registry, Session, Space};
 use crate::report::json::{write_desc, write_status, write_value, write_values_with};
 use crate::text::SourceMap;
 use crate::text::json::write_string;
@@ -171,7 +171,7 @@ impl Replayer<'_> {
         source.set_mode(mode, Some(start))?;
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::clone(&self.engine);
-        let shared = SharedRegistry::from(registry.clone());
+        let shared = Definitions::from(registry.clone());
         let mut session = Session::new(engine, shared.into(), source);
         session.choose(&[definition], &mut diagnostics)?;
         let metric = session.metrics()[0].clone();

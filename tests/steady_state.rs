@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registry, Selection, Session, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine, Registry, Selection, Session};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
@@ -81,7 +81,7 @@ fn steady_extensions_allocate_nothing() {
 fn steady_fetches_of_any_mix_allocate_nothing() {
     let _code = code();
     let shared =
-        Arc::new(SharedRegistry::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
+        Arc::new(Definitions::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
     let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
     let mut context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
     let snapshot = shared.snapshot();
@@ -160,7 +160,7 @@ fn turns_of_metrics_are_laid_out_once() {
 #[test]
 fn steady_fetch_groups_allocate_nothing() {
     let _code = code();
-    let shared = SharedRegistry::with(register(&definitions("mix", 8, 10)), SourceMap::default());
+    let shared = Definitions::with(register(&definitions("mix", 8, 10)), SourceMap::default());
     let shared = Arc::new(shared);
     let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
     let context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
@@ -168,7 +168,7 @@ fn steady_fetch_groups_allocate_nothing() {
     let snapshot = shared.snapshot();
     let names = snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1", "synth.c64.m2"]);
     let handles: Vec<_> =
-        names.map(|name| group.indom::<f64>(&ItemSpec::of(name)).expect("a metric")).collect();
+        names.map(|name| group.indom::<f64>(ItemSpec::of(name)).expect("a metric")).collect();
     let mut fetch = || {
         group.fetch().expect("memory does not fail");
         let rows = handles.iter().flat_map(|handle| group.instances(*handle).iter());
@@ -189,7 +189,7 @@ fn steady_fetches_from_a_host_allocate_nothing() {
     world.add(Metric::new("n.reads", Script::counter(100.0)).per(disks));
     world.add(Metric::new("n.size", Script::constant(4u32)));
     let pmcd = FakePmcd::start(FakeHost::new(world));
-    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    let shared = Arc::new(Definitions::new(Dialect::Fixed));
     shared.register("d.rate", "rate(n.reads) * n.size").expect("a good definition");
     shared.register("d.one", "rate(n.reads[sdb])").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));

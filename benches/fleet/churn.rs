@@ -15,7 +15,7 @@ use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 use super::Sizes;
-use super::client::Definitions;
+use super::client::ClientDefinitions;
 use super::oracle;
 use super::rows::Row;
 
@@ -103,7 +103,7 @@ impl Run {
         }
         let feed = Counters { instances, churn, fetch: 0, spent: Duration::ZERO };
         let mut source = MemorySource::new("memory", metadata, feed);
-        let compiled = Definitions::new(&text, Backend::Jit).compile(&mut source)?;
+        let compiled = ClientDefinitions::new(&text, Backend::Jit).compile(&mut source)?;
         let evaluator = compiled.evaluator();
         Ok(Run { source, evaluator, workspace: Workspace::default() })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, SharedRegistry};
+use pmderive::engine::{Backend, Compiled, Definitions, Engine, Registry, Selection};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostSpec};
 use pmderive_runtime::eval::{Buffers, Evaluation, Evaluator, Step};
 use pmderive_runtime::result::ResultBatch;
@@ -18,23 +18,23 @@ use pmderive_runtime::transport::AsyncSocket;
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
 /// Definitions for any number of hosts.
-pub struct Definitions {
+pub struct ClientDefinitions {
     /// What compiles them.
     pub engine: Arc<Engine>,
     /// The definitions.
     pub registry: Registry,
     /// The same, for sessions.
-    pub shared: Arc<SharedRegistry>,
+    pub shared: Arc<Definitions>,
     /// All of them.
     pub selection: Arc<Selection>,
     /// How hosts are connected to.
     pub options: Arc<ConnectOptions>,
 }
 
-impl Definitions {
+impl ClientDefinitions {
     /// # Panics
     /// There is a mistake in the text.
-    pub fn new(text: &str, backend: Backend) -> Definitions {
+    pub fn new(text: &str, backend: Backend) -> ClientDefinitions {
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
         let mut registry = Registry::new(LANGUAGE);
         let source = sources.add("fleet.conf", text);
@@ -42,8 +42,8 @@ impl Definitions {
         assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
         let selection = Arc::new(Selection::new(&registry, &registry.all()));
         let engine = Arc::new(Engine::new(LANGUAGE, backend));
-        let shared = Arc::new(SharedRegistry::with(registry.clone(), sources));
-        Definitions { engine, registry, shared, selection, options: Arc::default() }
+        let shared = Arc::new(Definitions::with(registry.clone(), sources));
+        ClientDefinitions { engine, registry, shared, selection, options: Arc::default() }
     }
 
     /// Compiles them for a source.
@@ -68,7 +68,10 @@ pub struct Client {
 
 impl Client {
     /// Connects, and compiles the definitions.
-    pub async fn open(spec: &HostSpec, definitions: &Definitions) -> Result<Client, SourceError> {
+    pub async fn open(
+        spec: &HostSpec,
+        definitions: &ClientDefinitions,
+    ) -> Result<Client, SourceError> {
         let options = Arc::clone(&definitions.options);
         let mut context = AsyncHostContext::open_with(spec, options).await?;
         let compiled = definitions.engine.bind_host(&definitions.selection, &mut context).await?;
@@ -79,7 +82,7 @@ impl Client {
     /// Compiles definitions for this host alone, by an engine that has seen no other.
     pub async fn compile_alone(
         &mut self,
-        definitions: &Definitions,
+        definitions: &ClientDefinitions,
     ) -> Result<Arc<Compiled>, SourceError> {
         let engine = Arc::new(Engine::new(LANGUAGE, Backend::Interp));
         engine.bind_host(&definitions.selection, &mut self.context).await
@@ -89,7 +92,7 @@ impl Client {
     /// and compiles them again before if metadata may have changed.
     pub async fn fetch(
         &mut self,
-        definitions: &Definitions,
+        definitions: &ClientDefinitions,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         if !self.context.is_connected() {

@@ -14,7 +14,7 @@ use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 use pmderive_testkit::archives;
 
-use super::client::{Client, Definitions};
+use super::client::{Client, ClientDefinitions};
 use super::definitions::{DEFINITIONS, text};
 use super::hosts::Hosts;
 use super::like_hosts::on_one_thread;
@@ -47,7 +47,7 @@ fn slope<T>(
 
 /// A context that has fetched and whose values were read.
 fn evaluated<S: FetchSource>(
-    definitions: &Definitions,
+    definitions: &ClientDefinitions,
     source: S,
     space: &mut Space,
 ) -> Result<Session<S>, Box<dyn Error>> {
@@ -70,7 +70,7 @@ fn evaluated<S: FetchSource>(
 /// Contexts of a fake host: whether blocking fetches allocate.
 pub fn allocations(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
     let hosts = Hosts::start(Plan { hosts: 1, classes: 1, is_drawn: false })?;
-    let definitions = Definitions::new(&text(), Backend::Jit);
+    let definitions = ClientDefinitions::new(&text(), Backend::Jit);
     let mut space = Space::default();
     let source = HostContext::open_with(&hosts.spec(0), ConnectOptions::default())?;
     let mut context = evaluated(&definitions, source, &mut space)?;
@@ -87,7 +87,7 @@ pub fn of_archive(name: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> 
     let folder = tempfile::tempdir()?;
     let base = folder.path().join("host");
     write_archive(&base)?;
-    let definitions = Definitions::new(&text(), Backend::Jit);
+    let definitions = ClientDefinitions::new(&text(), Backend::Jit);
     let mut space = Space::default();
     let memory = slope(sizes, || {
         let mut archive = ArchiveContext::open(&base)?;
@@ -141,12 +141,12 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
     let spec: HostSpec = host.parse()?;
     let open = || HostContext::open_with(&spec, ConnectOptions::default());
     let text = definitions_of(&mut open()?)?;
-    let definitions = Definitions::new(&text, Backend::Jit);
+    let definitions = ClientDefinitions::new(&text, Backend::Jit);
     let mut space = Space::default();
     let memory = match name {
         "context" => slope(sizes, || evaluated(&definitions, open()?, &mut space))?,
         "derived" => {
-            let Definitions { engine, registry, shared, .. } = definitions;
+            let ClientDefinitions { engine, registry, shared, .. } = definitions;
             let names: Vec<String> = registry.names().map(String::from).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut batch = ResultBatch::default();

@@ -14,7 +14,7 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::SourceError;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use super::client::{Client, Definitions};
+use super::client::{Client, ClientDefinitions};
 use super::meter::thread_time;
 use super::oracle;
 
@@ -40,7 +40,7 @@ pub enum Round {
 
 /// What tasks share.
 struct Shared {
-    definitions: Definitions,
+    definitions: ClientDefinitions,
     buffers: RefCell<Buffers>,
     batches: RefCell<Vec<ResultBatch>>,
     places: Semaphore,
@@ -77,7 +77,7 @@ impl Fleet {
     /// No host yet.
     pub fn new(definitions: &str) -> Fleet {
         let shared = Shared {
-            definitions: Definitions::new(definitions, Backend::Jit),
+            definitions: ClientDefinitions::new(definitions, Backend::Jit),
             buffers: RefCell::default(),
             batches: RefCell::default(),
             places: Semaphore::new(AT_A_TIME),

@@ -14,9 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// What three fetches give, as text.
 pub fn rates(context: Context) -> Result<String, Box<dyn Error>> {
     let mut group = FetchGroup::new(context);
-    let memory = group.item::<f64>(&ItemSpec::of("mem.physmem").scale("Gbyte"))?;
-    let written = group.item::<f64>(&ItemSpec::of("disk.all.write_bytes").scale("Mbyte/sec"))?;
-    let requests = group.indom::<u64>(&ItemSpec::of("disk.dev.total").scale("count/min"))?;
+    let memory = group.item::<f64>(ItemSpec::of("mem.physmem").scale("Gbyte"))?;
+    let written = group.item::<f64>(ItemSpec::of("disk.all.write_bytes").scale("Mbyte/sec"))?;
+    let requests = group.indom::<u64>(ItemSpec::of("disk.dev.total").scale("count/min"))?;
 
     let mut transcript = String::new();
     for _ in 0..3 {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::dialect::Dialect;
-use crate::engine::{Registered, Registry, SharedRegistry};
+use crate::engine::{Definitions, Registered, Registry};
 use crate::syntax::{counted, load_file};
 use crate::text::{SourceId, SourceMap};
 
@@ -26,7 +26,7 @@ use super::positional::PositionalArguments;
 const ARGUMENT: &str = "<argument>";
 
 /// Everything that may be evaluated.
-pub struct Definitions {
+pub struct CommandDefinitions {
     /// Texts of the files and expressions.
     pub sources: SourceMap,
     /// The definitions of the files and of the system.
@@ -49,11 +49,11 @@ pub struct Definitions {
     unknown: Vec<String>,
 }
 
-impl Definitions {
+impl CommandDefinitions {
     /// Reads definition files and those of the system. Of two definitions of
     /// one name that of the arguments counts; in version 6 the system's does.
-    pub fn read(arguments: &DefinitionArguments) -> Definitions {
-        Definitions::read_with(arguments, SourceMap::default(), |_| {})
+    pub fn read(arguments: &DefinitionArguments) -> CommandDefinitions {
+        CommandDefinitions::read_with(arguments, SourceMap::default(), |_| {})
     }
 
     /// Reads besides the files among positional arguments, and selects what
@@ -63,10 +63,10 @@ impl Definitions {
         arguments: &DefinitionArguments,
         positional: &'a PositionalArguments,
         sources: SourceMap,
-    ) -> (Definitions, Vec<&'a String>) {
+    ) -> (CommandDefinitions, Vec<&'a String>) {
         let mut others = Vec::new();
         let mut texts = HashSet::new();
-        let mut definitions = Definitions::read_with(arguments, sources, |definitions| {
+        let mut definitions = CommandDefinitions::read_with(arguments, sources, |definitions| {
             let (files, rest) = positional.sorted(|name| definitions.defines(name));
             others = rest;
             for file in files {
@@ -90,10 +90,10 @@ impl Definitions {
     fn read_with(
         arguments: &DefinitionArguments,
         sources: SourceMap,
-        more: impl FnOnce(&mut Definitions),
-    ) -> Definitions {
+        more: impl FnOnce(&mut CommandDefinitions),
+    ) -> CommandDefinitions {
         let language = arguments.language();
-        let mut definitions = Definitions {
+        let mut definitions = CommandDefinitions {
             sources,
             registry: Registry::new(language),
             diagnostics: Diagnostics::default(),
@@ -105,7 +105,7 @@ impl Definitions {
             selection: Vec::new(),
             unknown: Vec::new(),
         };
-        let Definitions { sources, registry, diagnostics, .. } = &mut definitions;
+        let CommandDefinitions { sources, registry, diagnostics, .. } = &mut definitions;
         registry.set_system_controls(sources, diagnostics);
         if language.dialect == Dialect::Pcp6_0 {
             definitions.read_system();
@@ -160,7 +160,7 @@ impl Definitions {
     }
 
     fn read_system(&mut self) {
-        let Definitions { sources, registry, system_diagnostics, .. } = self;
+        let CommandDefinitions { sources, registry, system_diagnostics, .. } = self;
         let first = sources.next_id();
         registry.load_system(sources, system_diagnostics);
         self.system = (first.0..sources.next_id().0).map(SourceId).collect();
@@ -204,8 +204,8 @@ impl Definitions {
     }
 
     /// The definitions, for a session.
-    pub fn shared(&self) -> Arc<SharedRegistry> {
-        Arc::new(SharedRegistry::with(self.registry.clone(), self.sources.clone()))
+    pub fn shared(&self) -> Arc<Definitions> {
+        Arc::new(Definitions::with(self.registry.clone(), self.sources.clone()))
     }
 
     /// Selects all definitions of the files that the arguments name.

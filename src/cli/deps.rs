@@ -18,7 +18,7 @@ use crate::text::SourceMap;
 use crate::text::json::write_object;
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
-use super::definitions::Definitions;
+use super::definitions::CommandDefinitions;
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::positional::PositionalArguments;
@@ -83,7 +83,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(73 * 3600);
 /// Runs the command.
 pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     check_usage(arguments)?;
-    let (mut definitions, names) = Definitions::read_positional(
+    let (mut definitions, names) = CommandDefinitions::read_positional(
         &arguments.definitions,
         &arguments.positional,
         SourceMap::default(),

@@ -21,7 +21,7 @@ use crate::text::json::write_object;
 use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
-use super::definitions::Definitions;
+use super::definitions::CommandDefinitions;
 use super::exit_status::ExitStatus;
 use super::fleet::{ExplainedFleet, FleetArguments};
 use super::help::render::render;
@@ -181,7 +181,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Exit
     }
     let definition_arguments = arguments.fleet.definitions(&arguments.definitions);
     let language = definition_arguments.language();
-    let mut definitions = Definitions::read(&definition_arguments);
+    let mut definitions = CommandDefinitions::read(&definition_arguments);
     refuse_files(&arguments.metrics, &definitions.registry)?;
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),
@@ -229,7 +229,7 @@ fn print(
     over_fleet: &[Explained],
     arguments: &ExplainArguments,
     mut diagnostics: Diagnostics,
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
     messages: &mut Messages,
 ) -> Result<(), Stop> {
     let (out, purpose) = match arguments.format {
@@ -260,7 +260,7 @@ fn print(
 
 /// Expressions of the arguments that have syntax errors, with what was
 /// understood of them.
-fn not_understood(definitions: &Definitions, language: Language) -> Vec<Registered> {
+fn not_understood(definitions: &CommandDefinitions, language: Language) -> Vec<Registered> {
     let selected: HashSet<SourceId> =
         definitions.selection().iter().map(|one| one.name_span.source).collect();
     let texts = (0..definitions.sources.next_id().0).map(SourceId);
@@ -355,7 +355,7 @@ fn json(
     fleet: &[Explained],
     arguments: &ExplainArguments,
     diagnostics: &mut Diagnostics,
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
 ) -> String {
     diagnostics.sort();
     let mut out = String::new();

@@ -12,7 +12,7 @@ use crate::explain::Explained;
 use crate::text::SourceMap;
 
 use super::args::DefinitionArguments;
-use super::definitions::Definitions;
+use super::definitions::CommandDefinitions;
 use super::stop::Stop;
 
 /// No options.
@@ -46,7 +46,7 @@ impl CheckedFleet {
     /// Reads nothing.
     pub fn read(
         _: &FleetArguments,
-        _: &mut Definitions,
+        _: &mut CommandDefinitions,
         _: &mut Diagnostics,
     ) -> Result<CheckedFleet, Stop> {
         Ok(CheckedFleet)
@@ -90,7 +90,7 @@ impl ExplainedFleet {
     pub fn read(
         _: &FleetArguments,
         _: bool,
-        _: &mut Definitions,
+        _: &mut CommandDefinitions,
         _: &mut Diagnostics,
     ) -> Result<ExplainedFleet, Stop> {
         Ok(ExplainedFleet)

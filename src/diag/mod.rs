@@ -51,10 +51,10 @@ impl Severity {
 ///
 /// ```
 /// use pmderive::diag::Severity;
-/// use pmderive::{Dialect, SharedRegistry};
+/// use pmderive::Definitions;
 ///
-/// let shared = SharedRegistry::new(Dialect::Fixed);
-/// let refused = shared.register("my.load", "sum(kernel.all.load").unwrap_err();
+/// let definitions = Definitions::default();
+/// let refused = definitions.register("my.load", "sum(kernel.all.load").unwrap_err();
 /// let mistake = refused.diagnostics.iter().next().expect("a mistake");
 /// assert_eq!(mistake.severity, Severity::Error);
 /// let (line, column) = refused.sources.line_column(mistake.span.source, mistake.span.start);

@@ -16,7 +16,7 @@ use pmderive_runtime::program::{OutputId, Status};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 
-use super::{Backend, Engine, Registered, Registry, Session, SharedRegistry};
+use super::{Backend, Definitions, Engine, Registered, Registry, Session};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::text::SourceMap;
@@ -386,7 +386,7 @@ fn evaluate_all_ways(
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
     let (mut stepped_batch, mut stepped_buffers) = (ResultBatch::default(), Buffers::default());
-    let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
+    let shared = Arc::new(Definitions::with(registry.clone(), sources.clone()));
     let source = source_of(choices, Content::ByTurns);
     let mut face = Session::new(Arc::clone(&engine), shared, source);
     let mut asked = list_of(&selection);

@@ -6,21 +6,21 @@
 mod anonymous;
 mod backend;
 mod bind_host;
+mod class_statistics;
 mod classes;
 mod compilation;
 mod controls;
+mod definitions;
 mod examination;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod identifiers;
-mod kinds;
 mod metric;
 mod nesting;
 mod registry;
+mod report_sample;
 mod selection;
 mod session;
-mod shared;
-mod shown;
 mod system;
 mod threads;
 mod vocabulary;
@@ -50,21 +50,21 @@ use backend::Compiler;
 pub use classes::Compiled;
 use classes::{Build, Classes};
 
+pub use class_statistics::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
+pub use definitions::{Definitions, Refused, Snapshot};
 pub(crate) use examination::CheckedSelection;
 pub use examination::Examination;
 use examination::{Checking, examine_and_suggest};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
-pub use kinds::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
 pub use metric::Metric;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
+pub use report_sample::{Finding, Shown};
 pub use selection::Selection;
 use session::Alike;
 pub use session::{Reading, Readings, ReadingsIter, Reads, Sample, Session, Space};
-pub use shared::{Refused, SharedRegistry, Snapshot};
-pub use shown::{Finding, Shown};
 pub use threads::Job;
 use threads::Threads;
 use vocabulary::Vocabulary;
@@ -78,15 +78,13 @@ use vocabulary::Vocabulary;
 /// [`Engine::bind_host`].
 ///
 /// ```
-/// use pmderive::diag::Diagnostics;
-/// use pmderive::dialect::Dialect;
-/// use pmderive::engine::{Backend, Engine, SharedRegistry};
-/// use pmderive_runtime::local::LocalContext;
+/// use pmderive::runtime::local::LocalContext;
+/// use pmderive::{Definitions, Diagnostics, Engine};
 ///
-/// let shared = SharedRegistry::new(Dialect::Fixed);
-/// shared.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
-/// let engine = Engine::new(Dialect::Fixed, Backend::Auto);
-/// let registry = shared.snapshot().registry;
+/// let definitions = Definitions::default();
+/// definitions.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+/// let engine = Engine::default();
+/// let registry = definitions.snapshot().registry;
 /// let (mut source, mut diagnostics) = (LocalContext::new(), Diagnostics::default());
 /// let compiled = engine.compile(&registry, &registry.all(), &mut source, &mut diagnostics)?;
 /// assert!(compiled.metrics[0].desc.is_ok() && diagnostics.is_empty());
@@ -120,6 +118,13 @@ impl fmt::Debug for Engine {
             .field("language", &self.language)
             .field("classes", &self.classes())
             .finish_non_exhaustive()
+    }
+}
+
+/// Native code where it pays off, for definitions in the default dialect without extensions.
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::new(Dialect::default(), Backend::default())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::columns::Heads;
-use super::ended::{BEHIND_SAMPLE, Ended, gone};
+use super::ended_series::{BEHIND_SAMPLE, Ended, gone};
 use super::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
 use super::labels::Labels;
 use super::sink_set::SinkSet;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::aggregates::{Aggregates, Definitions, Schedule};
+use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
 use super::frame::{Exported, Schema};
 use super::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
@@ -18,7 +18,7 @@ use crate::text::SourceMap;
 /// name, and expressions that hosts compute for them alone. With `is_open` hosts have
 /// metrics besides those that are defined.
 pub fn operands_of<'d>(
-    across: &'d Definitions,
+    across: &'d FleetDefinitions,
     hosts: &'d Registry,
     is_open: bool,
 ) -> Vec<&'d Registered> {
@@ -34,7 +34,7 @@ pub fn operands_of<'d>(
 /// The source failed.
 pub fn across<'g>(
     engine: &Arc<Engine>,
-    across: &Arc<Definitions>,
+    across: &Arc<FleetDefinitions>,
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
 ) -> Result<Aggregates, SourceError> {
@@ -55,7 +55,7 @@ pub fn across<'g>(
 /// Finds in definitions over the fleet what is allowed but hardly meant; `aggregates` are
 /// those of [`across`], if metadata are known.
 pub fn lint(
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     aggregates: Option<&mut Aggregates>,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,

@@ -13,8 +13,8 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::context::spec::Target as HostTarget;
 use serde::Deserialize;
 
-use super::hidden::{password_in, secrets_in, without};
 use super::labels::Labels;
+use super::redaction::{password_in, secrets_in, without};
 use super::target::{GroupId, Target};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::escape;

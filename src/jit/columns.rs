@@ -11,9 +11,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
 
+use super::constants::Kept;
 use super::emit::{Emitter, Segment};
 use super::group::{Group, GroupEmitter, splats};
-use super::kept::Kept;
 use super::map::{Map, Often, is_wide};
 use super::quick::{Form, Quick};
 

@@ -23,8 +23,8 @@ use cranelift_codegen::ir::{AbiParam, Block, BlockArg, Function, InstBuilder, Ty
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Reg, Scalar};
 
+use super::constants::{self, Kept};
 use super::divide::Divisor;
-use super::kept::{self, Kept};
 use super::library::Calls;
 use super::map::{Map, Often, suitable};
 use super::quick::Quick;
@@ -246,7 +246,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
     fn task<'m>(&self, body: &'m Body) -> (Task<'m>, Vec<u64>) {
         let (insts, result, flags) = match body {
             Body::Reduce(op) => {
-                let constants = kept::of_reduction(*op, self.ir.operands[0].scalar);
+                let constants = constants::of_reduction(*op, self.ir.operands[0].scalar);
                 return (Task::Reduce(*op), constants);
             }
             Body::Map { insts, result, flags } => (insts, result, flags),
@@ -257,7 +257,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
             return (Task::Map(map, None), Vec::new());
         }
         let quick = Quick::of(&map, &self.types, &self.is_uniform, self.target);
-        let constants = kept::of_map(&map, &self.types, &self.is_uniform, quick.as_ref());
+        let constants = constants::of_map(&map, &self.types, &self.is_uniform, quick.as_ref());
         (Task::Map(map, quick), constants)
     }
 

@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Scalar};
 
-use super::kept::{self, Kept};
+use super::constants::{self, Kept};
 use super::quick::{Form, Quick};
 use super::target::memory;
 use super::vectors::{LOW_HALVES, cast, vector_of};
@@ -219,7 +219,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     fn number(&mut self, register: usize) -> Group {
         match self.group(register) {
             group @ (Group::WideMask(_) | Group::NarrowMask(_) | Group::NarrowNot(_)) => {
-                let ones = self.constant(kept::ONES);
+                let ones = self.constant(constants::ONES);
                 let one = self.cast(types::I32X4, ones);
                 if let Group::NarrowNot(mask) = group {
                     // All bits are -1.
@@ -233,7 +233,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     }
 
     fn zero(&mut self, scalar: Scalar) -> Value {
-        let zero = self.constant(kept::ZERO);
+        let zero = self.constant(constants::ZERO);
         self.cast(vector_of(scalar), zero)
     }
 

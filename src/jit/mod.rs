@@ -6,13 +6,13 @@
 
 mod columns;
 mod conditions;
+mod constants;
 mod divide;
 mod emit;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod group;
-mod kept;
 mod library;
 mod listing;
 mod map;

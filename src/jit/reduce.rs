@@ -9,9 +9,9 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{BinaryOp, LANE_GROUP, ReduceOp, Scalar};
 
 use super::conditions::{extreme_condition, float_condition};
+use super::constants;
 use super::emit::Emitter;
 use super::group::{Group, GroupEmitter};
-use super::kept;
 use super::target::{HAS_VECTORS, memory, type_of};
 use super::vectors::{TURNS_SIGNS, choose, vector_of};
 
@@ -190,7 +190,7 @@ impl Emitter<'_, '_> {
             let is_turned = scalar == Scalar::U64 && TURNS_SIGNS;
             let turned = |emitter: &mut Self, lanes| match is_turned {
                 true => {
-                    let sign = emitter.kept.vector(emitter.builder, kept::SIGN);
+                    let sign = emitter.kept.vector(emitter.builder, constants::SIGN);
                     emitter.builder.ins().bxor(lanes, sign)
                 }
                 false => lanes,

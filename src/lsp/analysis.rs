@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use lsp_types::Uri;
 
-use super::before::Before;
 use super::files::{OpenTexts, path_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
+use super::text_cache::Before;
 use super::tree::{self, Other, Tree};
-use super::unregistered::{Unregistered, unregistered};
+use super::unregistered_names::{Unregistered, unregistered};
 use crate::bind::references;
 use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
@@ -70,7 +70,7 @@ pub struct Answers {
 #[derive(Debug)]
 pub struct OverFleet {
     /// The text's definitions.
-    pub definitions: Arc<crate::fleet::aggregates::Definitions>,
+    pub definitions: Arc<crate::fleet::aggregates::FleetDefinitions>,
     /// Those of hosts.
     pub hosts: Registry,
     /// Hosts may have metrics that no definition names.
@@ -283,12 +283,12 @@ pub fn add_mentions<'d>(
 impl OverFleet {
     /// Reads definitions over the fleet; what is wrong with them is reported.
     fn read(registry: &Registry, hosts: Registry, diagnostics: &mut Diagnostics) -> OverFleet {
-        use crate::fleet::aggregates::{Definitions, HostMetrics};
+        use crate::fleet::aggregates::{FleetDefinitions, HostMetrics};
         // Without definitions of hosts nobody knows what these have.
         let is_open = hosts.definitions().is_empty();
         let metrics = HostMetrics::of_groups([&hosts]);
         let metrics = if is_open { metrics.and_others() } else { metrics };
-        let definitions = Definitions::read(registry, &[], &metrics, diagnostics);
+        let definitions = FleetDefinitions::read(registry, &[], &metrics, diagnostics);
         OverFleet { definitions: Arc::new(definitions), hosts, is_open }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lsp_types::TextEdit;
 
 use super::analysis::Analysis;
-use super::before::Before;
+use super::text_cache::Before;
 use crate::format::{format_again, format_definitions};
 use crate::syntax::{LineForm, outline_again};
 use crate::text::patch::operations;
@@ -99,8 +99,8 @@ fn differences<'n>(old: &str, new: &'n str) -> Vec<Difference<'n>> {
 mod tests {
     use super::*;
     use crate::dialect::{Dialect, Language};
-    use crate::lsp::before::tests::read;
     use crate::lsp::positions::Encoding;
+    use crate::lsp::text_cache::tests::read;
 
     #[test]
     fn a_difference_has_the_lines_that_change() {

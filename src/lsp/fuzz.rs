@@ -4,7 +4,6 @@ use lsp_types::{CodeActionKind, Position, Range, TextDocumentContentChangeEvent,
 
 use super::actions::{actions, shown};
 use super::analysis::Analysis;
-use super::before::Before;
 use super::completion::{Vocabulary, completions};
 use super::cursor::cursor;
 use super::files::{OpenTexts, path_of};
@@ -13,6 +12,7 @@ use super::hover::hover;
 use super::names::{definition, mentions, rename, symbols};
 use super::positions::{Encoding, LineIndex, apply};
 use super::settings::Settings;
+use super::text_cache::Before;
 use super::tokens::semantic_tokens;
 use super::tree::{Others, Tree};
 use crate::dialect::{Dialect, Language};

@@ -15,7 +15,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 #[cfg(feature = "fleet")]
 use super::analysis::OverFleet;
 use super::analysis::{Analysis, whole};
-use super::asked::{Asked, Opened};
+use super::source::{Asked, Opened};
 use crate::bind::Desc;
 use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;

@@ -14,30 +14,30 @@
 
 mod actions;
 mod analysis;
-mod asked;
-mod asker;
-mod before;
 mod completion;
 mod cursor;
+mod definition_cache;
+mod events;
 mod files;
 mod formatting;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod hover;
-mod kept;
+mod main_loop;
 mod matching;
 mod names;
-mod news;
 mod options;
 mod positions;
-mod reader;
-mod running;
 mod settings;
+mod source;
+mod source_thread;
 mod symbols;
+mod text_cache;
+mod text_thread;
 mod tokens;
 mod tree;
-mod unregistered;
+mod unregistered_names;
 
 use std::path::PathBuf;
 
@@ -50,14 +50,14 @@ use lsp_types::{
     ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
 };
 
+use self::main_loop::{Agreed, Running};
 use self::positions::Encoding;
-use self::running::{Agreed, Running};
 
-pub use self::asked::{Opener, Source};
 pub use self::framing::{Client, Streams, connect};
 #[cfg(any(test, feature = "fuzz"))]
 pub use self::fuzz::fuzz_lsp;
 pub use self::options::{End, Options};
+pub use self::source::{Opener, Source};
 
 /// Serves one client until it says `shutdown` and `exit`, or is gone.
 ///

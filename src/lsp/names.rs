@@ -10,7 +10,7 @@ use lsp_types::{
 
 use super::analysis::{Analysis, whole};
 use super::tree::{MAX_LOOKED_AT, Other, Others, projects_of};
-use super::unregistered::Unregistered;
+use super::unregistered_names::Unregistered;
 use crate::escape;
 use crate::syntax::{name_mistake, read_definition_file};
 use crate::text::Span;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::asked::Opener;
+use super::source::Opener;
 use crate::dialect::Language;
 
 /// What the command chooses.

@@ -8,7 +8,7 @@ use super::analysis::Analysis;
 use super::files::{key, uri_of};
 use super::matching::matched;
 use super::tree::Other;
-use super::unregistered::Unregistered;
+use super::unregistered_names::Unregistered;
 use crate::text::Span;
 
 /// Most that is found; typing on narrows it down.

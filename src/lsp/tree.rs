@@ -11,7 +11,7 @@ use super::analysis::{Mention, add_mentions};
 use super::files::{ENDINGS, OpenTexts, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
-use super::unregistered::{Unregistered, unregistered};
+use super::unregistered_names::{Unregistered, unregistered};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;

@@ -21,12 +21,12 @@ use super::ast::Spanned;
 use super::config_names::{check_name, colon_for_assign, ends_too_early, goes_on, is_indented};
 use super::control::{Setting, parse_options};
 use super::end_comments::move_comment;
+use super::expression_cache::ParsedBefore;
 use super::line_form::{LineForm, OutlinedLine};
 use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
 use super::origin::{offset, span};
-use super::parsed_before::ParsedBefore;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};
 

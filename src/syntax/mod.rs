@@ -29,6 +29,7 @@ mod delimiters;
 mod edit;
 mod end_comments;
 mod explain;
+mod expression_cache;
 mod extension_calls;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
@@ -46,7 +47,6 @@ mod names;
 mod origin;
 mod outline;
 mod own_comments;
-mod parsed_before;
 mod pcp_error;
 mod print;
 mod repair;
@@ -55,7 +55,7 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
-mod tried;
+mod trial;
 mod two_definitions;
 mod units_help;
 mod unknown_calls;
@@ -83,6 +83,7 @@ pub use config::{
 };
 pub(crate) use config_names::bad_name;
 pub use control::{ControlOption, Setting, parse_control};
+pub use expression_cache::ParsedBefore;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use habits::{function_elsewhere, window};
@@ -104,7 +105,6 @@ pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{outline, outline_again};
 pub(crate) use own_comments::{OwnComment, Request, own_comments};
-pub use parsed_before::ParsedBefore;
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub(crate) use repair::WINDOWS;
@@ -166,7 +166,7 @@ fn parse_at(
 ) -> ParsedExpr {
     let (parsed, mut found) = read_at(origin, text, language);
     if parsed.error.is_some() {
-        tried::doubt(text, origin, language, &mut found);
+        trial::doubt(text, origin, language, &mut found);
     }
     diagnostics.extend(found);
     parsed

@@ -9,9 +9,9 @@ use crate::dialect::Language;
 use crate::text::SourceId;
 
 use super::config::DefinitionReader;
+use super::expression_cache::ParsedBefore;
 use super::line_form::OutlinedLine;
 use super::lines::Lines;
-use super::parsed_before::ParsedBefore;
 
 /// The forms of all lines of one text.
 pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {

@@ -18,8 +18,10 @@ use super::groups::labels_of;
 use super::report::{Report, unusable};
 use super::series::{self, SeriesSource, name_of};
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry, Session, SharedRegistry, Space};
-use crate::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule, of_hosts_counted};
+use crate::engine::{Definitions, Engine, Registered, Registry, Session, Space};
+use crate::fleet::aggregates::{
+    Aggregates, FleetDefinitions, HostMetrics, Schedule, of_hosts_counted,
+};
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
@@ -35,7 +37,7 @@ pub struct Fleet<'t> {
     registry: Registry,
     /// True if all files of definitions over the fleet could be read.
     is_whole: bool,
-    across: Arc<Definitions>,
+    across: Arc<FleetDefinitions>,
 }
 
 /// A host of a case.
@@ -76,7 +78,7 @@ impl<'t> Fleet<'t> {
             expressions.extend(parse(&expected.subject, file, &registry, sources, diagnostics));
         }
         let metrics = HostMetrics::of_groups([hosts]);
-        let across = Definitions::read(&registry, &expressions, &metrics, diagnostics);
+        let across = FleetDefinitions::read(&registry, &expressions, &metrics, diagnostics);
         Fleet { file, registry, is_whole, across: Arc::new(across) }
     }
 
@@ -171,7 +173,7 @@ impl<'t> Fleet<'t> {
         't: 'c,
     {
         let source = series::source(self.file, case, &host.samples);
-        let shared = SharedRegistry::from(hosts.clone());
+        let shared = Definitions::from(hosts.clone());
         let mut session = Session::new(Arc::clone(engine), shared.into(), source);
         let selection: Vec<&Registered> = operands_of(&self.across, hosts, false);
         let mut found = Diagnostics::default();

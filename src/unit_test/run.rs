@@ -15,7 +15,7 @@ use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{
-    Backend, Engine, Finding, Registered, Registry, Sample, Session, SharedRegistry, Shown, Space,
+    Backend, Definitions, Engine, Finding, Registered, Registry, Sample, Session, Shown, Space,
     needed,
 };
 use crate::syntax::{name_mistake, nearest};
@@ -223,7 +223,7 @@ impl<'t> Tester<'t> {
         let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
             let mut found = Diagnostics::default();
             let source = series::source(self.file, case, &case.samples);
-            let shared = SharedRegistry::from(self.registry.clone());
+            let shared = Definitions::from(self.registry.clone());
             let mut session = Session::new(Arc::clone(engine), shared.into(), source);
             session.choose(selection, &mut found)?;
             let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();

@@ -14,7 +14,7 @@ use pmderive_runtime::program::Status;
 use pmderive_testkit::choices;
 
 use choices::Choices;
-use clients::{Blocking, Definitions, Futures, Outcome, Stepwise};
+use clients::{Blocking, ClientDefinitions, Futures, Outcome, Stepwise};
 use events::{Servers, happen};
 
 /// Each seed is another sequence of events.
@@ -59,7 +59,7 @@ async fn futures_give_the_answers_of_calls_that_block() {
     let mut buffers = Buffers::default();
     let mut asked_anew = 0;
     for seed in 0..SEEDS {
-        let definitions = Definitions::new(LANGUAGES[seed as usize % LANGUAGES.len()]);
+        let definitions = ClientDefinitions::new(LANGUAGES[seed as usize % LANGUAGES.len()]);
         let servers = Servers::start(seed);
         let mut blocking = Blocking::open(&definitions, &servers.specs[0]);
         let mut futures = Futures::open(&definitions, &servers.specs[1]).await;

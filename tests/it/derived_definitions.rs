@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{
-    Backend, Engine, Reading, Registry, Session, SharedRegistry, Snapshot, Space,
-};
+use pmderive::engine::{Backend, Definitions, Engine, Reading, Registry, Session, Snapshot, Space};
 use pmderive::syntax::ControlOption;
 use pmderive::{Diagnostics, SourceId, SourceMap, Span};
 use pmderive_runtime::eval::Value;
@@ -116,7 +114,7 @@ fn replaced_definitions_are_forgotten() {
 #[test]
 fn forgotten_definitions_have_no_samples() {
     let language = Language { dialect: Dialect::Fixed, extensions: true };
-    let shared = Arc::new(SharedRegistry::new(language));
+    let shared = Arc::new(Definitions::new(language));
     for (name, text) in [("d.a", "delta(t.set)"), ("d.top", "d.a + 0"), ("d.b", "delta(t.set)")] {
         shared.register(name, text).expect("a good definition");
     }
@@ -147,7 +145,7 @@ fn all_definitions_are_replaced() {
     for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
         let before = "shop.a = t.one * 1\nshop.b = t.one * 1000\nshop.c = t.one\n";
         let (registry, sources) = texts(before, dialect.into());
-        let shared = Arc::new(SharedRegistry::with(registry, sources));
+        let shared = Arc::new(Definitions::with(registry, sources));
         let mut context = context(&shared);
         let list_before = list(&mut context, &["shop.a", "shop.b", "shop.c"]);
         assert_eq!(fetch(&mut context, &list_before), ["-1=1", "-1=1000", "-1=1"]);
@@ -182,7 +180,7 @@ fn texts_that_are_kept_elsewhere() {
         let source = sources.add(name, text);
         registry.register(name, source, &sources, &mut Diagnostics::default()).expect("no mistake");
     }
-    let shared = SharedRegistry::from(registry);
+    let shared = Definitions::from(registry);
     shared.register("c.x", "t.one * 3").expect("a good definition");
     shared.register("c.y", "t.one * 4").expect("a good definition");
     shared.unregister("b.x").expect("it is there");
@@ -419,7 +417,7 @@ fn a_source_that_failed_is_bound_anew() {
 #[test]
 fn nested_definitions_follow_each_other() {
     let language = Language { dialect: Dialect::Fixed, extensions: true };
-    let shared = Arc::new(SharedRegistry::new(language));
+    let shared = Arc::new(Definitions::new(language));
     for (name, text) in [
         ("d.top", "d.middle * 2 + d.base"),
         ("d.middle", "d.base + t.one"),

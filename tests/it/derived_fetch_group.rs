@@ -14,11 +14,11 @@ fn derived_metrics_are_fetched_as_all_others() {
         &[("d.sum", "sum(t.set)"), ("d.twice", "2 * t.set"), ("d.rate", "rate(t.counter)")],
     );
     let mut group = FetchGroup::new(context(&shared));
-    let sum = group.item::<u32>(&ItemSpec::of("d.sum")).expect("a metric");
-    let one = group.item::<i64>(&ItemSpec::of("d.twice").instance("a")).expect("an instance");
-    let set = group.item::<String>(&ItemSpec::of("t.set").instance("b")).expect("an instance");
-    let rates = group.indom::<f64>(&ItemSpec::of("d.rate")).expect("a metric");
-    let own = group.indom::<f64>(&ItemSpec::of("t.counter").scale("/sec"));
+    let sum = group.item::<u32>(ItemSpec::of("d.sum")).expect("a metric");
+    let one = group.item::<i64>(ItemSpec::of("d.twice").instance("a")).expect("an instance");
+    let set = group.item::<String>(ItemSpec::of("t.set").instance("b")).expect("an instance");
+    let rates = group.indom::<f64>(ItemSpec::of("d.rate")).expect("a metric");
+    let own = group.indom::<f64>(ItemSpec::of("t.counter").scale("/sec"));
     let own = own.expect("a metric");
     group.fetch().expect("memory does not fail");
     // The sum is that of all instances, whichever the other entries name.

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine, Session};
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::model::{
     InDom, InstanceProfile, PmStatus, Pmid, RawValueRef, TextKind, TextSubject, Value, ValueType,
@@ -40,7 +40,7 @@ live.constant = mkconst(4, type=double, units="Kbyte / sec", semantics=instant)
 
 type Context = Session<HostContext>;
 
-fn context(pmcd: &RealPmcd, shared: &Arc<SharedRegistry>) -> Context {
+fn context(pmcd: &RealPmcd, shared: &Arc<Definitions>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
     let spec = format!("unix:{}", pmcd.socket.display());
     let source = HostContext::open(&spec.parse().expect("a host")).expect("a running pmcd");
@@ -69,7 +69,7 @@ fn as_libpcp_has_them() {
     let Some(pmcd) = RealPmcd::start() else { return };
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), DEFINITIONS).expect("a file");
-    let shared = Arc::new(SharedRegistry::new(Dialect::Pcp6_0));
+    let shared = Arc::new(Definitions::new(Dialect::Pcp6_0));
     let (registered, diagnostics) = shared.load(file.path().to_str().expect("UTF-8"));
     assert_eq!((registered, diagnostics.len()), (13, 0));
     let mut context = context(&pmcd, &shared);
@@ -184,7 +184,7 @@ fn as_libpcp_has_them() {
 #[test]
 fn a_pmcd_that_goes_and_comes_back() {
     let Some(mut pmcd) = RealPmcd::start() else { return };
-    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    let shared = Arc::new(Definitions::new(Dialect::Fixed));
     shared.register("live.sum", "sum(sample.bin)").expect("a good definition");
     shared.register("live.change", "delta(sample.seconds)").expect("a good definition");
     let mut context = context(&pmcd, &shared);
@@ -212,7 +212,7 @@ fn a_pmcd_that_goes_and_comes_back() {
 fn twenty_thousand_at_once() {
     const COUNT: u32 = 20_000;
     let Some(pmcd) = RealPmcd::start() else { return };
-    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    let shared = Arc::new(Definitions::new(Dialect::Fixed));
     for index in 0..COUNT {
         let text = format!("sample.long.million * {} + hinv.ncpu * 0", index % 1000);
         shared.register(&format!("many.n{index}"), &text).expect("a good definition");
@@ -249,7 +249,7 @@ fn twenty_thousand_at_once() {
 fn operands_with_a_profile() {
     let Some(pmcd) = RealPmcd::start() else { return };
     for dialect in [Dialect::Pcp6_0, Dialect::Fixed] {
-        let shared = Arc::new(SharedRegistry::new(dialect));
+        let shared = Arc::new(Definitions::new(dialect));
         for (name, text) in [
             ("d.sum", "sum(sample.bin)"),
             ("d.each", "sample.bin + 1"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
+use pmderive::engine::{Backend, Definitions, Engine, Registered, Registry, Session, Space};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::eval::Value;
@@ -151,7 +151,7 @@ fn a_clock_that_stands_still() {
         let host = FakeHost::new(world).with_clock_set_back(3, Duration::from_secs(1));
         let pmcd = FakePmcd::start(host);
         let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-        let shared = SharedRegistry::new(dialect);
+        let shared = Definitions::new(dialect);
         for (number, text) in texts.iter().enumerate() {
             shared.register(&format!("d.m{number}"), text).expect("a good definition");
         }

@@ -38,7 +38,7 @@ use std::time::Duration;
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
 use pmderive::internal::fleet::server::InForce;
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::Newest;
 use pmderive::internal::fleet::sinks::numbers::SinkNumbers;
 use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;

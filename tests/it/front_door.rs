@@ -17,7 +17,7 @@ use pmderive::runtime::model::LabelSet;
 use pmderive::runtime::result::FetchResult;
 use pmderive::runtime::source::{FetchList, SourceError};
 use pmderive::runtime::time::TimeZone;
-use pmderive::{Diagnostics, Engine, Registry, Session, SharedRegistry, SourceMap, Space};
+use pmderive::{Definitions, Diagnostics, Engine, Registry, Session, SourceMap, Space};
 
 /// The largest number of shown modules.
 const MOST: usize = 15;
@@ -80,7 +80,7 @@ fn what_is_kept_moves_between_threads() {
     moves::<Session<Context>>();
     moves::<(Evaluator, Workspace, Space)>();
     moves::<(AsyncHostContext, FetchGroup<Context>, Recorder<ArchiveContext>)>();
-    is_shared::<(Engine, SharedRegistry, Registry, Snapshot, Arc<Compiled>)>();
+    is_shared::<(Engine, Definitions, Registry, Snapshot, Arc<Compiled>)>();
     is_shared::<(Diagnostics, SourceMap, Examination, RecordedMetadata)>();
     is_shared::<(FetchList, FetchResult, HostSpec, ConnectOptions, TimeZone, LabelSet)>();
     is_shared::<(SourceError, WriteError, RecorderError, ExportError, Refused)>();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
+use pmderive::engine::{Backend, Definitions, Engine, Session, Space};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::model::{
     InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
@@ -53,7 +53,7 @@ struct Client {
 impl Client {
     fn new(dialect: Dialect) -> Client {
         let pmcd = FakePmcd::start(FakeHost::new(world()));
-        let shared = Arc::new(SharedRegistry::new(dialect));
+        let shared = Arc::new(Definitions::new(dialect));
         for (name, text) in DEFINITIONS {
             shared.register(name, text).expect("a good definition");
         }
@@ -215,7 +215,7 @@ fn compatible_dialects_keep_their_bindings() {
 fn a_choice_is_made_again_when_it_is_stale() {
     let pmcd = FakePmcd::start(FakeHost::new(world()));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-    let shared = SharedRegistry::new(Dialect::Fixed);
+    let shared = Definitions::new(Dialect::Fixed);
     for (name, text) in DEFINITIONS {
         shared.register(name, text).expect("a good definition");
     }
@@ -258,7 +258,7 @@ fn profiles_hold_for_operands() {
     let disks = world.add_domain(&["sda", "sdb", "sdc"]);
     world.add(Metric::new("n.disk", Script::constant(5u32)).per(disks));
     let pmcd = FakePmcd::start(FakeHost::new(world));
-    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    let shared = Arc::new(Definitions::new(Dialect::Fixed));
     shared.register("d.sum", "sum(n.disk)").expect("a good definition");
     shared.register("d.each", "n.disk + 1").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
@@ -291,7 +291,7 @@ fn profiles_hold_for_operands() {
 #[test]
 fn binding_without_blocking() {
     let pmcd = FakePmcd::start(FakeHost::new(world()));
-    let shared = SharedRegistry::new(Dialect::Fixed);
+    let shared = Definitions::new(Dialect::Fixed);
     for (name, text) in DEFINITIONS {
         shared.register(name, text).expect("a good definition");
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine, Session};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Sampled};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::ArchiveWriter;
@@ -538,7 +538,7 @@ struct Rig {
 impl Rig {
     fn new(names: &[&str]) -> Rig {
         let pmcd = FakePmcd::start(FakeHost::new(world()));
-        let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+        let shared = Arc::new(Definitions::new(Dialect::Fixed));
         for (name, text) in [("d.rate", "rate(n.count)"), ("d.twice", "n.size * 2")] {
             shared.register(name, text).expect("a good definition");
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registry, Session, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine, Registry, Session};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
     InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, RawValueRef, Semantics,
@@ -327,7 +327,7 @@ fn twenty_thousand_of_an_archive() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-types");
     let archive = ArchiveContext::open(&path).expect("an archive of the repository");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-    let shared = Arc::new(SharedRegistry::with(registry, sources));
+    let shared = Arc::new(Definitions::with(registry, sources));
     let mut context = Session::new(engine, shared, archive);
     let names = context.traverse("many").expect("an archive of the repository");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -358,7 +358,7 @@ fn results_do_not_depend_on_those_before() {
         let pmids = archive.lookup_names(&names).expect("they are its names");
         let pmids: Vec<Pmid> = pmids.into_iter().flatten().collect();
         let descs = archive.lookup_descs(&pmids).expect("it describes them");
-        let shared = SharedRegistry::new(Dialect::Fixed);
+        let shared = Definitions::new(Dialect::Fixed);
         let (mut base, mut derived) = (Vec::new(), Vec::new());
         for (number, ((name, pmid), desc)) in names.iter().zip(&pmids).zip(descs).enumerate() {
             let Ok(MetricDesc { value_type, semantics, .. }) = desc else { continue };

@@ -31,7 +31,8 @@ impl<S: FetchSource> FetchGroup<S> {
     /// # Errors
     /// The source failed, it does not have the metric or the instance, or the
     /// value cannot be converted as wanted.
-    pub fn item<T: Target>(&mut self, spec: &ItemSpec) -> Result<Item<T>, ExtendError> {
+    pub fn item<T: Target>(&mut self, spec: impl Into<ItemSpec>) -> Result<Item<T>, ExtendError> {
+        let spec = &spec.into();
         let desc = self.metric(&spec.metric)?;
         let instance = self.instance(spec, &desc)?;
         let recipe = recipe::<T>(spec, &desc)?;
@@ -50,7 +51,11 @@ impl<S: FetchSource> FetchGroup<S> {
     ///
     /// # Errors
     /// As for [`FetchGroup::item`].
-    pub fn indom<T: Target>(&mut self, spec: &ItemSpec) -> Result<Instances<T>, ExtendError> {
+    pub fn indom<T: Target>(
+        &mut self,
+        spec: impl Into<ItemSpec>,
+    ) -> Result<Instances<T>, ExtendError> {
+        let spec = &spec.into();
         let desc = self.metric(&spec.metric)?;
         if spec.instance.is_some() {
             let problem = "the entry is for all instances, but an instance is given";
@@ -75,9 +80,10 @@ impl<S: FetchSource> FetchGroup<S> {
     /// As for [`FetchGroup::item`].
     pub fn event<T: Target>(
         &mut self,
-        spec: &ItemSpec,
+        spec: impl Into<ItemSpec>,
         field: &str,
     ) -> Result<Events<T>, ExtendError> {
+        let spec = &spec.into();
         let desc = self.metric(&spec.metric)?;
         let instance = self.instance(spec, &desc)?;
         let field_desc = self.field(field)?;

@@ -41,10 +41,10 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 ///
 /// let mut group = FetchGroup::new(LocalContext::new());
 /// let load = ItemSpec::of("kernel.all.load").instance("1 minute");
-/// let load = group.item::<f64>(&load)?;
-/// let memory = group.item::<u64>(&ItemSpec::of("mem.physmem").scale("Mbyte"))?;
-/// let busy = group.indom::<f64>(&ItemSpec::of("kernel.percpu.cpu.user").scale("ms/sec"))?;
-/// let system = group.item::<String>(&ItemSpec::of("kernel.uname.sysname"))?;
+/// let load = group.item::<f64>(load)?;
+/// let memory = group.item::<u64>(ItemSpec::of("mem.physmem").scale("Mbyte"))?;
+/// let busy = group.indom::<f64>(ItemSpec::of("kernel.percpu.cpu.user").scale("ms/sec"))?;
+/// let system = group.item::<String>("kernel.uname.sysname")?;
 ///
 /// for _ in 0..2 {
 ///     group.fetch()?;

@@ -3,7 +3,8 @@
 use pmderive_core::model::{PmStatus, ValueType};
 use pmderive_core::source::SourceError;
 
-/// The value that a caller wants of a metric in a fetch group.
+/// The value that a caller wants of a metric in a fetch group. A name alone is one, as
+/// [`ItemSpec::of`] makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemSpec {
     pub(super) metric: Box<str>,
@@ -52,6 +53,12 @@ impl ItemSpec {
     #[must_use]
     pub fn at_most(self, most: usize) -> ItemSpec {
         ItemSpec { most, ..self }
+    }
+}
+
+impl From<&str> for ItemSpec {
+    fn from(metric: &str) -> ItemSpec {
+        ItemSpec::of(metric)
     }
 }
 

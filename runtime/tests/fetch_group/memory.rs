@@ -93,9 +93,9 @@ fn step(group: &mut Group, change: impl FnOnce(&mut Script)) {
 #[test]
 fn rates_are_those_since_the_last_fetch_that_succeeded() {
     let mut group = group(false);
-    let rate = group.item::<f64>(&ItemSpec::of("counter")).unwrap();
-    let scaled = group.item::<u32>(&ItemSpec::of("counter").scale("byte/min")).unwrap();
-    let value = group.item::<u64>(&ItemSpec::of("counter").scale("instant")).unwrap();
+    let rate = group.item::<f64>(ItemSpec::of("counter")).unwrap();
+    let scaled = group.item::<u32>(ItemSpec::of("counter").scale("byte/min")).unwrap();
+    let value = group.item::<u64>(ItemSpec::of("counter").scale("instant")).unwrap();
     assert_eq!(group.get(rate), Err(PmStatus::VALUE));
     assert_eq!((group.kept(rate), group.kept(value)), (None, None));
     assert_eq!(group.timestamp(), Timestamp::default());
@@ -132,8 +132,8 @@ fn rates_are_those_since_the_last_fetch_that_succeeded() {
 fn counters_wrap_only_where_that_is_said() {
     for (wraps, expected) in [(false, Err(PmStatus::VALUE)), (true, Ok(6.0))] {
         let mut group = group(wraps);
-        let rate = group.item::<f64>(&ItemSpec::of("wrapping")).unwrap();
-        let number = group.item::<f64>(&ItemSpec::of("number").scale("rate")).unwrap();
+        let rate = group.item::<f64>(ItemSpec::of("wrapping")).unwrap();
+        let number = group.item::<f64>(ItemSpec::of("number").scale("rate")).unwrap();
         step(&mut group, |script| (script.wrapping, script.number) = (u32::MAX - 1, 5.0));
         step(&mut group, |script| (script.wrapping, script.number) = (4, 3.5));
         assert_eq!(group.get(rate), expected);
@@ -152,8 +152,8 @@ fn text_and_numbers_become_each_other() {
     let integer = group.item::<i32>(&spec()).unwrap();
     let half = group.item::<f64>(&spec().scale("2")).unwrap();
     let rate = group.item::<f64>(&spec().scale("rate")).unwrap();
-    let number = group.item::<String>(&ItemSpec::of("number")).unwrap();
-    let whole = group.item::<i64>(&ItemSpec::of("number").scale("ms")).unwrap();
+    let number = group.item::<String>(ItemSpec::of("number")).unwrap();
+    let whole = group.item::<i64>(ItemSpec::of("number").scale("ms")).unwrap();
     step(&mut group, |script| (script.text, script.number) = ("13", 1.5));
     assert_eq!((group.get(text), group.get(integer), group.get(half)), (Ok("13"), Ok(13), Ok(6.5)));
     assert_eq!(group.get(own), Ok(&Value::Text("13".into())));
@@ -170,8 +170,8 @@ fn text_and_numbers_become_each_other() {
 #[test]
 fn discrete_values_stay_until_others_come() {
     let mut group = group(false);
-    let one = group.item::<u32>(&ItemSpec::of("setting").instance("one")).unwrap();
-    let all = group.indom::<u32>(&ItemSpec::of("setting")).unwrap();
+    let one = group.item::<u32>(ItemSpec::of("setting").instance("one")).unwrap();
+    let all = group.indom::<u32>(ItemSpec::of("setting")).unwrap();
     let rows = |group: &Group| {
         let rows = group.instances(all);
         (rows.status(), rows.iter().map(|row| row.value).collect::<Vec<_>>())
@@ -193,8 +193,8 @@ fn discrete_values_stay_until_others_come() {
 #[test]
 fn instances_come_and_go_with_their_names() {
     let mut group = group(false);
-    let all = group.indom::<f64>(&ItemSpec::of("set")).unwrap();
-    let two = group.indom::<u32>(&ItemSpec::of("set").scale("instant").at_most(2)).unwrap();
+    let all = group.indom::<f64>(ItemSpec::of("set")).unwrap();
+    let two = group.indom::<u32>(ItemSpec::of("set").scale("instant").at_most(2)).unwrap();
     let rows = |group: &Group| {
         let rows = group.instances(all);
         rows.iter().map(|row| format!("{} {:?} {:?}", row.instance, row.name, row.value)).collect()
@@ -229,18 +229,18 @@ fn instances_come_and_go_with_their_names() {
 fn entries_may_be_added_and_forgotten_at_any_time() {
     let mut group = group(false);
     assert_eq!(group.fetch().unwrap_err().status(), PmStatus::TOOSMALL);
-    let counter = group.item::<f64>(&ItemSpec::of("counter")).unwrap();
+    let counter = group.item::<f64>(ItemSpec::of("counter")).unwrap();
     step(&mut group, |script| script.counter = 5);
     // The metric was there before the entry, so its value was as well.
-    let again = group.item::<f64>(&ItemSpec::of("counter")).unwrap();
-    let other = group.item::<f64>(&ItemSpec::of("wrapping")).unwrap();
+    let again = group.item::<f64>(ItemSpec::of("counter")).unwrap();
+    let other = group.item::<f64>(ItemSpec::of("wrapping")).unwrap();
     step(&mut group, |script| (script.counter, script.wrapping) = (6, 1));
     assert_eq!((group.get(counter), group.get(again)), (Ok(1.0), Ok(1.0)));
     assert_eq!(group.get(other), Err(PmStatus::VALUE));
     group.clear();
     assert_eq!(group.get(counter), Err(PmStatus::ARG));
     assert_eq!(group.fetch().unwrap_err().status(), PmStatus::TOOSMALL);
-    let number = group.item::<f64>(&ItemSpec::of("number")).unwrap();
+    let number = group.item::<f64>(ItemSpec::of("number")).unwrap();
     step(&mut group, |script| script.number = 2.5);
     assert_eq!((group.get(number), group.get(counter)), (Ok(2.5), Err(PmStatus::ARG)));
     assert_eq!(self::group(false).get(number), Err(PmStatus::ARG));
@@ -290,9 +290,9 @@ fn what_cannot_be_is_said_at_once() {
         let error = group.item::<Value>(&spec).unwrap_err();
         assert_eq!(refused(error), (status, text.to_owned()));
     }
-    let error = group.event::<f64>(&ItemSpec::of("number"), "text").unwrap_err();
+    let error = group.event::<f64>(ItemSpec::of("number"), "text").unwrap_err();
     assert_eq!(error.status(), PmStatus::TYPE);
-    let error = group.indom::<f64>(&ItemSpec::of("set").instance("one")).unwrap_err();
+    let error = group.indom::<f64>(ItemSpec::of("set").instance("one")).unwrap_err();
     assert_eq!(error.status(), PmStatus::INDOM);
     assert_eq!(group.fetch().unwrap_err().status(), PmStatus::TOOSMALL, "nothing was added");
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::rewrite::replace;
@@ -52,7 +52,7 @@ impl Fixing {
     }
 
     /// Keeps the text of the standard input, which can be read only once.
-    pub fn keep_standard_input(&mut self, definitions: &Definitions) {
+    pub fn keep_standard_input(&mut self, definitions: &CommandDefinitions) {
         let texts = definitions.own_texts();
         let texts = texts.iter().map(|text| definitions.sources.get(*text));
         let given = texts.into_iter().filter(|text| &*text.name == STANDARD_INPUT);
@@ -73,7 +73,7 @@ impl Fixing {
         &mut self,
         found: &Diagnostics,
         arguments: &CheckArguments,
-        definitions: &Definitions,
+        definitions: &CommandDefinitions,
     ) -> bool {
         let sources = &definitions.sources;
         let good = definitions.good_texts();

@@ -24,7 +24,7 @@ use crate::lint::{
 };
 
 use super::args::DiagWords;
-use super::definitions::{Definitions, refused};
+use super::definitions::{CommandDefinitions, refused};
 use super::exit_status::ExitStatus;
 use super::fleet::CheckedFleet;
 use super::messages::Messages;
@@ -106,7 +106,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
 
 /// Definitions, and what is wrong with them.
 struct CheckedDefinitions {
-    definitions: Definitions,
+    definitions: CommandDefinitions,
     diagnostics: Diagnostics,
     warnings: Vec<String>,
     left_out: LeftOutDefinitions,
@@ -125,7 +125,7 @@ impl CheckedDefinitions {
     fn narrow(&mut self, changed: Option<&Changed>) {
         let Some(changed) = changed else { return };
         let own = self.definitions.own_texts();
-        let Definitions { registry, sources, .. } = &self.definitions;
+        let CommandDefinitions { registry, sources, .. } = &self.definitions;
         changed.keep(&own, registry, sources, &mut self.diagnostics);
     }
 }
@@ -138,7 +138,7 @@ fn check(
     has_source: bool,
     fixing: &Fixing,
 ) -> Result<CheckedDefinitions, Stop> {
-    let (mut definitions, others) = Definitions::read_positional(
+    let (mut definitions, others) = CommandDefinitions::read_positional(
         &settings.definitions,
         &arguments.positional,
         fixing.sources(),
@@ -159,7 +159,7 @@ fn check(
     let on_hosts = fleet.on_hosts(&definitions.registry);
     let selection = [definitions.selection(), on_hosts].concat();
     let language = settings.definitions.language();
-    let Definitions { sources, registry, .. } = &definitions;
+    let CommandDefinitions { sources, registry, .. } = &definitions;
     let mut warnings = Vec::new();
     let mut of_fleet = None;
     let examination = match source {
@@ -214,7 +214,7 @@ fn check(
 
 /// Definitions and expressions, those that were refused included, and lines
 /// that are no definition although one is due.
-fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
+fn count(definitions: &CommandDefinitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
     let nameless =

@@ -8,7 +8,7 @@ use clap::Args;
 use super::shown::ShownLine;
 use crate::bind::name_in;
 use crate::cli::args::DefinitionArguments;
-use crate::cli::definitions::{Definitions, refused};
+use crate::cli::definitions::{CommandDefinitions, refused};
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
@@ -80,7 +80,7 @@ impl FleetArguments {
     /// A file of targets cannot be read.
     pub fn read(
         &self,
-        definitions: &mut Definitions,
+        definitions: &mut CommandDefinitions,
         diagnostics: &mut Diagnostics,
     ) -> Result<ReadFleet, Stop> {
         let mut registry = Registry::new(definitions.registry.language());
@@ -133,9 +133,10 @@ impl ReadFleet {
         expressions: &[Arc<Registered>],
         hosts: &HostMetrics<'_>,
         diagnostics: &mut Diagnostics,
-    ) -> Arc<aggregates::Definitions> {
+    ) -> Arc<aggregates::FleetDefinitions> {
         let registry = &self.registry;
-        let definitions = aggregates::Definitions::read(registry, expressions, hosts, diagnostics);
+        let definitions =
+            aggregates::FleetDefinitions::read(registry, expressions, hosts, diagnostics);
         unknown_labels(&definitions, &self.targets, diagnostics);
         Arc::new(definitions)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::arguments::FleetArguments;
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry};
@@ -15,7 +15,7 @@ use crate::text::SourceMap;
 
 /// Definitions over the fleet, if there are any.
 pub struct CheckedFleet {
-    definitions: Option<Arc<aggregates::Definitions>>,
+    definitions: Option<Arc<aggregates::FleetDefinitions>>,
     /// How many definitions there are, those with mistakes included.
     count: usize,
     /// Hosts may have metrics that no definition names.
@@ -29,7 +29,7 @@ impl CheckedFleet {
     /// A file of targets cannot be read.
     pub fn read(
         arguments: &FleetArguments,
-        definitions: &mut Definitions,
+        definitions: &mut CommandDefinitions,
         diagnostics: &mut Diagnostics,
     ) -> Result<CheckedFleet, Stop> {
         // Without definitions of hosts nobody knows what these have.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::arguments::{FleetArguments, name_of};
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Registered, Registry};
@@ -16,7 +16,7 @@ use crate::fleet::stages;
 
 /// Definitions over the fleet, if there are any.
 pub struct ExplainedFleet {
-    definitions: Option<Arc<aggregates::Definitions>>,
+    definitions: Option<Arc<aggregates::FleetDefinitions>>,
     /// Names of definitions that are to be explained; all without any.
     wanted: HashSet<Arc<str>>,
 }
@@ -30,7 +30,7 @@ impl ExplainedFleet {
     pub fn read(
         arguments: &FleetArguments,
         is_all: bool,
-        definitions: &mut Definitions,
+        definitions: &mut CommandDefinitions,
         diagnostics: &mut Diagnostics,
     ) -> Result<ExplainedFleet, Stop> {
         if !arguments.is_given() {

@@ -7,7 +7,7 @@
 //! not decide what is a mistake.
 
 use crate::cli::args::DefinitionArguments;
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::stop::Stop;
@@ -29,7 +29,7 @@ pub enum UnreadableFiles {
 /// The definitions of a run, and what was wrong with them so far.
 pub struct Mistakes {
     dialect: Dialect,
-    definitions: Definitions,
+    definitions: CommandDefinitions,
     /// Something is wrong in a file that the arguments name.
     has_own: bool,
 }
@@ -49,7 +49,7 @@ impl Mistakes {
         if dialect != Dialect::Fixed {
             messages.speak_as_libpcp();
         }
-        let definitions = Definitions::read(arguments);
+        let definitions = CommandDefinitions::read(arguments);
         let mut mistakes = Mistakes { dialect, definitions, has_own: false };
         // In that version, whoever loads definitions loads the system's first.
         if dialect == Dialect::Pcp6_0 && !arguments.configs.is_empty() {

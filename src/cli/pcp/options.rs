@@ -27,7 +27,7 @@ use crate::cli::samples::patience::{Patience, Retry, RetryArgument};
 use crate::cli::samples::window::{WindowOptions, ZoneOptions};
 use crate::cli::stop::Stop;
 use crate::dialect::Dialect;
-use crate::engine::{Backend, Engine, Session, SharedRegistry};
+use crate::engine::{Backend, Definitions, Engine, Session};
 use crate::escape;
 use crate::escape::Foreign;
 
@@ -102,7 +102,7 @@ impl PcpOptions {
         let source = self.open_source(dialect, messages)?;
         mistakes.tell_of_system(messages);
         let engine = Engine::of_this_machine(self.definitions.language(), backend);
-        let shared = SharedRegistry::with(registry, sources);
+        let shared = Definitions::with(registry, sources);
         let source = match own_names {
             Some(names) => {
                 let is_archive = matches!(source, Context::Archive(_));

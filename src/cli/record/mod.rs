@@ -20,7 +20,7 @@ use pmderive_runtime::source::SourceError;
 pub use self::arguments::RecordArguments;
 use self::refusal::{refuse, refuse_below};
 use self::run::RecordingRun;
-use super::definitions::Definitions;
+use super::definitions::CommandDefinitions;
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::positional::refuse_files;
@@ -44,7 +44,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
         ));
     }
     messages.set_words(arguments.diag);
-    let mut definitions = Definitions::read(&arguments.definitions);
+    let mut definitions = CommandDefinitions::read(&arguments.definitions);
     refuse_files(&arguments.metrics, &definitions.registry)?;
     arguments.definitions_in_arguments().for_each(|text| definitions.define(text));
     let mistakes = std::mem::take(&mut definitions.diagnostics);

@@ -7,7 +7,7 @@ use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::RecordArguments;
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::missing::{LeftOutDefinitions, Missing};
@@ -26,7 +26,7 @@ const ARGUMENT: &str = "<metric>";
 pub fn refuse(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
     mistaken: &HashSet<Box<str>>,
     messages: &mut Messages,
 ) -> Result<ExitStatus, SourceError> {
@@ -82,7 +82,7 @@ pub fn refuse(
 pub fn refuse_below(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
     messages: &mut Messages,
 ) -> Result<ExitStatus, SourceError> {
     let registry = &definitions.registry;
@@ -132,7 +132,7 @@ fn unknown(
     recorder: &mut Recorder<Context>,
     name: &str,
     status: PmStatus,
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
     messages: &mut Messages,
 ) -> Result<(), SourceError> {
     let mut sources = definitions.sources.clone();

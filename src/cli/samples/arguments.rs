@@ -6,7 +6,7 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
@@ -66,14 +66,14 @@ impl SampleArguments {
     ///
     /// # Errors
     /// Nothing is asked for, or an argument is a definition file.
-    pub fn read(&self, messages: &mut Messages) -> Result<Definitions, Stop> {
+    pub fn read(&self, messages: &mut Messages) -> Result<CommandDefinitions, Stop> {
         if self.definitions.configs.is_empty() && self.metrics.is_empty() {
             return Err(Stop::Usage(
                 "nothing to evaluate: give an expression or a definition file (-c FILE)".to_owned(),
             ));
         }
         messages.set_words(self.diag);
-        let definitions = Definitions::read(&self.definitions);
+        let definitions = CommandDefinitions::read(&self.definitions);
         refuse_files(&self.metrics, &definitions.registry)?;
         self.follow.refuse_time(&self.metrics)?;
         Ok(definitions)
@@ -90,7 +90,7 @@ impl SampleArguments {
     }
 
     /// True if an argument may be the name of a group of metrics.
-    pub fn may_name_groups(&self, definitions: &Definitions) -> bool {
+    pub fn may_name_groups(&self, definitions: &CommandDefinitions) -> bool {
         let registry = &definitions.registry;
         self.metrics.iter().any(|text| group_of(text, registry).is_some())
     }
@@ -103,7 +103,7 @@ impl SampleArguments {
     /// There is nothing to evaluate, and no mistake is the cause; the source failed.
     pub fn select(
         &self,
-        definitions: &mut Definitions,
+        definitions: &mut CommandDefinitions,
         groups: Option<&mut dyn MetadataSource>,
         messages: &mut Messages,
     ) -> Result<ExitStatus, Stop> {

@@ -21,7 +21,7 @@ use super::arguments::SampleArguments;
 use super::pace::Pace;
 use super::time::{Course, DEFAULT_INTERVAL};
 use super::{SampledSource, Sampler};
-use crate::cli::definitions::{Definitions, Subject};
+use crate::cli::definitions::{CommandDefinitions, Subject};
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::missing::LeftOutDefinitions;
@@ -73,7 +73,7 @@ enum First {
 
 /// The selection, and how it is evaluated over the source.
 struct Selected<'r> {
-    definitions: &'r Definitions,
+    definitions: &'r CommandDefinitions,
     selection: Vec<&'r Registered>,
     /// Definitions that the arguments do not name one by one and whose operands
     /// are missing.
@@ -103,7 +103,7 @@ impl<'r> Run<'r> {
     pub fn open(
         arguments: &SampleArguments,
         is_reverse: bool,
-        definitions: &'r Definitions,
+        definitions: &'r CommandDefinitions,
         mut source: AnySource,
         messages: &'r mut Messages,
     ) -> Result<Run<'r>, Stop> {
@@ -381,7 +381,7 @@ impl Selected<'_> {
 /// Warns of instances that expressions of the arguments name and that the source does not
 /// have: otherwise they would just have no values.
 fn warn_of_instances(
-    definitions: &Definitions,
+    definitions: &CommandDefinitions,
     selection: &[&Registered],
     engine: &Engine,
     source: &mut dyn MetadataSource,

@@ -57,7 +57,7 @@ impl Registered {
 }
 
 /// Definitions in the order of registration, as a value: a clone is cheap and
-/// does not change. [`SharedRegistry`](super::SharedRegistry) shares one while
+/// does not change. [`Definitions`](super::Definitions) shares one while
 /// it changes.
 ///
 /// ```

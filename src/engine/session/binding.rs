@@ -9,8 +9,8 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Session;
-use super::alike::Together;
 use super::lists::{Gathered, Reads};
+use super::shared_parts::Together;
 use crate::bind::{DefinitionId, Desc};
 use crate::check::typed::TypedExpr;
 use crate::diag::{Diagnostic, Diagnostics};

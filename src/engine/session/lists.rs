@@ -19,8 +19,8 @@ use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAnswer, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::alike::Together;
 use super::binding::Outcome;
+use super::shared_parts::Together;
 use super::{InForce, Readings, Session, Space};
 use crate::bind::DefinitionId;
 use crate::check::typed::{TypedExpr, TypedKind};

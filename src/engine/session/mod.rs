@@ -11,13 +11,12 @@
 //!                └──────► source              operands and the list's other metrics, in one fetch
 //! ```
 //!
-//! The definitions are those of a [`SharedRegistry`] and those added to the
+//! The definitions are those of a [`Definitions`] and those added to the
 //! session alone ([`definitions`]). Each is bound when it is first used
 //! ([`binding`]). Sessions of sources with the same answers share the result
-//! ([`alike`]). [`lists`] determines what a list of metrics needs, and
+//! ([`shared_parts`]). [`lists`] determines what a list of metrics needs, and
 //! [`choice`] computes chosen definitions.
 
-mod alike;
 mod binding;
 mod choice;
 mod definitions;
@@ -25,6 +24,7 @@ mod lists;
 mod names;
 mod readings;
 mod sample;
+mod shared_parts;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,15 +37,15 @@ use pmderive_runtime::result::SetPlace;
 use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
 use rustc_hash::FxHashSet;
 
-pub(super) use self::alike::Alike;
 use self::binding::BoundByPmid;
 use self::choice::Choice;
 use self::lists::Plan;
 pub use self::lists::Reads;
 pub use self::readings::{Reading, Readings, ReadingsIter};
 pub use self::sample::Sample;
+pub(super) use self::shared_parts::Alike;
 use super::shared::Member;
-use super::{Engine, SharedRegistry, Snapshot};
+use super::{Definitions, Engine, Snapshot};
 use crate::dialect::Dialect;
 use crate::syntax::ControlOption;
 
@@ -54,21 +54,17 @@ use crate::syntax::ControlOption;
 /// between threads, and several sessions fetch and evaluate in parallel.
 ///
 /// It is itself a [`MetadataSource`] and a [`FetchSource`]. A caller that knows
-/// nothing of derived metrics finds them among the source's own:
+/// nothing of derived metrics finds them among the source's own. So does a
+/// [`FetchGroup`](pmderive_runtime::fetch_group::FetchGroup), the easy way to read values.
 ///
 /// ```
-/// use std::sync::Arc;
+/// use pmderive::runtime::local::LocalContext;
+/// use pmderive::runtime::result::ResultBatch;
+/// use pmderive::runtime::source::{FetchList, FetchSource, MetadataSource};
+/// use pmderive::{Definitions, Engine, Reading, Session, Space};
 ///
-/// use pmderive::dialect::Dialect;
-/// use pmderive::engine::{Backend, Engine, Reading, Session, SharedRegistry, Space};
-/// use pmderive_runtime::local::LocalContext;
-/// use pmderive_runtime::result::ResultBatch;
-/// use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
-///
-/// let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
-/// let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
-/// let mut session = Session::new(engine, Arc::clone(&shared), LocalContext::new());
-/// shared.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+/// let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new());
+/// session.definitions().register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
 ///
 /// let pmids = session.lookup_names(&["my.load", "hinv.ncpu"])?;
 /// let list = FetchList::new(pmids.into_iter().collect::<Result<_, _>>()?, Vec::new());
@@ -87,16 +83,12 @@ use crate::syntax::ControlOption;
 /// Definitions and expressions without a name are chosen and sampled:
 ///
 /// ```
-/// # use std::sync::Arc;
-/// # use pmderive::dialect::Dialect;
-/// # use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
-/// # use pmderive::diag::Diagnostics;
-/// # use pmderive_runtime::local::LocalContext;
-/// # let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
-/// # let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
-/// # let mut session = Session::new(engine, Arc::clone(&shared), LocalContext::new());
+/// # use pmderive::runtime::local::LocalContext;
+/// # use pmderive::{Definitions, Diagnostics, Engine, Session, Space};
+/// # let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new());
 /// // A text beside those of the definitions, so that diagnostics can point into all.
-/// let (mut snapshot, mut diagnostics) = (shared.snapshot(), Diagnostics::default());
+/// let mut snapshot = session.definitions().snapshot();
+/// let mut diagnostics = Diagnostics::default();
 /// let text = snapshot.sources.add("<expression>", "hinv.ncpu * 100");
 /// let percent = snapshot.registry.parse(text, &snapshot.sources, &mut diagnostics)?;
 /// session.choose(&[&percent], &mut diagnostics)?;
@@ -115,7 +107,7 @@ use crate::syntax::ControlOption;
 pub struct Session<S> {
     engine: Arc<Engine>,
     source: S,
-    shared: Arc<SharedRegistry>,
+    shared: Arc<Definitions>,
     member: Arc<Member>,
     /// Versions of `shared` and `member` from which `scope` was made.
     seen: (u64, u64),
@@ -182,13 +174,18 @@ pub struct Space {
 const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
 
 impl<S: FetchSource> Session<S> {
-    /// A source with the metrics of a registry (pmNewContext(3)). The session also sees
-    /// definitions that are registered later.
+    /// A source with derived metrics (pmNewContext(3)). The session also sees definitions that
+    /// are registered later. Sessions that are given the same [`Arc`]s share what is compiled.
     ///
     /// # Panics
-    /// The engine and the registry have different languages: values would be of two dialects.
-    pub fn new(engine: Arc<Engine>, shared: Arc<SharedRegistry>, source: S) -> Session<S> {
-        assert_eq!(engine.language(), shared.language(), "languages of engine and registry");
+    /// Engine and definitions have different languages: values would be of two dialects.
+    pub fn new(
+        engine: impl Into<Arc<Engine>>,
+        definitions: impl Into<Arc<Definitions>>,
+        source: S,
+    ) -> Session<S> {
+        let (engine, shared) = (engine.into(), definitions.into());
+        assert_eq!(engine.language(), shared.language(), "languages of engine and definitions");
         let member = Arc::new(Member::default());
         shared.join(&member);
         let epoch = source.metadata_epoch();
@@ -233,7 +230,7 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// The definitions of all sessions.
-    pub fn shared(&self) -> &Arc<SharedRegistry> {
+    pub fn definitions(&self) -> &Arc<Definitions> {
         &self.shared
     }
 

@@ -8,9 +8,9 @@ use super::operand::{Kind, OperandId, Reference};
 use crate::text::Span;
 
 positions! {
-    /// Position of an aggregate in [`Definitions::aggregates`](super::Definitions::aggregates).
+    /// Position of an aggregate in [`FleetDefinitions::aggregates`](super::Definitions::aggregates).
     pub AggregateId;
-    /// Position of labels in [`Definitions::groupings`](super::Definitions::groupings).
+    /// Position of labels in [`FleetDefinitions::groupings`](super::Definitions::groupings).
     pub GroupingId;
 }
 

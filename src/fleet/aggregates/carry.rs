@@ -7,7 +7,7 @@ use pmderive_runtime::position::{Per, Position};
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, GroupingId};
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::operand::OperandId;
 
 /// For each part of the definitions of now its position in those of before; none for
@@ -24,11 +24,11 @@ pub struct Carried {
 
 impl Carried {
     /// What `after` has of `before`.
-    pub fn between(before: &Definitions, after: &Definitions) -> Carried {
-        fn operands(all: &Definitions) -> impl Iterator<Item = (&str, bool)> {
+    pub fn between(before: &FleetDefinitions, after: &FleetDefinitions) -> Carried {
+        fn operands(all: &FleetDefinitions) -> impl Iterator<Item = (&str, bool)> {
             all.operands.iter().map(|one| (&*one.name, one.computed.is_some()))
         }
-        fn aggregates(all: &Definitions) -> impl Iterator<Item = &str> {
+        fn aggregates(all: &FleetDefinitions) -> impl Iterator<Item = &str> {
             all.aggregates.iter().map(|one| &*one.text)
         }
         Carried {

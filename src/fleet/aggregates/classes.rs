@@ -8,7 +8,7 @@ use pmderive_runtime::position::Per;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::carry::carry;
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::hosts::{ClassId, Host, HostId, HostSlot, State};
 use super::operand::{Action, OperandId, Reference, References};
 use super::reading::Operand;
@@ -53,7 +53,7 @@ impl Classes {
     /// Goes over to other definitions. `operands` are the positions that operands had.
     pub fn follow(
         &mut self,
-        definitions: &Definitions,
+        definitions: &FleetDefinitions,
         operands: &Per<OperandId, Option<OperandId>>,
     ) {
         for class in self.all.iter_mut() {
@@ -65,7 +65,7 @@ impl Classes {
     }
 
     /// The class of hosts with these metrics.
-    pub fn class(&mut self, schema: &Arc<Schema>, definitions: &Definitions) -> ClassId {
+    pub fn class(&mut self, schema: &Arc<Schema>, definitions: &FleetDefinitions) -> ClassId {
         let address = Arc::as_ptr(schema).addr();
         if let Some(at) = self.by_schema.get(&address) {
             return *at;
@@ -187,7 +187,7 @@ impl Classes {
 }
 
 /// Which metrics of a schema the operands are.
-fn columns(schema: &Schema, definitions: &Definitions) -> Per<OperandId, Option<ExportedId>> {
+fn columns(schema: &Schema, definitions: &FleetDefinitions) -> Per<OperandId, Option<ExportedId>> {
     let column = |operand: &Operand| schema.find(&operand.name).map(|(at, _)| at);
     definitions.operands.iter().map(column).collect()
 }

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
 use super::classes::Classes;
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::hosts::{Host, HostId, HostSlot, Keys, State, placement};
 use super::operand::{OperandId, Reference, References};
 use super::shard::{Scratch, Shard, ShardPartials};
@@ -41,7 +41,7 @@ pub struct Dropped {
 /// Takes frames.
 #[derive(Debug)]
 pub struct Collector {
-    definitions: Arc<Definitions>,
+    definitions: Arc<FleetDefinitions>,
     /// The aggregates that take an operand.
     by_operand: Per<OperandId, Box<[AggregateId]>>,
     references: References,
@@ -73,7 +73,7 @@ struct OpenSlot {
 
 impl Collector {
     /// For definitions, of a fleet without hosts.
-    pub fn new(definitions: Arc<Definitions>) -> Collector {
+    pub fn new(definitions: Arc<FleetDefinitions>) -> Collector {
         Collector {
             by_operand: by_operand(&definitions),
             references: Per::all(definitions.operands.len(), None),
@@ -96,13 +96,13 @@ impl Collector {
 
     /// One that sees all hosts, so that it can tell when none has an operand any more as it
     /// was.
-    pub fn alone(definitions: Arc<Definitions>) -> Collector {
+    pub fn alone(definitions: Arc<FleetDefinitions>) -> Collector {
         Collector { is_alone: true, ..Collector::new(definitions) }
     }
 
     /// Goes over to other definitions, and says which hosts are expected. What is known
     /// of operands that both have stays, with their values of slots that are not over.
-    pub fn follow(&mut self, definitions: Arc<Definitions>, targets: &[Arc<Target>]) {
+    pub fn follow(&mut self, definitions: Arc<FleetDefinitions>, targets: &[Arc<Target>]) {
         let Carried { operands, .. } = Carried::between(&self.definitions, &definitions);
         self.by_operand = by_operand(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &operands);
@@ -363,7 +363,7 @@ impl Collector {
 }
 
 /// The aggregates that take each operand.
-fn by_operand(definitions: &Definitions) -> Per<OperandId, Box<[AggregateId]>> {
+fn by_operand(definitions: &FleetDefinitions) -> Per<OperandId, Box<[AggregateId]>> {
     let of = |operand: OperandId| {
         let all = definitions.aggregates.enumerate();
         all.filter(|(_, one)| one.operand == operand).map(|(at, _)| at).collect()

@@ -29,7 +29,7 @@ use crate::text::Span;
 
 /// Definitions over the fleet.
 #[derive(Debug)]
-pub struct Definitions {
+pub struct FleetDefinitions {
     /// What the evaluator computes.
     pub(super) registry: Registry,
     /// What is evaluated: definitions, and after them expressions without a name.
@@ -47,7 +47,7 @@ pub struct Definitions {
     pub(super) unchanged: Box<[Unchanged]>,
 }
 
-impl Definitions {
+impl FleetDefinitions {
     /// Reads the definitions of a registry as definitions over a fleet, and expressions
     /// without a name that are evaluated, too, with all that may be known of hosts' metrics.
     /// What cannot be one is reported and left out; so are cycles.
@@ -56,7 +56,7 @@ impl Definitions {
         expressions: &[Arc<Registered>],
         hosts: &HostMetrics<'_>,
         diagnostics: &mut Diagnostics,
-    ) -> Definitions {
+    ) -> FleetDefinitions {
         let mut reader = Reader::new(registry, hosts, diagnostics);
         let mut read: Vec<(&Registered, Expr)> = Vec::new();
         for one in in_order(registry) {
@@ -82,7 +82,7 @@ impl Definitions {
         let written = written.map(|(name, expr)| (Arc::clone(name), print_expr(expr))).collect();
         let registry = with_aggregates;
         let selection = registry.definitions().iter().cloned().chain(expressions).collect();
-        Definitions {
+        FleetDefinitions {
             registry,
             selection,
             aggregates,
@@ -152,12 +152,12 @@ impl Definitions {
     }
 
     /// True if they are the same as others, so that results go on with these.
-    pub fn is_same(&self, other: &Definitions) -> bool {
+    pub fn is_same(&self, other: &FleetDefinitions) -> bool {
         let same = |a: &Arc<Registered>, b: &Arc<Registered>| {
             a.name == b.name && print_expr(&a.expr) == print_expr(&b.expr)
         };
         let (own, others) = (&self.selection, &other.selection);
-        let texts = |one: &Definitions| -> Vec<Box<str>> {
+        let texts = |one: &FleetDefinitions| -> Vec<Box<str>> {
             one.aggregates.iter().map(|aggregate| aggregate.text.clone()).collect()
         };
         texts(self) == texts(other)
@@ -227,7 +227,7 @@ const OF_SERIES: [&str; 3] = ["instance", "instid", "instname"];
 /// Reports labels of a `by` that no target has, unless there are no targets. Hosts may
 /// have them themselves, but mostly they are misspelled.
 pub fn unknown_labels(
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     targets: &[Arc<Target>],
     diagnostics: &mut Diagnostics,
 ) {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use pmderive_runtime::position::Per;
 
 use super::aggregate::{AggregateId, Function, GroupingId};
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::groups::GroupKey;
 use super::operand::{Kind, References, kind_of};
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
@@ -54,7 +54,7 @@ pub enum EncodingError {
     Version(u8),
     /// They are of other definitions, or of hosts with other metadata.
     #[error("partial aggregates of other definitions or other metadata")]
-    Definitions,
+    FleetDefinitions,
     /// Something in them is wrong, at this offset.
     #[error("partial aggregates are damaged at byte {0}")]
     Damaged(usize),
@@ -70,7 +70,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn new(definitions: &Definitions, references: &References) -> Terms {
+    fn new(definitions: &FleetDefinitions, references: &References) -> Terms {
         let mut text = String::new();
         let mut kinds = Per::default();
         for aggregate in &definitions.aggregates {
@@ -90,7 +90,7 @@ impl ShardPartials {
     /// There are too many, or a text is longer than 64 KiB.
     pub fn encode(
         &self,
-        definitions: &Definitions,
+        definitions: &FleetDefinitions,
         references: &References,
     ) -> Result<Vec<u8>, EncodingError> {
         let terms = Terms::new(definitions, references);
@@ -122,7 +122,7 @@ impl ShardPartials {
     /// What is wrong with them.
     pub fn decode(
         bytes: &[u8],
-        definitions: &Definitions,
+        definitions: &FleetDefinitions,
         references: &References,
     ) -> Result<ShardPartials, EncodingError> {
         if bytes.len() > MAX_ENCODED_BYTES {
@@ -344,7 +344,7 @@ impl<'b> Reader<'b> {
 
 /// Definitions with an aggregate of each kind, and metadata of their operands.
 #[cfg(any(test, feature = "fuzz"))]
-fn example() -> (Arc<Definitions>, References) {
+fn example() -> (Arc<FleetDefinitions>, References) {
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
     use super::host_metrics::HostMetrics;
@@ -361,7 +361,7 @@ fn example() -> (Arc<Definitions>, References) {
     let text = sources.add("fuzz", text);
     registry.add_text(text, &sources, &mut diagnostics);
     let hosts = HostMetrics::of(["x", "n"]);
-    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
+    let definitions = FleetDefinitions::read(&registry, &[], &hosts, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let reference = |value_type| {
         Some(Reference { value_type, semantics: Semantics::Instant, units: Units::NONE })

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{Carried, carry};
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::groups::{FleetDomain, GroupKey};
 use super::merge::Merged;
 use super::operand::References;
@@ -73,7 +73,7 @@ pub struct Refused {
 /// Evaluates definitions over the fleet.
 pub struct Evaluation {
     pub(super) engine: Arc<Engine>,
-    pub(super) definitions: Arc<Definitions>,
+    pub(super) definitions: Arc<FleetDefinitions>,
     selection: Arc<Selection>,
     pub(super) source: FleetSource,
     pub(super) identifiers: Identifiers,
@@ -121,7 +121,7 @@ impl Evaluation {
     /// For definitions. `sinks` gives for the name of a metric which sinks want it.
     pub fn new(
         engine: Arc<Engine>,
-        definitions: Arc<Definitions>,
+        definitions: Arc<FleetDefinitions>,
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Evaluation {
         let (selection, exports) = chosen(&definitions, sinks);
@@ -155,7 +155,7 @@ impl Evaluation {
 
     /// Goes over to other definitions. What both have goes on: identifiers of groups,
     /// earlier samples of rates, and series.
-    pub fn follow(&mut self, definitions: Arc<Definitions>, sinks: &dyn Fn(&str) -> SinkSet) {
+    pub fn follow(&mut self, definitions: Arc<FleetDefinitions>, sinks: &dyn Fn(&str) -> SinkSet) {
         let carried = Carried::between(&self.definitions, &definitions);
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
@@ -520,7 +520,7 @@ impl Evaluation {
 /// mean nothing to anybody.
 fn in_groups(
     mut diagnostic: Diagnostic,
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     identifiers: &Identifiers,
 ) -> Diagnostic {
     for (grouping, labels) in definitions.groupings.enumerate() {
@@ -549,7 +549,7 @@ fn in_groups(
 
 /// What is evaluated, and what sinks get of that and of the numbers of hosts.
 fn chosen(
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     sinks: &dyn Fn(&str) -> SinkSet,
 ) -> (Arc<Selection>, Vec<Wanted>) {
     let registry = &definitions.registry;

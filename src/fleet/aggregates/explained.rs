@@ -3,7 +3,7 @@
 //! metadata of its values. Examines them for lints, too.
 
 use super::aggregate::{Aggregate, Function, GroupingId};
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
 use super::{Aggregates, Evaluation};
@@ -63,7 +63,10 @@ impl Aggregates {
 }
 
 /// The instances of a domain of the fleet, in words.
-fn instances(definitions: &Definitions, (grouping, is_of_hosts): (GroupingId, bool)) -> String {
+fn instances(
+    definitions: &FleetDefinitions,
+    (grouping, is_of_hosts): (GroupingId, bool),
+) -> String {
     let labels = definitions.groupings.get(grouping).map_or(&[][..], |labels| labels);
     match (is_of_hosts, labels.is_empty()) {
         (false, _) => format!("by ({})", labels.join(", ")),
@@ -74,7 +77,7 @@ fn instances(definitions: &Definitions, (grouping, is_of_hosts): (GroupingId, bo
 
 /// What is to be said of an aggregate: sentences without full stops.
 fn notes(
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     aggregate: &Aggregate,
     reference: Option<&Reference>,
 ) -> Vec<String> {

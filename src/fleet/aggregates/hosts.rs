@@ -9,7 +9,7 @@ use pmderive_runtime::positions;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::GroupingId;
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::groups::GroupKey;
 use super::operand::OperandId;
 use crate::fleet::frame::Instances;
@@ -138,7 +138,7 @@ impl Host {
 /// The groups of a host: by the target's labels, then by the host's own.
 pub fn placement(
     host: &Host,
-    definitions: &Definitions,
+    definitions: &FleetDefinitions,
     keys: &mut Per<GroupingId, Keys>,
 ) -> Arc<Placement> {
     let value = |label: &str| -> Option<Box<str>> {

@@ -6,7 +6,7 @@ use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, GroupingId};
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::groups::GroupKey;
 use super::operand::{Kind, References, kind_of};
 use super::partial::Partial;
@@ -15,7 +15,7 @@ use super::shard::ShardPartials;
 /// What all hosts together have in one slot.
 #[derive(Debug)]
 pub struct Merged {
-    definitions: Arc<Definitions>,
+    definitions: Arc<FleetDefinitions>,
     /// How the values of each aggregate are held.
     kinds: Per<AggregateId, Kind>,
     groups: Per<GroupingId, Groups>,
@@ -45,7 +45,7 @@ pub enum MergeError {
     },
     /// The shard belongs to other definitions.
     #[error("shard {shard} is of other definitions")]
-    Definitions {
+    FleetDefinitions {
         /// The shard.
         shard: u8,
     },
@@ -54,7 +54,7 @@ pub enum MergeError {
 impl Merged {
     /// Nothing yet. The metadata are those that all processes use
     /// ([`Collector::references`](super::Collector::references)).
-    pub fn new(definitions: Arc<Definitions>, references: &References) -> Merged {
+    pub fn new(definitions: Arc<FleetDefinitions>, references: &References) -> Merged {
         let aggregates = definitions.aggregates.iter();
         Merged {
             kinds: aggregates.map(|one| kind_of(references, one.operand)).collect(),
@@ -82,7 +82,7 @@ impl Merged {
                 partials.len() == shard.groups[aggregate.grouping].len()
             });
         if !fits {
-            return Err(MergeError::Definitions { shard: number });
+            return Err(MergeError::FleetDefinitions { shard: number });
         }
         self.last = Some(number);
         for (grouping, keys) in shard.groups.enumerate() {

@@ -57,7 +57,7 @@ use std::time::Duration;
 
 pub use aggregate::{AggregateId, Function};
 pub use collect::{Collector, Dropped};
-pub use definitions::{Definitions, unknown_labels};
+pub use definitions::{FleetDefinitions, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
@@ -93,7 +93,7 @@ pub struct Schedule {
 /// # use pmderive::diag::Diagnostics;
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
-/// # use pmderive::internal::fleet::aggregates::{Aggregates, Definitions, HostMetrics, Schedule};
+/// # use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, Schedule};
 /// # use pmderive::internal::fleet::sink_set::SinkSet;
 /// # use pmderive::internal::fleet::slot::Slot;
 /// # use pmderive::SourceMap;
@@ -103,7 +103,7 @@ pub struct Schedule {
 /// let text = sources.add("fleet.conf", "racks.rate = sum(shop.rate) by (rack)\n");
 /// registry.add_text(text, &sources, &mut diagnostics);
 /// let hosts = HostMetrics::of(["shop.rate"]);
-/// let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
+/// let definitions = FleetDefinitions::read(&registry, &[], &hosts, &mut diagnostics);
 /// assert!(diagnostics.is_empty());
 ///
 /// let engine = Arc::new(Engine::new(language, Backend::Auto));
@@ -131,7 +131,7 @@ impl Aggregates {
     /// engine's language has to be that of the definitions.
     pub fn new(
         engine: Arc<Engine>,
-        definitions: Arc<Definitions>,
+        definitions: Arc<FleetDefinitions>,
         schedule: Schedule,
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Aggregates {
@@ -147,7 +147,7 @@ impl Aggregates {
     /// rates and series. What is gone ends with the next slot.
     pub fn follow(
         &mut self,
-        definitions: Arc<Definitions>,
+        definitions: Arc<FleetDefinitions>,
         schedule: Schedule,
         sinks: &dyn Fn(&str) -> SinkSet,
         targets: &[Arc<Target>],

@@ -14,7 +14,7 @@ use crate::check::units_name;
 use crate::fleet::frame::Exported;
 
 positions! {
-    /// Position of what aggregates take in [`Definitions::operands`](super::Definitions::operands).
+    /// Position of what aggregates take in [`FleetDefinitions::operands`](super::Definitions::operands).
     pub OperandId;
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, Function, GroupingId};
 use super::classes::Classes;
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
 use super::operand::{Action, Kind, OperandId, References, convert, kind_of};
@@ -30,7 +30,7 @@ pub struct Shard<'s> {
     /// The shard.
     pub number: u8,
     /// The definitions,
-    pub definitions: &'s Definitions,
+    pub definitions: &'s FleetDefinitions,
     /// and which of their aggregates take an operand.
     pub by_operand: &'s Per<OperandId, Box<[AggregateId]>>,
     /// Metadata of operands.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::Numbered;
-use super::definitions::Definitions;
+use super::definitions::FleetDefinitions;
 use super::operand::{OperandId, Reference};
 use crate::fleet::columns::write_numbers;
 
@@ -51,13 +51,13 @@ impl MetricId {
         MetricId(aggregate.0)
     }
 
-    /// What says that members have not changed, parallel to [`Definitions::unchanged`].
-    pub fn of_unchanged(definitions: &Definitions) -> impl Iterator<Item = MetricId> + use<> {
+    /// What says that members have not changed, parallel to [`FleetDefinitions::unchanged`].
+    pub fn of_unchanged(definitions: &FleetDefinitions) -> impl Iterator<Item = MetricId> + use<> {
         (definitions.aggregates.len()..).map(MetricId::at)
     }
 
     /// An operand.
-    fn of_operand(definitions: &Definitions, operand: OperandId) -> MetricId {
+    fn of_operand(definitions: &FleetDefinitions, operand: OperandId) -> MetricId {
         let first = definitions.aggregates.len() + definitions.unchanged.len();
         MetricId::at(first + operand.index())
     }
@@ -121,7 +121,7 @@ enum Role {
 
 impl Identifiers {
     /// Those of definitions; what others before had as well keeps its own.
-    pub fn follow(&mut self, definitions: &Definitions) {
+    pub fn follow(&mut self, definitions: &FleetDefinitions) {
         let aggregates = definitions.aggregates.iter().map(|one| (Role::Aggregate, &*one.text));
         let unchanged = definitions.unchanged.iter().map(|one| (Role::Unchanged, &*one.name));
         let operands = definitions.operands.iter().map(|one| (Role::Operand, &*one.name));
@@ -158,7 +158,7 @@ impl Identifiers {
     }
 
     /// The instance domain of an aggregate; none if it has a single value.
-    fn domain(&self, definitions: &Definitions, aggregate: AggregateId) -> Option<InDom> {
+    fn domain(&self, definitions: &FleetDefinitions, aggregate: AggregateId) -> Option<InDom> {
         let aggregate = &definitions.aggregates[aggregate];
         if aggregate.function.is_ranked() {
             return Some(self.of_hosts(aggregate.grouping));
@@ -170,7 +170,7 @@ impl Identifiers {
 
 /// A fleet of which no metadata are known. Its metrics are the aggregates, and
 /// after them those that say which members have not changed.
-pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSource {
+pub fn fleet(definitions: &FleetDefinitions, identifiers: &Identifiers) -> FleetSource {
     let mut values = Aggregated::default();
     let mut metadata = MemoryMetadata::default();
     for at in definitions.aggregates.positions() {
@@ -199,7 +199,7 @@ pub fn fleet(definitions: &Definitions, identifiers: &Identifiers) -> FleetSourc
 /// Says what the metadata of an operand are; true if that is news.
 pub fn know(
     source: &mut FleetSource,
-    (definitions, identifiers): (&Definitions, &Identifiers),
+    (definitions, identifiers): (&FleetDefinitions, &Identifiers),
     operand: OperandId,
     reference: &Reference,
 ) -> bool {

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::diag::{Code, Diagnostics};
 use crate::document::{Document, Table, Times, Value, number_of};
-use crate::fleet::hidden::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::labels::Labels;
+use crate::fleet::redaction::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
 use crate::fleet::target::SHARDS;

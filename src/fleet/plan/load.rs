@@ -15,7 +15,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection};
 use crate::escape;
 use crate::fleet::aggregates::{
-    Definitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
+    FleetDefinitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
 };
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
@@ -223,7 +223,7 @@ impl Loaded {
         hosts: &HostMetrics<'_>,
         config: &Config,
     ) -> StageTwo {
-        let definitions = Definitions::read(registry, &[], hosts, &mut self.diagnostics);
+        let definitions = FleetDefinitions::read(registry, &[], hosts, &mut self.diagnostics);
         let defined = Defined { registry, sources: &self.sources, files };
         let exports = of_fleet(fleet, &config.sinks, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
@@ -243,7 +243,7 @@ impl Loaded {
         group: &config::Group,
         (registry, files): &ReadDefinitions,
         texts: Arc<SourceMap>,
-        across: Option<&Definitions>,
+        across: Option<&FleetDefinitions>,
         config: &Config,
     ) -> PlannedGroup {
         let defined = Defined { registry, sources: &self.sources, files };
@@ -301,7 +301,7 @@ impl Loaded {
 }
 
 /// Which operands of definitions over the fleet the hosts of a group have.
-fn had(group: &PlannedGroup, across: &Definitions) -> Per<OperandId, bool> {
+fn had(group: &PlannedGroup, across: &FleetDefinitions) -> Per<OperandId, bool> {
     let all = group.selection.chosen().zip(&group.exports);
     let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
     let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();

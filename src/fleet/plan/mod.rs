@@ -13,7 +13,7 @@ use std::time::Duration;
 use pmderive_runtime::context::ConnectOptions;
 use pmderive_runtime::position::Per;
 
-use super::aggregates::{Definitions, OperandId, Schedule};
+use super::aggregates::{FleetDefinitions, OperandId, Schedule};
 use super::config::Config;
 use super::log::Told;
 use super::sink_set::{SinkPlace, SinkSet};
@@ -68,7 +68,7 @@ pub struct PlannedGroup {
 #[derive(Clone, Debug)]
 pub struct StageTwo {
     /// The definitions over the fleet.
-    pub definitions: Arc<Definitions>,
+    pub definitions: Arc<FleetDefinitions>,
     /// Their texts, and those of the groups.
     pub texts: Arc<SourceMap>,
     /// What their aggregates take that the hosts of each group have.

@@ -1,13 +1,13 @@
 //! `serve` as a whole: the plan in force, its fleet, sinks and listener, and the
 //! way to the next plan.
 
-mod in_force;
+mod active_plan;
 mod losses;
 mod open_files;
-mod own;
+mod own_metrics;
 mod pages;
 mod process;
-mod running;
+mod running_sinks;
 mod stage_two;
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use super::sinks::http::{Changing, Listen, Listener};
 use super::sinks::numbers::SinkNumbers;
 use super::world::Machine;
 use crate::stamps::Stamps;
-pub use in_force::InForce;
+pub use active_plan::InForce;
 pub use losses::Losses;
 pub use open_files::allow_files;
 
@@ -82,9 +82,9 @@ impl Server {
         let listener = listen(plan).and_then(|listen| listen.check_files().err());
         let listener = listener.map(|error| format!("the listener would not start here: {error}"));
         let groups = plan.config.groups.iter().zip(&plan.groups);
-        let of_groups =
-            groups.flat_map(|(group, all)| running::unusable_of_group(group, &all.options.tls));
-        let of_sinks = running::unusable_files(&plan.config.sinks);
+        let of_groups = groups
+            .flat_map(|(group, all)| running_sinks::unusable_of_group(group, &all.options.tls));
+        let of_sinks = running_sinks::unusable_files(&plan.config.sinks);
         listener.into_iter().chain(of_groups).chain(of_sinks).collect()
     }
 

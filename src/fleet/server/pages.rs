@@ -17,13 +17,13 @@ const MOST_KINDS: usize = 1000;
 
 impl Pages for Shared {
     fn write_own(&self, writer: &mut Writer<'_>) {
-        self.of(|in_force| own::write(self, in_force, writer));
+        self.of(|in_force| own_metrics::write(self, in_force, writer));
     }
 
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
         let condition = self.of(|all| all.fleet.condition(target));
         if let Some(condition) = condition {
-            own::write_target(&condition, writer);
+            own_metrics::write_target(&condition, writer);
         }
     }
 
@@ -70,7 +70,7 @@ impl Shared {
         let (conditions, groups, kinds) = self.of(|in_force| {
             let groups = in_force.config.groups.iter().map(|group| group.name.clone());
             let conditions = in_force.fleet.conditions();
-            let kinds = own::kinds_of(in_force, &conditions);
+            let kinds = own_metrics::kinds_of(in_force, &conditions);
             (conditions, groups.collect::<Vec<Box<str>>>(), kinds)
         });
         let mut out = String::from("{\"targets\":[");

@@ -3,7 +3,7 @@
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-use super::own::gauge;
+use super::own_metrics::gauge;
 use crate::fleet::sinks::text::{Kind, Writer};
 
 /// Writes what `/proc` tells (proc(5)). What cannot be read is left out.

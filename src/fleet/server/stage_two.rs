@@ -17,7 +17,7 @@ use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::Told;
 use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
-use crate::fleet::sinks::held::Held;
+use crate::fleet::sinks::held_bytes::Held;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 use crate::fleet::world::{Job, World};

@@ -9,7 +9,7 @@ use super::client::Url;
 use super::delivery::{MAX_RETRY_AFTER, retry_after};
 use super::encode::Encoder;
 use super::names::MOST_LABELS;
-use super::newest::Newest;
+use super::newest_frames::Newest;
 use super::query::{Query, format};
 use super::text::{Format, Writer};
 use super::{samples, scrape};

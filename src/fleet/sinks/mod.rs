@@ -14,10 +14,10 @@ pub mod delivery;
 pub mod encode;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
-pub mod held;
+pub mod held_bytes;
 pub mod http;
 pub mod names;
-pub mod newest;
+pub mod newest_frames;
 pub mod number;
 pub mod numbers;
 pub mod query;

@@ -10,7 +10,7 @@ use pmderive_runtime::locks::lock;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::held::Held;
+use super::held_bytes::Held;
 use super::numbers::SinkNumbers;
 use crate::fleet::frame::Event;
 

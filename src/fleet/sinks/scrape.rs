@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pmderive_runtime::program::Status;
 
 use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
-use super::newest::Shown;
+use super::newest_frames::Shown;
 use super::number;
 use super::text::{Format, Kind, Writer, labels};
 use crate::check::units_name;

@@ -8,7 +8,7 @@ use pmderive_runtime::kernel::{BinaryOp, Reg, Scalar, UnaryOp};
 
 use super::{Group, GroupEmitter};
 use crate::jit::conditions::{extreme_condition, float_condition, integer_condition};
-use crate::jit::kept::{self, OfInteger};
+use crate::jit::constants::{self, OfInteger};
 use crate::jit::vectors::{HIGH_PAIR, LOW_HALVES, LOW_PAIRS, TURNS_SIGNS, choose, vector_of};
 
 impl GroupEmitter<'_, '_> {
@@ -42,7 +42,7 @@ impl GroupEmitter<'_, '_> {
         if scalar.bytes() != 8 || !TURNS_SIGNS {
             return (condition, of);
         }
-        let sign = self.constant(kept::SIGN);
+        let sign = self.constant(constants::SIGN);
         (signed, of.map(|value| self.builder.ins().bxor(value, sign)))
     }
 
@@ -55,7 +55,7 @@ impl GroupEmitter<'_, '_> {
                 return this.builder.ins().ineg(a);
             }
             let (kind, bits) = match scalar.bytes() {
-                8 => (types::I64X2, this.constant(kept::SIGN)),
+                8 => (types::I64X2, this.constant(constants::SIGN)),
                 _ => {
                     let sign = this.builder.ins().iconst(types::I32, i64::from(i32::MIN as u32));
                     (types::I32X4, this.builder.ins().splat(types::I32X4, sign))

@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{Inst, Reg, Scalar};
 
 use super::{Group, GroupEmitter};
-use crate::jit::kept;
+use crate::jit::constants;
 use crate::jit::quick::Form;
 
 /// One of two values that are the same, or both.
@@ -41,7 +41,7 @@ impl GroupEmitter<'_, '_> {
             }
             (Inst::Unary(_, a), Form::OfSmall) => {
                 // The bits of 2^52 and of a number below it are those of their sum.
-                let bits = self.constant(kept::TWO_TO_52);
+                let bits = self.constant(constants::TWO_TO_52);
                 let base = self.cast(types::F64X2, bits);
                 let a = self.wide(a);
                 Group::Wide(self.both(a, |this, a| {

@@ -9,7 +9,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Definitions, Evaluation, HostMetrics, Merged, References, Schedule,
+    Aggregates, Collector, Evaluation, FleetDefinitions, HostMetrics, Merged, References, Schedule,
     ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
@@ -97,23 +97,23 @@ pub fn frame(
 }
 
 /// Definitions over a fleet, and what is wrong with them.
-pub fn read(text: &str, exported: &[&str]) -> (Definitions, SourceMap, Diagnostics) {
+pub fn read(text: &str, exported: &[&str]) -> (FleetDefinitions, SourceMap, Diagnostics) {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let source = sources.add("fleet.conf", text);
     let mut registry = Registry::new(LANGUAGE);
     registry.add_text(source, &sources, &mut diagnostics);
     let hosts = HostMetrics::of(exported.iter().copied());
-    let definitions = Definitions::read(&registry, &[], &hosts, &mut diagnostics);
+    let definitions = FleetDefinitions::read(&registry, &[], &hosts, &mut diagnostics);
     (definitions, sources, diagnostics)
 }
 
 /// How a definition is computed: its expression over aggregates.
-pub fn computed(definitions: &Definitions, name: &str) -> String {
+pub fn computed(definitions: &FleetDefinitions, name: &str) -> String {
     print_expr(&definitions.named(name).expect("a definition without mistakes").expr)
 }
 
 /// Definitions without mistakes.
-pub fn definitions(text: &str, exported: &[&str]) -> Arc<Definitions> {
+pub fn definitions(text: &str, exported: &[&str]) -> Arc<FleetDefinitions> {
     let (definitions, _, diagnostics) = read(text, exported);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     Arc::new(definitions)
@@ -124,20 +124,20 @@ fn engine() -> Arc<Engine> {
 }
 
 /// All of a fleet in one process.
-pub fn aggregates(definitions: &Arc<Definitions>) -> Aggregates {
+pub fn aggregates(definitions: &Arc<FleetDefinitions>) -> Aggregates {
     let schedule = Schedule { interval: INTERVAL, grace: Duration::from_secs(8) };
     Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| samples::sinks(&[0]))
 }
 
 /// The same in several processes, each with some of the shards.
 pub struct Shared {
-    definitions: Arc<Definitions>,
+    definitions: Arc<FleetDefinitions>,
     collectors: Vec<Collector>,
     evaluation: Evaluation,
 }
 
 impl Shared {
-    pub fn new(definitions: &Arc<Definitions>, processes: usize, first: &Schema) -> Shared {
+    pub fn new(definitions: &Arc<FleetDefinitions>, processes: usize, first: &Schema) -> Shared {
         let collector = |_| {
             let mut collector = Collector::new(Arc::clone(definitions));
             collector.announce(first);

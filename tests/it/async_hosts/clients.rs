@@ -54,14 +54,14 @@ const EXTENDED: [&str; 9] = [
 ];
 
 /// What is evaluated, and by what.
-pub struct Definitions {
+pub struct ClientDefinitions {
     engine: Arc<Engine>,
     registry: Registry,
     selection: Arc<Selection>,
 }
 
-impl Definitions {
-    pub fn new(language: Language) -> Definitions {
+impl ClientDefinitions {
+    pub fn new(language: Language) -> ClientDefinitions {
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
         let mut registry = Registry::new(language);
         let of_7 = if language.dialect.is_version_7() { &OF_7[..] } else { &[] };
@@ -76,7 +76,7 @@ impl Definitions {
         }
         let engine = Arc::new(Engine::new(language, Backend::Interp));
         let selection = Arc::new(Selection::new(&registry, &registry.all()));
-        Definitions { engine, registry, selection }
+        ClientDefinitions { engine, registry, selection }
     }
 
     async fn bind(&self, host: &mut AsyncHostContext) -> Result<Arc<Compiled>, SourceError> {
@@ -142,9 +142,9 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    pub fn open(definitions: &Definitions, spec: &HostSpec) -> Blocking {
+    pub fn open(definitions: &ClientDefinitions, spec: &HostSpec) -> Blocking {
         let host = HostContext::open_with(spec, ConnectOptions::default()).expect("a connection");
-        let Definitions { engine, registry, .. } = definitions;
+        let ClientDefinitions { engine, registry, .. } = definitions;
         let diagnostics = &mut Diagnostics::default();
         let session = choosing(Arc::clone(engine), host, registry, &registry.all(), diagnostics);
         let session = session.expect("answers");
@@ -152,7 +152,7 @@ impl Blocking {
         Blocking { session, space: Space::default() }
     }
 
-    pub fn sample(&mut self, definitions: &Definitions) -> Outcome {
+    pub fn sample(&mut self, definitions: &ClientDefinitions) -> Outcome {
         let registry = &definitions.registry;
         if self.session.is_stale() {
             let diagnostics = &mut Diagnostics::default();
@@ -173,7 +173,7 @@ pub struct Futures {
 }
 
 impl Futures {
-    pub async fn open(definitions: &Definitions, spec: &HostSpec) -> Futures {
+    pub async fn open(definitions: &ClientDefinitions, spec: &HostSpec) -> Futures {
         let opened = AsyncHostContext::open_with(spec, ConnectOptions::default()).await;
         let mut host = opened.expect("a connection");
         let compiled = definitions.bind(&mut host).await.expect("answers");
@@ -182,7 +182,7 @@ impl Futures {
         Futures { host, evaluator, workspace: Workspace::default(), epoch }
     }
 
-    async fn refresh(&mut self, definitions: &Definitions) -> Result<(), SourceError> {
+    async fn refresh(&mut self, definitions: &ClientDefinitions) -> Result<(), SourceError> {
         if definitions.binds_again() && self.epoch != Some(self.host.metadata_epoch()) {
             let compiled = definitions.bind(&mut self.host).await?;
             compiled.put_into(&mut self.evaluator);
@@ -191,7 +191,7 @@ impl Futures {
         Ok(())
     }
 
-    pub async fn sample(&mut self, definitions: &Definitions) -> Outcome {
+    pub async fn sample(&mut self, definitions: &ClientDefinitions) -> Outcome {
         self.refresh(definitions).await.map_err(drop)?;
         let Futures { host, evaluator, workspace, epoch } = self;
         let outcome = host.evaluate(evaluator, workspace).await;
@@ -215,7 +215,7 @@ pub struct Stepwise {
 }
 
 impl Stepwise {
-    pub async fn open(definitions: &Definitions, spec: &HostSpec) -> Stepwise {
+    pub async fn open(definitions: &ClientDefinitions, spec: &HostSpec) -> Stepwise {
         let futures = Futures::open(definitions, spec).await;
         Stepwise { futures, batch: ResultBatch::default(), asked_anew: 0 }
     }
@@ -223,7 +223,7 @@ impl Stepwise {
     /// Gives the evaluation up behind so many questions and does it again.
     pub async fn sample(
         &mut self,
-        definitions: &Definitions,
+        definitions: &ClientDefinitions,
         buffers: &mut Buffers,
         gives_up: usize,
     ) -> Outcome {

@@ -4,7 +4,7 @@ use pmderive::dialect::{Dialect, Language};
 use pmderive_runtime::pdu::PduType;
 use pmderive_testkit::fake_pmcd::{FakeHost, Fault, Rule};
 
-use crate::async_hosts::clients::{Blocking, Definitions, Futures};
+use crate::async_hosts::clients::{Blocking, ClientDefinitions, Futures};
 use crate::async_hosts::events::{DISKS, Servers};
 
 /// Where a future is when it is dropped.
@@ -30,7 +30,7 @@ async fn a_dropped_evaluation_has_not_taken_place() {
 }
 
 async fn drop_at(language: Language, moment: Moment) {
-    let definitions = Definitions::new(language);
+    let definitions = ClientDefinitions::new(language);
     let servers = Servers::start(1);
     let hosts: Vec<&FakeHost> = servers.pmcds[..2].iter().map(|pmcd| &**pmcd.host()).collect();
     let mut blocking = Blocking::open(&definitions, &servers.specs[0]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
-use pmderive::engine::{Engine, Registered, Registry, Session, SharedRegistry};
+use pmderive::engine::{Definitions, Engine, Registered, Registry, Session};
 use pmderive_runtime::source::{FetchSource, SourceError};
 
 /// A session in which definitions of a registry are chosen.
@@ -14,7 +14,7 @@ pub fn choosing<S: FetchSource>(
     selection: &[&Registered],
     diagnostics: &mut Diagnostics,
 ) -> Result<Session<S>, SourceError> {
-    let shared = SharedRegistry::from(registry.clone());
+    let shared = Definitions::from(registry.clone());
     let mut session = Session::new(engine, shared.into(), source);
     session.choose(selection, diagnostics)?;
     Ok(session)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive::diag::{Code, Diagnostics};
-use pmderive::engine::{Backend, Engine, Registered, Session, SharedRegistry, Space};
+use pmderive::engine::{Backend, Definitions, Engine, Registered, Session, Space};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
 
@@ -58,7 +58,7 @@ fn operands_that_nobody_asked_for_are_not_missed() {
     let (registry, sources, _) = read(text, EXTENDED);
     let values = |names: &[&str]| {
         let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
-        let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
+        let shared = Arc::new(Definitions::with(registry.clone(), sources.clone()));
         let mut session = Session::new(engine, shared, archive("own-dyn"));
         let pmids = session.lookup_names(names).expect("a readable archive");
         let pmids: Vec<_> = pmids.into_iter().map(|pmid| pmid.expect("a name")).collect();
@@ -130,8 +130,8 @@ fn a_changed_operand_begins_anew() {
     for _ in 0..2 {
         session.sample(&mut space).expect("a record");
     }
-    session.shared().replace("t.inner", "s.c.u64 * 3").expect("a good definition");
-    let after = session.shared().snapshot().registry;
+    session.definitions().replace("t.inner", "s.c.u64 * 3").expect("a good definition");
+    let after = session.definitions().snapshot().registry;
     let outer = after.get("t.outer").expect("a defined name");
     session.choose(&[outer], &mut diagnostics).expect("a readable archive");
     let sample = session.sample(&mut space).expect("a record");

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::Newest;
 use pmderive::internal::fleet::sinks::scrape::{self, Choice};
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
 

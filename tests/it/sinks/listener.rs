@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pmderive::internal::fleet::frame::StaleReason;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
-use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::Newest;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::text::Writer;

@@ -9,7 +9,7 @@ use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
-use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::Newest;
 use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;

@@ -11,7 +11,7 @@ use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::{Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::Backoff;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
-use pmderive::internal::fleet::sinks::newest::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::Newest;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;

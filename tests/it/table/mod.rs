@@ -7,7 +7,7 @@ mod source;
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
+use pmderive::engine::{Backend, Definitions, Engine, Session};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
@@ -16,15 +16,15 @@ pub use source::{DOMAIN, TableSource, Values, add, decode, set, table_from};
 
 pub type Context = Session<TableSource>;
 
-pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<SharedRegistry> {
-    let shared = SharedRegistry::new(dialect);
+pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<Definitions> {
+    let shared = Definitions::new(dialect);
     for (name, text) in definitions {
         shared.register(name, text).expect("a good definition");
     }
     Arc::new(shared)
 }
 
-pub fn context(shared: &Arc<SharedRegistry>) -> Context {
+pub fn context(shared: &Arc<Definitions>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
     Session::new(Arc::new(engine), Arc::clone(shared), table_from(0))
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::definitions::Definitions;
+use crate::cli::definitions::CommandDefinitions;
 use crate::cli::eval::arguments::EvalArguments;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::fleet::name_of;
@@ -25,9 +25,9 @@ use crate::fleet::target::Target;
 /// What is to be shown, and what that takes.
 pub struct HostsSelection {
     /// Definitions of hosts, and what of them was chosen.
-    pub definitions: Definitions,
+    pub definitions: CommandDefinitions,
     /// What stands over the fleet.
-    pub across: Arc<aggregates::Definitions>,
+    pub across: Arc<aggregates::FleetDefinitions>,
     /// The hosts.
     pub targets: Vec<Arc<Target>>,
     /// What is shown, in order.
@@ -47,7 +47,8 @@ impl HostsSelection {
         messages: &mut Messages,
     ) -> Result<(HostsSelection, ExitStatus), Stop> {
         let what = &arguments.what;
-        let mut definitions = Definitions::read(&arguments.fleet.definitions(&what.definitions));
+        let mut definitions =
+            CommandDefinitions::read(&arguments.fleet.definitions(&what.definitions));
         refuse_files(&what.metrics, &definitions.registry)?;
         let mut found = std::mem::take(&mut definitions.diagnostics);
         let mut fleet = arguments.fleet.read(&mut definitions, &mut found)?;

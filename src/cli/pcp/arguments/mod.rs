@@ -14,7 +14,7 @@
 
 mod debug;
 mod impersonated;
-mod said;
+mod option_rules;
 mod scan;
 mod tools;
 mod usage;
@@ -25,7 +25,7 @@ mod tests;
 use std::ffi::OsString;
 
 pub use self::impersonated::{EarlyEnd, Impersonated, refused_host};
-use self::said::Said;
+use self::option_rules::Said;
 pub use self::scan::OwnOption;
 use self::scan::{Part, scan};
 pub use self::tools::Tool;

@@ -1,6 +1,6 @@
 //! Which settings arguments give, without a source.
 
-use super::said::c_int;
+use super::option_rules::c_int;
 use super::*;
 
 fn own() -> Vec<OwnOption> {

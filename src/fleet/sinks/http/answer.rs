@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Method, header};
 use pmderive_runtime::escape;
 
 use super::listen::Changing;
-use crate::fleet::sinks::newest::Newest;
+use crate::fleet::sinks::newest_frames::Newest;
 use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
 use crate::fleet::sinks::secret::Secret;

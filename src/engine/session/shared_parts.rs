@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::dialect::Dialect;
-    use crate::engine::{Backend, Session, SharedRegistry};
+    use crate::engine::{Backend, Definitions, Session};
 
     /// A feed in which every metric has its item number as value.
     struct Items;
@@ -193,12 +193,12 @@ mod tests {
 
     struct Faces {
         engine: Arc<Engine>,
-        shared: Arc<SharedRegistry>,
+        shared: Arc<Definitions>,
     }
 
     impl Faces {
         fn new(definitions: &[(&str, &str)]) -> Faces {
-            let shared = SharedRegistry::new(Dialect::Fixed);
+            let shared = Definitions::new(Dialect::Fixed);
             for (name, text) in definitions {
                 shared.register(name, text).unwrap_or_else(|refused| panic!("{refused}"));
             }

@@ -13,14 +13,14 @@ use serde::Serialize;
 
 use super::actions::actions;
 use super::analysis::Analysis;
-use super::asker::{Question, Turn};
-use super::before::Before;
+use super::events::{Answer, News};
 use super::files::{OpenTexts, path_of};
 use super::hover::hover;
-use super::news::{Answer, News};
 use super::positions::Encoding;
 use super::settings::Settings;
+use super::source_thread::{Question, Turn};
 use super::symbols::Search;
+use super::text_cache::Before;
 use super::tree::Tree;
 use super::{formatting, names, tokens};
 use crate::diag::Diagnostics;

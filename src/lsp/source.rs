@@ -9,9 +9,9 @@ use pmderive_runtime::locks::lock;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::analysis::Analysis;
-use super::kept::Edition;
+use super::definition_cache::Edition;
 use crate::dialect::Language;
-use crate::engine::{Backend, Engine, Session, SharedRegistry};
+use crate::engine::{Backend, Definitions, Engine, Session};
 
 /// How long a source that cannot be opened is left alone.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub type Opener = Box<dyn FnMut() -> Result<Source, SourceError> + Send>;
 /// A source as the thread has it.
 pub struct Asked {
     engine: Arc<Engine>,
-    shared: Arc<SharedRegistry>,
+    shared: Arc<Definitions>,
     opener: Option<SharedOpener>,
     open: Option<Opened>,
     /// When it was opened last.
@@ -67,7 +67,7 @@ impl Asked {
         let engine = Engine::of_this_machine(language, Backend::Interp).without_threads();
         Asked {
             engine: Arc::new(engine),
-            shared: Arc::new(SharedRegistry::new(language)),
+            shared: Arc::new(Definitions::new(language)),
             opener,
             open: None,
             opened: Instant::now(),

@@ -24,23 +24,23 @@ use crate::text::{SourceId, SourceMap, SourceText, Span};
 /// number of independent registries may exist.
 ///
 /// ```
-/// use pmderive::{Dialect, SharedRegistry};
+/// use pmderive::Definitions;
 ///
-/// let shared = SharedRegistry::new(Dialect::Fixed);
-/// shared.register("my.reads", "rate(disk.all.read)")?;
+/// let definitions = Definitions::default();
+/// definitions.register("my.reads", "rate(disk.all.read)")?;
 /// // A snapshot does not change when the definitions do.
-/// let before = shared.snapshot();
-/// shared.register("my.writes", "rate(disk.all.write)")?;
+/// let before = definitions.snapshot();
+/// definitions.register("my.writes", "rate(disk.all.write)")?;
 /// assert!(before.registry.get("my.writes").is_none());
-/// assert!(shared.snapshot().registry.get("my.writes").is_some());
+/// assert!(definitions.snapshot().registry.get("my.writes").is_some());
 /// // A refused definition changes nothing.
-/// let refused = shared.replace("my.reads", "rate(").unwrap_err();
+/// let refused = definitions.replace("my.reads", "rate(").unwrap_err();
 /// assert!(refused.diagnostics.errors() > 0);
-/// assert!(shared.snapshot().registry.get("my.reads").is_some());
+/// assert!(definitions.snapshot().registry.get("my.reads").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct SharedRegistry {
+pub struct Definitions {
     language: Language,
     published: RwLock<Snapshot>,
     /// Number of publications.
@@ -141,23 +141,30 @@ impl Member {
     }
 }
 
-impl From<Registry> for SharedRegistry {
+impl From<Registry> for Definitions {
     /// A registry's definitions, whose texts are kept elsewhere.
-    fn from(registry: Registry) -> SharedRegistry {
-        SharedRegistry::with(registry, SourceMap::default())
+    fn from(registry: Registry) -> Definitions {
+        Definitions::with(registry, SourceMap::default())
     }
 }
 
-impl SharedRegistry {
-    /// A registry without definitions.
-    pub fn new(language: impl Into<Language>) -> SharedRegistry {
-        SharedRegistry::with(Registry::new(language), SourceMap::default())
+/// No definitions, in the default dialect without extensions.
+impl Default for Definitions {
+    fn default() -> Definitions {
+        Definitions::new(Language::default())
+    }
+}
+
+impl Definitions {
+    /// No definitions, in a language.
+    pub fn new(language: impl Into<Language>) -> Definitions {
+        Definitions::with(Registry::new(language), SourceMap::default())
     }
 
     /// A registry's definitions, with their texts in `sources`. Texts that it lacks
     /// are kept elsewhere.
-    pub fn with(registry: Registry, sources: SourceMap) -> SharedRegistry {
-        SharedRegistry {
+    pub fn with(registry: Registry, sources: SourceMap) -> Definitions {
+        Definitions {
             language: registry.language(),
             published: RwLock::new(Snapshot::of(registry, sources)),
             version: AtomicU64::new(0),
@@ -197,7 +204,7 @@ impl SharedRegistry {
     /// and each takes a little memory for ever.
     ///
     /// # Errors
-    /// As [`SharedRegistry::register`]. The earlier definition then stays.
+    /// As [`Definitions::register`]. The earlier definition then stays.
     pub fn replace(&self, name: &str, text: &str) -> Result<Pmid, Refused> {
         self.define(name, text, Registry::replace)
     }
@@ -383,7 +390,7 @@ mod tests {
     #[test]
     fn registries_are_shared_between_threads() {
         fn check<T: Send + Sync>() {}
-        check::<SharedRegistry>();
+        check::<Definitions>();
         check::<Snapshot>();
     }
 }

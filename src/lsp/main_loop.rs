@@ -31,15 +31,15 @@ use serde_json::Value;
 
 use super::actions::shown;
 use super::analysis::Analysis;
-use super::asker::{self, Sources, Turn, textual};
 use super::completion::{Vocabulary, completions, instances, nothing_yet};
 use super::cursor::{Within, cursor};
+use super::events::{Answer, News};
 use super::files::ENDINGS;
 use super::framing::{Client, Outgoing};
-use super::news::{Answer, News};
 use super::options::{End, Options};
 use super::positions::{Encoding, LineIndex, apply, number};
-use super::reader::{self, Reader, SourceNames, Task, Wish, is_settings};
+use super::source_thread::{self, Sources, Turn, textual};
+use super::text_thread::{self, Reader, SourceNames, Task, Wish, is_settings};
 use crate::diag::Diagnostics;
 use crate::functions::signature;
 
@@ -145,9 +145,15 @@ impl<'c> Running<'c> {
         let (tasks, given) = unbounded();
         let metrics = SourceNames { is_chosen: opener.is_some(), ..SourceNames::default() };
         let turn = Turn::default();
-        asker::start(Sources::new(opener), language, questions, tell.clone(), turn.clone())?;
+        source_thread::start(
+            Sources::new(opener),
+            language,
+            questions,
+            tell.clone(),
+            turn.clone(),
+        )?;
         let reader = Reader { language, encoding, folders, asker: ask, turn, news: tell };
-        reader::start(reader, given)?;
+        text_thread::start(reader, given)?;
         Ok(Running {
             client,
             encoding,

@@ -13,7 +13,7 @@ use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::newest::Newest;
+use crate::fleet::sinks::newest_frames::Newest;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::remote_write::SenderOptions;
 use crate::fleet::sinks::ring::Ring;

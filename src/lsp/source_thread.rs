@@ -12,11 +12,11 @@ use lsp_server::RequestId;
 use pmderive_runtime::locks::lock;
 
 use super::analysis::Analysis;
-use super::asked::{Asked, Opener, SharedOpener, Source};
+use super::definition_cache::Kept;
+use super::events::{Answer, News};
 use super::hover::{hover, instances_of};
-use super::kept::Kept;
-use super::news::{Answer, News};
 use super::settings::Settings;
+use super::source::{Asked, Opener, SharedOpener, Source};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Registered, report_cycles};
@@ -402,8 +402,8 @@ mod tests {
 
     use super::*;
     use crate::dialect::Dialect;
-    use crate::lsp::before::{self, Before};
     use crate::lsp::positions::Encoding;
+    use crate::lsp::text_cache::{self, Before};
 
     /// What edits put into texts: lines that need each other in all ways.
     const PIECES: [&str; 20] = [
@@ -430,7 +430,12 @@ mod tests {
     ];
 
     fn read(text: &str, language: Language) -> Arc<Analysis> {
-        Arc::new(before::tests::read(text, language, Encoding::Utf8, &mut Before::new(language)))
+        Arc::new(text_cache::tests::read(
+            text,
+            language,
+            Encoding::Utf8,
+            &mut Before::new(language),
+        ))
     }
 
     /// A thread's own, and who hears what it tells.

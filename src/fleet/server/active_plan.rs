@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::running::Sinks;
+use super::running_sinks::Sinks;
 use super::stage_two::Computing;
 use crate::engine::{Backend, Engine};
 use crate::fleet::config::Config;
@@ -15,7 +15,7 @@ use crate::fleet::numbers::HostNumbers;
 use crate::fleet::outlets::Outlets;
 use crate::fleet::plan::Plan;
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::newest::Newest;
+use crate::fleet::sinks::newest_frames::Newest;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::world::World;
 

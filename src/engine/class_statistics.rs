@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::diag::Diagnostics;
     use crate::dialect::Dialect;
-    use crate::engine::{Backend, Registry, SharedRegistry};
+    use crate::engine::{Backend, Definitions, Registry};
 
     /// A feed that nobody fetches from.
     struct Nothing;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn registry() -> Registry {
-        let shared = SharedRegistry::new(Dialect::Fixed);
+        let shared = Definitions::new(Dialect::Fixed);
         shared.register("d.sum", "k.a + k.b + k.c").expect("a good definition");
         shared.snapshot().registry
     }
