@@ -224,7 +224,7 @@ impl<'t> Tester<'t> {
             let mut found = Diagnostics::default();
             let source = series::source(self.file, case, &case.samples);
             let shared = Definitions::from(self.registry.clone());
-            let mut session = Session::new(Arc::clone(engine), shared.into(), source);
+            let mut session = Session::new(Arc::clone(engine), shared, source);
             session.choose(selection, &mut found)?;
             let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
             Ok(Running { backend, session, space: Space::default(), mistakes })

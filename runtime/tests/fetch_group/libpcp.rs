@@ -207,16 +207,16 @@ pub fn answers(from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> 
     for step in steps {
         lines.push(match step {
             Step::Item { metric, instance, scale, code } => {
-                let outcome = group.item(&spec(metric, instance, scale, *code));
+                let outcome = group.item(spec(metric, instance, scale, *code));
                 extended(outcome, Entry::Item, &mut entries)
             }
             Step::Indom { metric, scale, code, most } => {
-                let outcome = group.indom(&spec(metric, &None, scale, *code).at_most(*most));
+                let outcome = group.indom(spec(metric, &None, scale, *code).at_most(*most));
                 extended(outcome, Entry::Instances, &mut entries)
             }
             Step::Event { metric, instance, field, scale, code, most } => {
                 let spec = spec(metric, instance, scale, *code).at_most(*most);
-                extended(group.event(&spec, field), Entry::Events, &mut entries)
+                extended(group.event(spec, field), Entry::Events, &mut entries)
             }
             Step::Sleep(milliseconds) => {
                 std::thread::sleep(std::time::Duration::from_millis(*milliseconds));

@@ -147,11 +147,11 @@ fn counters_wrap_only_where_that_is_said() {
 fn text_and_numbers_become_each_other() {
     let mut group = group(false);
     let spec = || ItemSpec::of("text");
-    let text = group.item::<String>(&spec()).unwrap();
-    let own = group.item::<Value>(&spec()).unwrap();
-    let integer = group.item::<i32>(&spec()).unwrap();
-    let half = group.item::<f64>(&spec().scale("2")).unwrap();
-    let rate = group.item::<f64>(&spec().scale("rate")).unwrap();
+    let text = group.item::<String>(spec()).unwrap();
+    let own = group.item::<Value>(spec()).unwrap();
+    let integer = group.item::<i32>(spec()).unwrap();
+    let half = group.item::<f64>(spec().scale("2")).unwrap();
+    let rate = group.item::<f64>(spec().scale("rate")).unwrap();
     let number = group.item::<String>(ItemSpec::of("number")).unwrap();
     let whole = group.item::<i64>(ItemSpec::of("number").scale("ms")).unwrap();
     step(&mut group, |script| (script.text, script.number) = ("13", 1.5));
@@ -287,7 +287,7 @@ fn what_cannot_be_is_said_at_once() {
             "number: values of type EVENT are neither numbers nor text (Unknown or illegal metric type)",
         ),
     ] {
-        let error = group.item::<Value>(&spec).unwrap_err();
+        let error = group.item::<Value>(spec).unwrap_err();
         assert_eq!(refused(error), (status, text.to_owned()));
     }
     let error = group.event::<f64>(ItemSpec::of("number"), "text").unwrap_err();

@@ -114,7 +114,7 @@ impl PcpOptions {
             }
             None => WithNameSpace::own(source),
         };
-        let context = Session::new(engine.into(), shared.into(), source);
+        let context = Session::new(engine, shared, source);
         let mut source = ToolSource {
             context,
             dialect,

@@ -44,7 +44,7 @@ pub use self::lists::Reads;
 pub use self::readings::{Reading, Readings, ReadingsIter};
 pub use self::sample::Sample;
 pub(super) use self::shared_parts::Alike;
-use super::shared::Member;
+use super::definitions::Member;
 use super::{Definitions, Engine, Snapshot};
 use crate::dialect::Dialect;
 use crate::syntax::ControlOption;

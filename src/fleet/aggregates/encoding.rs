@@ -54,7 +54,7 @@ pub enum EncodingError {
     Version(u8),
     /// They are of other definitions, or of hosts with other metadata.
     #[error("partial aggregates of other definitions or other metadata")]
-    FleetDefinitions,
+    Definitions,
     /// Something in them is wrong, at this offset.
     #[error("partial aggregates are damaged at byte {0}")]
     Damaged(usize),

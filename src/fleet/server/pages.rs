@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use super::{Shared, own};
+use super::{Shared, own_metrics};
 use crate::engine::Kind;
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::newest::Newest;
+use super::newest_frames::Newest;
 use crate::fleet::world::{Job, thread};
 use answer::Answers;
 pub use answer::{Answer, Pages};
