@@ -44,6 +44,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "pmderive eval -h web1 --json disk.dev",
             ),
             example(
+                "A line a second, in columns as pmrep has them:",
+                "pmderive eval -h web1 -t 1 --format columns kernel.all.load 'rate(disk.all.total)'",
+            ),
+            example(
                 "Ten minutes of an archive, in steps of a minute:",
                 "pmderive eval -a pcplog -S @10:00 -T 10min -t 1min 'rate(disk.all.total)'",
             ),

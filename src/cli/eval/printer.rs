@@ -15,7 +15,7 @@ use crate::report::samples::{Digits, Form, Renderer};
 /// What a form is for.
 pub fn purpose(form: Form) -> Purpose {
     match form {
-        Form::Text => Purpose::Text,
+        Form::Text | Form::Columns => Purpose::Text,
         Form::Csv => Purpose::Csv,
         // All others are for programs.
         _ => Purpose::Exact,

@@ -4,6 +4,7 @@
 //! values cost no allocation. Renderers know neither sources nor where the text
 //! goes.
 
+mod columns;
 mod csv;
 pub(super) mod json;
 mod text;
@@ -48,6 +49,8 @@ pub enum Form {
     Json,
     /// One line for each value.
     Csv,
+    /// One line for each sample, in columns as of pmrep; numbers are rounded.
+    Columns,
 }
 
 /// Which digits of floating point the text form has; the others are exact.
@@ -76,6 +79,7 @@ impl Form {
             Form::Text => Box::new(text::Text::new(several, why, zone, escaping, digits)),
             Form::Json => Box::new(json::Json),
             Form::Csv => Box::new(csv::Csv::new(zone)),
+            Form::Columns => Box::new(columns::Columns::new(zone, escaping)),
         }
     }
 }
