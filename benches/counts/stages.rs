@@ -110,8 +110,14 @@ fn fetches(stage: Stage<'_>) {
     let names = (0..INSTANCES).map(|id| (id, format!("i{id}").into())).collect();
     let domains = vec![Some(Arc::new(InstanceDomain::new(names))); COUNT as usize];
     let metrics = &compiled.metrics;
-    let shown =
-        Shown { source: "synth", metrics, values: &values, domains: &domains, mistakes: &[] };
+    let shown = Shown {
+        source: "synth",
+        metrics,
+        values: &values,
+        domains: &domains,
+        mistakes: &[],
+        lacking: &[],
+    };
     for (name, form) in [("text", Form::Text), ("CSV", Form::Csv), ("JSON", Form::Json)] {
         let mut renderer = form.renderer(true, false, None, Escaping::Off, Digits::Shortest);
         let mut out = String::new();

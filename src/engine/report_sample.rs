@@ -23,6 +23,9 @@ pub struct Shown<'s> {
     pub domains: &'s [Option<Arc<InstanceDomain>>],
     /// The mistakes of metrics without an output, parallel to the metrics.
     pub mistakes: &'s [Option<String>],
+    /// Parallel to the metrics, or empty: true if the sample is a record of an archive that
+    /// has nothing of the metric.
+    pub lacking: &'s [bool],
 }
 
 /// The result for a metric in a sample.

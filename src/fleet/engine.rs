@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{Id, JoinSet};
@@ -25,6 +26,7 @@ use super::host::{Desk, Orders, Shared, live};
 use super::numbers::HostNumbers;
 use super::outlets::Outlets;
 use super::plan::{Plan, PlannedGroup};
+use super::slot::{Due, Nanos};
 use super::target::{SHARDS, Target};
 use super::world::{Job, World};
 use crate::engine::Engine;
@@ -100,6 +102,13 @@ impl Fleet {
     /// How a host is, by its name.
     pub fn condition(&self, name: &str) -> Option<Arc<Condition>> {
         self.watched.get(name).map(|one| Arc::clone(&one.condition))
+    }
+
+    /// How long it is until a host is due, by its name.
+    pub fn due_in(&self, name: &str, now: Nanos) -> Option<Duration> {
+        let Orders { target, group, .. } = self.watched.get(name)?;
+        let due = Due::new(group.interval, target.hash);
+        Some(due.at(due.next(now)).since(now))
     }
 
     /// Goes over to a plan, with sinks that are new or those of before.

@@ -140,6 +140,7 @@ impl Sheet {
             values: &values,
             domains: &domains,
             mistakes: &mistakes,
+            lacking: &[],
         })
     }
 

@@ -7,6 +7,9 @@
 //!              └─► flight: one for a name, a few at once ┘
 //! ```
 //!
+//! The address that worked last is tried first: one that is dead costs its share of the time
+//! once, and not at every attempt.
+//!
 //! A lookup keeps a thread of the system until it ends, which may take half a minute.
 //! Giving up does not end it. So few names are looked up at once, and a name that waits
 //! for its turn costs only its bytes.
@@ -38,6 +41,8 @@ pub const LOOKUPS: usize = 16;
 /// The names of a thread.
 struct Names {
     known: HashMap<Box<str>, Name>,
+    /// Of names with several addresses the one that worked last.
+    worked: HashMap<Box<str>, SocketAddr>,
     free: Arc<Semaphore>,
 }
 
@@ -54,6 +59,7 @@ type Lookup = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 thread_local! {
     static NAMES: RefCell<Names> = RefCell::new(Names {
         known: HashMap::new(),
+        worked: HashMap::new(),
         free: Arc::new(Semaphore::new(LOOKUPS)),
     });
 }
@@ -86,17 +92,28 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
         if host.parse::<IpAddr>().is_ok() {
             return T::connect_tcp(host, ports, timeout).await.map(NamedSocket);
         }
-        let addresses = find::<T>(host).await?;
+        let mut addresses = find::<T>(host).await?;
+        let worked = NAMES.with_borrow(|names| names.worked.get(host).copied());
+        if let Some(at) = addresses.iter().position(|one| Some(*one) == worked) {
+            addresses[..=at].rotate_right(1);
+        }
         let each = timeout.map(|timeout| timeout / addresses.len().max(1) as u32);
         let connect = |address: SocketAddr| async move {
-            T::connect_tcp(&address.ip().to_string(), ports, timeout).await
+            let connected = T::connect_tcp(&address.ip().to_string(), ports, timeout).await;
+            connected.map(|socket| (address, socket))
         };
         let connected = first_of(&addresses, each.unwrap_or(PATIENCE), connect).await;
-        if connected.is_err() {
+        NAMES.with_borrow_mut(|names| match &connected {
+            Ok((address, _)) if addresses.len() > 1 => {
+                names.worked.insert(host.into(), *address);
+            }
+            Ok(_) => {}
             // The host may have moved.
-            NAMES.with_borrow_mut(|names| names.known.remove(host));
-        }
-        connected.map(NamedSocket)
+            Err(_) => {
+                names.known.remove(host);
+            }
+        });
+        connected.map(|(_, socket)| NamedSocket(socket))
     }
 
     async fn lookup(
@@ -180,6 +197,7 @@ fn known_or_flying<T: Transport + 'static>(
         }
         if names.known.len() >= MAX_NAMES {
             names.known.retain(|_, name| matches!(name, Name::Flying(_)));
+            names.worked.clear();
         }
         let (sender, flight) = watch::channel(None);
         names.known.insert(host.into(), Name::Flying(flight.clone()));
@@ -289,9 +307,13 @@ mod tests {
         let addresses = ["[::1]:0", "127.0.0.1:0"].map(|one| one.parse().expect("an address"));
         let found = Name::Found(Slow::now(), addresses.to_vec());
         NAMES.with_borrow_mut(|names| names.known.insert("both".into(), found));
-        let (began, time) = (tokio::time::Instant::now(), Duration::from_secs(8));
-        NamedSocket::<Slow>::connect_tcp("both", &[1], Some(time)).await.expect("the second");
-        assert_eq!(began.elapsed(), time / 2);
+        let time = Duration::from_secs(8);
+        // It is known then which of them answers.
+        for expected in [time / 2, Duration::ZERO] {
+            let began = tokio::time::Instant::now();
+            NamedSocket::<Slow>::connect_tcp("both", &[1], Some(time)).await.expect("the second");
+            assert_eq!(began.elapsed(), expected);
+        }
     }
 
     /// Whoever gives up and comes again adds no lookup, and there are never many.

@@ -324,7 +324,8 @@ fn got<'g>(
         Err(error) => return Got::Failed(error.status(), None),
     };
     let Sample { metrics, values, .. } = sample;
-    match (Shown { source: "", metrics, values, domains: &[], mistakes: &[] }).finding(index) {
+    let shown = Shown { source: "", metrics, values, domains: &[], mistakes: &[], lacking: &[] };
+    match shown.finding(index) {
         Finding::Values(values) => {
             let indom = metrics[index].desc.ok().and_then(|desc| desc.indom);
             let names = indom.and_then(|indom| file.instances.get(&indom));

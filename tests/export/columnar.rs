@@ -154,6 +154,7 @@ fn memory_does_not_grow_with_the_table() {
         values: &sample.values,
         domains: &domains,
         mistakes: &[],
+        lacking: &[],
     };
     let folder = tempfile::tempdir().expect("a folder");
     for format in [Format::Csv, Format::Json, Format::Arrow, Format::Parquet] {

@@ -62,8 +62,8 @@ struct Changing {
     seed: u64,
     fetch: u64,
     domains: [Vec<InstId>; 3],
-    /// Groups of metrics. They take turns of two fetches, and instances stay for some
-    /// turns. A single group is in each fetch.
+    /// Groups of metrics. They take turns of one fetch or of two, and instances stay for
+    /// some turns. A single group is in each fetch.
     groups: u64,
 }
 
@@ -116,12 +116,13 @@ impl Feed for Changing {
             self.change(1);
             self.change(2);
         }
+        let turn = self.fetch / (1 + self.seed / 2 % 2);
         let stamp = Timestamp::new(1_000 + self.fetch.cast_signed() * 5, 0);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
         for pmid in list.pmids() {
             let item = pmid.item() as usize;
             let (_, value_type, domain) = METRICS[item];
-            let is_in_turn = (self.fetch / 2 + item as u64).is_multiple_of(self.groups);
+            let is_in_turn = (turn + item as u64).is_multiple_of(self.groups);
             // Groups that fail now and then would hardly return.
             let fails = self.groups == 1 && self.choice(&[7, item as u64], 25) == 0;
             if fails || !is_in_turn && self.seed.is_multiple_of(2) {

@@ -60,6 +60,7 @@ mod reasons;
 mod rebinding;
 mod record;
 mod record_real;
+mod records_of_groups;
 mod serve;
 mod servers;
 mod session;

@@ -9,7 +9,7 @@ use crate::cli::samples::run::Sink;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
-use crate::engine::Shown;
+use crate::engine::{Metric, Shown};
 use crate::report::samples::{Digits, Form, Renderer};
 
 /// What a form is for.
@@ -52,15 +52,28 @@ impl Printer {
         output.print(beginning)?;
         Ok(Printer { renderer, buffer: String::new(), output })
     }
+
+    fn write(&mut self) -> Result<(), Stop> {
+        self.output.write_all(self.buffer.as_bytes())?;
+        self.output.flush()?;
+        self.buffer.clear();
+        Ok(())
+    }
 }
 
 impl Sink for Printer {
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
         self.renderer.sample(shown, &mut self.buffer);
-        self.output.write_all(self.buffer.as_bytes())?;
-        self.output.flush()?;
-        self.buffer.clear();
-        Ok(())
+        self.write()
+    }
+
+    fn end(&mut self, metrics: &[Metric]) -> Result<(), Stop> {
+        self.renderer.end(metrics, &mut self.buffer);
+        self.write()
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.renderer.leaves_out()
     }
 
     fn shows_failures(&self) -> bool {

@@ -45,6 +45,16 @@ pub trait Sink {
     /// Takes a sample.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
 
+    /// Called after the last sample, also if the source failed.
+    fn end(&mut self, _metrics: &[Metric]) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// True for one that leaves out the metrics of which a record has nothing.
+    fn leaves_out(&self) -> bool {
+        false
+    }
+
     /// False for one that has no place for metrics that fail.
     fn shows_failures(&self) -> bool {
         true
@@ -225,6 +235,12 @@ impl<'r> Run<'r> {
     /// # Errors
     /// The source or the sink failed.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Result<ExitStatus, Stop> {
+        let ran = self.take(sink);
+        let ended = sink.end(self.selected.session.metrics());
+        ran.and_then(|outcome| ended.map(|()| outcome).map_err(|stop| stop.after(outcome)))
+    }
+
+    fn take(&mut self, sink: &mut dyn Sink) -> Result<ExitStatus, Stop> {
         let Run { selected, sampler, samples, first } = self;
         let source = selected.session.source().name();
         let mut outcome = ExitStatus::Good;
@@ -334,12 +350,20 @@ impl Selected<'_> {
             self.has_begun = true;
         }
         let domains = sample.domains()?;
+        let lacking = match self.course.interval {
+            None if sink.leaves_out() => sample.lacks_operands(|source, pmid| match source {
+                AnySource::Archive(archive) => archive.record_holds(pmid),
+                AnySource::Host(_) | AnySource::Local(_) => true,
+            }),
+            _ => Vec::new(),
+        };
         let shown = Shown {
             source,
             metrics: sample.metrics,
             values: &sample.values,
             domains: &domains,
             mistakes: &self.mistakes,
+            lacking: &lacking,
         };
         let taken = sink.sample(&shown);
         let mut outcome = ExitStatus::Good;

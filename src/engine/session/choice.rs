@@ -115,6 +115,7 @@ impl<S: FetchSource> Session<S> {
         let fetched = running.fetch(engine, source, &mut space.workspace);
         let (values, events) = fetched.inspect_err(|error| choice.lost |= error.is_transient())?;
         let Choice { compiled, lost, .. } = choice;
-        Ok(Sample { metrics: metrics(compiled), values, source, events, lost })
+        let (metrics, compiled) = (metrics(compiled), compiled.as_deref());
+        Ok(Sample { metrics, values, source, events, compiled, lost })
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::Evaluation;
-use pmderive_runtime::model::{InDom, InstId, InstanceDomain};
+use pmderive_runtime::model::{InDom, InstId, InstanceDomain, Pmid};
+use pmderive_runtime::program::Op;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
 use rustc_hash::FxHashMap;
 
 use crate::bind::Desc;
+use crate::engine::Compiled;
 use crate::engine::metric::Metric;
 
 /// The result of one fetch of the chosen metrics, see
@@ -22,6 +24,7 @@ pub struct Sample<'s, S> {
     pub source: &'s mut S,
     /// Events since the previous fetch.
     pub events: FetchEvents,
+    pub(super) compiled: Option<&'s Compiled>,
     /// Set when the source fails, because it may then be another one.
     pub(super) lost: &'s mut bool,
 }
@@ -57,6 +60,30 @@ impl<S: FetchSource> Sample<'_, S> {
             Ok(domain)
         };
         metrics.iter().map(domain).collect()
+    }
+
+    /// For each metric, whether it reads metrics of the source, and `holds` is false for all of
+    /// these. Nothing if that is so for none.
+    pub fn lacks_operands(&mut self, holds: impl Fn(&mut S, Pmid) -> bool) -> Vec<bool> {
+        let Some(Compiled { program, binding, .. }) = self.compiled else { return Vec::new() };
+        if binding.pmids.iter().all(|pmid| holds(self.source, *pmid)) {
+            return Vec::new();
+        }
+        // For each node, whether one of its operands is there; `None` if it has none.
+        let mut known: Vec<Option<bool>> = Vec::with_capacity(program.nodes.len());
+        for node in &program.nodes {
+            let mut found = match node.op {
+                Op::Input(slot) => Some(holds(self.source, binding.pmids[slot.index()])),
+                _ => None,
+            };
+            node.op.operands(|operand| found = found.max(known[operand.index()]));
+            known.push(found);
+        }
+        let lacks = |metric: &Metric| {
+            let root = metric.output.map(|output| program.outputs[output.index()].root);
+            root.is_some_and(|root| known[root.index()] == Some(false))
+        };
+        self.metrics.iter().map(lacks).collect()
     }
 
     /// Names of a domain's instances as of the fetch. If the known names lack

@@ -1,5 +1,6 @@
 //! What the listener shows of the fleet.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,7 @@ use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
 use crate::fleet::slot::Nanos;
+use crate::fleet::world::{Machine, World as _};
 use crate::syntax::counted;
 use crate::text::json::{Object, write_object};
 
@@ -27,17 +29,24 @@ impl Pages for Shared {
         }
     }
 
-    fn without_values(&self, target: &str) -> Result<(), &'static str> {
+    fn without_values(&self, target: &str) -> Result<(), Cow<'static, str>> {
         let condition = self.of(|all| all.fleet.condition(target));
-        match condition.map(|condition| condition.latest().state) {
-            None => Err("no target is called that; `/-/targets` shows all of them"),
-            Some(State::New) => Err("its first slot has not come to an end"),
-            Some(State::Failing(_) | State::Missed) => Ok(()),
-            Some(State::Up) => {
-                Err("it answers, but has no metric for that sink, or its frame has \
-                                    no room (`buffer` of the sink)")
+        Err(match condition.map(|condition| condition.latest().state) {
+            None => "no target is called that; `/-/targets` shows all of them".into(),
+            Some(State::New) => {
+                let due = self.of(|all| all.fleet.due_in(target, Machine::now()));
+                let seconds = due.unwrap_or_default().as_secs() + 1;
+                format!(
+                    "its first slot has not come to an end, or none has since it got other labels; \
+                     the next one begins within {seconds} s"
+                )
+                .into()
             }
-        }
+            Some(State::Failing(_) | State::Missed) => return Ok(()),
+            Some(State::Up) => "it answers, but has no metric for that sink, or its frame has no \
+                                room (`buffer` of the sink)"
+                .into(),
+        })
     }
 
     fn trouble(&self) -> Option<String> {

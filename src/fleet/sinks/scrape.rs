@@ -10,7 +10,7 @@ use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, 
 use super::newest_frames::Shown;
 use super::number;
 use super::text::{Format, Kind, Writer, labels};
-use crate::check::units_name;
+use crate::check::{not_a_counter, units_name};
 use crate::fleet::columns::Column;
 use crate::fleet::frame::{Exported, Instances};
 use crate::fleet::sink_set::SinkPlace;
@@ -43,6 +43,7 @@ pub struct Written {
 /// Writes a frame.
 pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written {
     let families = families(shown, choice);
+    let is_fleet = shown.frame().target.is_fleet();
     let mut texts = LabelTexts::new(shown);
     let ended = shown.ended();
     let times = choice.times.then(|| shown.frame().at.milliseconds());
@@ -55,7 +56,7 @@ pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written
                 continue;
             }
             if !has_begun {
-                begin(writer, name, exported, &families);
+                begin(writer, name, exported, is_fleet, &families);
                 has_begun = true;
             }
             writer.line(name, text, times, |out| number::write(out, exported.value_type, *bits));
@@ -89,18 +90,33 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
     families
 }
 
-fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Families<'_>) {
+fn begin(
+    writer: &mut Writer<'_>,
+    name: &str,
+    exported: &Exported,
+    is_fleet: bool,
+    families: &Families<'_>,
+) {
+    // A sum over the fleet falls when a host goes.
+    let semantics = match is_fleet {
+        true => not_a_counter(exported.semantics),
+        false => exported.semantics,
+    };
     let domain = if exported.has_instances { "-" } else { "PM_INDOM_NULL" };
     let units = units_name(&exported.units);
     writer.comment(&format!(
         "PCP5 {} PM_ID_NULL {} {domain} {} {units}",
         exported.name,
         exported.value_type.name().to_ascii_lowercase(),
-        exported.semantics
+        semantics
     ));
-    let mut kind = kind_of(exported.semantics);
-    // In OpenMetrics the family of a counter has the name without `_total`.
-    let is_taken = |name: &str| families.contains_key(name);
+    let mut kind = kind_of(semantics);
+    // In OpenMetrics the family of a counter has the name without `_total`, and `_created` at
+    // the end of that is its own, too.
+    let is_taken = |family: &str| {
+        let ends = ["", "_created", "_created_total"];
+        ends.iter().any(|end| families.contains_key(&format!("{family}{end}")))
+    };
     if writer.format() == Format::OpenMetrics && name.strip_suffix("_total").is_some_and(is_taken) {
         kind = if kind == Kind::Counter { Kind::Unknown } else { kind };
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
-use crate::engine::Shown;
+use crate::engine::{Metric, Shown};
 pub use crate::text::Escaping;
 
 /// Writes samples in one form.
@@ -24,6 +24,15 @@ pub trait Renderer: Send {
 
     /// Appends a sample.
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String);
+
+    /// Appends the text after the last sample of these metrics.
+    fn end(&mut self, _metrics: &[Metric], _out: &mut String) {}
+
+    /// True for a form that leaves out the metrics of which a record has nothing
+    /// ([`Shown::lacking`]).
+    fn leaves_out(&self) -> bool {
+        false
+    }
 
     /// False for a form that cannot show metrics that fail.
     fn shows_failures(&self) -> bool {

@@ -1,6 +1,9 @@
 //! Samples for people, in the style of pminfo(1). Lines with values are the
 //! same as those of `pminfo -f`, except for the digits of numbers where these
 //! are ours, and the line about a metric is that of `pminfo -d`.
+//!
+//! A metric of which a record has nothing is left out there. If no record had
+//! anything of it, the end says so.
 
 use std::borrow::Cow;
 
@@ -9,10 +12,11 @@ use pmderive_runtime::model::{
     InstId, InstanceDomain, InstanceNames, write_double, write_float, write_shortest_double,
     write_shortest_float, write_unknown_block,
 };
+use pmderive_runtime::program::Reason;
 use pmderive_runtime::time::TimeZone;
 
 use crate::bind::Desc;
-use crate::engine::{Finding, Shown};
+use crate::engine::{Finding, Metric, Shown};
 use crate::escape::line;
 use crate::report::plain::{text, write_integer, write_value};
 use crate::text::Escaping;
@@ -26,8 +30,8 @@ pub struct Text {
     zone: Option<TimeZone>,
     escaping: Escaping,
     digits: Digits,
-    /// Metadata shown so far. They are shown with the first sample, and again
-    /// when they change.
+    /// Metadata shown so far. They are shown with a metric's first sample, and
+    /// again when they change.
     shown: Vec<Option<Desc>>,
 }
 
@@ -43,7 +47,12 @@ impl Text {
         Text { several, why, zone, escaping, digits, shown: Vec::new() }
     }
 
-    fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
+    /// Appends the lines before those with values.
+    fn heading(&mut self, index: usize, metric: &Metric, out: &mut String) {
+        out.push('\n');
+        out.push_str(&self.escaping.text(&metric.name));
+        out.push('\n');
+        let Ok(desc) = metric.desc else { return };
         if self.shown[index].replace(desc) == Some(desc) {
             return;
         }
@@ -52,9 +61,29 @@ impl Text {
         append(out, format_args!("{}", desc.units));
         out.push_str(if out.len() == start { "none\n" } else { "\n" });
     }
+
+    fn nothing(&self, reason: Reason, out: &mut String) {
+        match self.why {
+            true => append(out, format_args!("No value(s) available! ({reason})\n")),
+            false => out.push_str("No value(s) available!\n"),
+        }
+    }
 }
 
 impl Renderer for Text {
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    fn end(&mut self, metrics: &[Metric], out: &mut String) {
+        for (index, metric) in metrics.iter().enumerate() {
+            if metric.desc.is_ok() && self.shown.get(index) == Some(&None) {
+                self.heading(index, metric, out);
+                self.nothing(Reason::OperandEmpty, out);
+            }
+        }
+    }
+
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
         let escaping = self.escaping;
         self.shown.resize(shown.metrics.len(), None);
@@ -64,12 +93,10 @@ impl Renderer for Text {
             out.push('\n');
         }
         for (index, (metric, finding)) in shown.findings().enumerate() {
-            out.push('\n');
-            out.push_str(&escaping.text(&metric.name));
-            out.push('\n');
-            if let Ok(desc) = metric.desc {
-                self.desc(index, desc, out);
+            if matches!(finding, Finding::Empty(_)) && shown.lacking.get(index) == Some(&true) {
+                continue;
             }
+            self.heading(index, metric, out);
             match finding {
                 Finding::Values(values) => {
                     let mut names = shown.domain(index).map(InstanceDomain::names);
@@ -92,10 +119,7 @@ impl Renderer for Text {
                         out.push('\n');
                     }
                 }
-                Finding::Empty(reason) if self.why => {
-                    append(out, format_args!("No value(s) available! ({})\n", reason));
-                }
-                Finding::Empty(_) => out.push_str("No value(s) available!\n"),
+                Finding::Empty(reason) => self.nothing(reason, out),
                 Finding::Unusable(status, mistake) if self.digits == Digits::OfPcp && self.why => {
                     append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
                 }

@@ -59,6 +59,36 @@ fn what_is_shown_follows_its_sink() {
     serving.end();
 }
 
+/// Values of the slots before have other labels.
+#[test]
+fn a_host_with_other_labels_has_no_values_until_its_next_slot() {
+    let config = with_sinks(&["prometheus"]);
+    let site = Site::new(1, &config);
+    site.write("fleet.conf", "all.sum = sum(s.each)\n");
+    let mut serving = site.start();
+    let address = serving.address();
+    let target = site.fleet.address(0);
+    let path = format!("/metrics?target={target}");
+    while get(address, &path).0 != 200 {
+        std::thread::yield_now();
+    }
+    site.write("serve.toml", &config.replace("interval = 1\n", "interval = '1 day'\n"));
+    let hosts = format!("[{{\"targets\": [\"{target}\"], \"labels\": {{\"a\": \"b\"}}}}]");
+    site.write("hosts.json", &hosts);
+    assert_eq!(reload(address).0, 200);
+    // The host hears of it a little later.
+    let why = loop {
+        let (status, text) = get(address, &path);
+        if status == 404 {
+            break text;
+        }
+        std::thread::yield_now();
+    };
+    let words = "or none has since it got other labels; the next one begins within ";
+    assert!(why.contains(words), "{why}");
+    serving.end();
+}
+
 /// As many targets that nobody listens at.
 fn targets(count: usize) -> String {
     let one = |at: usize| format!("\"127.1.{}.{}:1\"", at / 200, at % 200 + 1);

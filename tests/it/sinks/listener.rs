@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive::internal::fleet::frame::StaleReason;
+use pmderive::internal::fleet::frame::{Schema, StaleReason};
+use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::Newest;
@@ -16,6 +17,7 @@ use pmderive::internal::fleet::sinks::text::Writer;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::target::Target;
+use pmderive_runtime::model::{Semantics, ValueType};
 
 use super::{Host, RATES, answer, ask, eventually, get};
 
@@ -110,6 +112,43 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
     let reason = StaleReason::Failed("no answer".into());
     newest.tell(&Arc::new(samples::stale(&host.target, 2, reason, &host.schema, Vec::new())));
     assert_eq!(page("", "").0, 404);
+    listener.stop(end());
+}
+
+/// In OpenMetrics the families `x` and `x_created` take the names of a counter `x_total`.
+#[test]
+fn families_are_told_apart_and_what_may_fall_is_no_counter() {
+    let newest = Arc::new(Newest::default());
+    let listener = start(listen(), &newest, Own::default());
+    let (fleet, host) = (Arc::new(Target::fleet()), samples::target("h:44321", Labels::default()));
+    let accept = "accept: application/openmetrics-text\r\n";
+    let cases: [(&Arc<Target>, &[&str], &str, &str); 6] = [
+        (&host, &["x.total"], "x_total counter", "x counter"),
+        (&host, &["x", "x.total"], "x_total counter", "x_total unknown"),
+        (&host, &["x.created", "x.total"], "x_total counter", "x_total unknown"),
+        (&host, &["x.created_total", "x.total"], "x_total counter", "x_total unknown"),
+        (&fleet, &["x.total"], "x_total gauge", "x_total gauge"),
+        (&fleet, &["x.created", "x.total"], "x_total gauge", "x_total gauge"),
+    ];
+    for (target, names, text, open) in cases {
+        let counter = |name: &&str| {
+            samples::exported(name, ValueType::U64, Semantics::Counter, samples::sinks(&[0]))
+        };
+        let schema = Arc::new(Schema { metrics: names.iter().map(counter).collect() });
+        let columns: Vec<_> =
+            names.iter().map(|_| samples::column(&samples::single(), &[1])).collect();
+        newest.tell(&Arc::new(samples::frame(target, 0, &schema, &columns)));
+        let path = match target.is_fleet() {
+            true => "/metrics",
+            false => "/metrics?target=h:44321",
+        };
+        for (headers, expected) in [("", text), (accept, open)] {
+            let page = get(listener.address(), path, headers).1;
+            assert!(page.contains(&format!("# TYPE {expected}\n")), "{names:?}: {page}");
+        }
+    }
+    let page = get(listener.address(), "/metrics", "").1;
+    assert!(page.contains("# PCP5 x.total PM_ID_NULL u64 PM_INDOM_NULL instant none\n"), "{page}");
     listener.stop(end());
 }
 

@@ -86,9 +86,9 @@ pub trait Pages: Send + Sync {
     }
 
     /// Whether a host is shown without values, as a known one that failed is; or why not.
-    fn without_values(&self, target: &str) -> Result<(), &'static str> {
+    fn without_values(&self, target: &str) -> Result<(), Cow<'static, str>> {
         let _ = target;
-        Err("it is unknown, or has no values now")
+        Err("it is unknown, or has no values now".into())
     }
 
     /// What is wrong with the program, if anything.
@@ -163,7 +163,7 @@ impl Answers {
         let sink = self.changing.shown();
         if let (Some(target), None) = (target, &shown) {
             let without = match sink {
-                None => Err("there is no sink of the kind `prometheus`"),
+                None => Err("there is no sink of the kind `prometheus`".into()),
                 Some(_) => self.pages.without_values(&name),
             };
             if let Err(why) = without {

@@ -226,13 +226,16 @@ impl Evaluator {
         expect(self.binding.named_domains.len(), buffers.answers.given.len())?;
         let mut answers = std::mem::take(&mut buffers.answers.domains);
         answers.extend(buffers.answers.given.drain(..).map(of_kind));
-        let mut is_decoded = self.decode_as_expected(&answers, batch, buffers);
+        // While layouts take turns, the one in force does not fit: nothing is decoded for it.
         let mut delivery = None;
-        if matches!(is_decoded, Ok(false)) {
-            delivery = self.delivery(batch);
-            if let Some(delivery) = delivery
-                && self.return_to(delivery, buffers)?
-            {
+        if self.returning.take_turns {
+            buffers.clear_dirty(self.layout.as_ref());
+            delivery = self.return_by(batch, buffers)?;
+        }
+        let mut is_decoded = self.decode_as_expected(&answers, batch, buffers);
+        if matches!(is_decoded, Ok(false)) && delivery.is_none() {
+            delivery = self.return_by(batch, buffers)?;
+            if self.returning.take_turns {
                 is_decoded = self.decode_as_expected(&answers, batch, buffers);
             }
         }

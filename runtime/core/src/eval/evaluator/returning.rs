@@ -2,7 +2,8 @@
 //! group has a layout. The layouts take turns, and none of them is made anew.
 //!
 //! Input: what a fetch delivered, as a hash. Output: the layout that fitted such a fetch
-//! before. The decoder finds out whether it still fits.
+//! before. The decoder finds out whether it still fits. While layouts take turns it is
+//! looked for before anything is decoded.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -16,10 +17,15 @@ use crate::eval::decode::raw_count;
 use crate::eval::layout::{Layout, SectionId, State, TooLarge};
 use crate::result::ResultBatch;
 
-/// The deliveries that changed the layout, newest first. One that came again has the states
-/// of all sections. One that came once does not: it would keep them in memory in vain.
+/// Layouts that may return.
 #[derive(Debug, Default)]
-pub struct Returning(VecDeque<(u64, Option<States>)>);
+pub struct Returning {
+    /// The deliveries that changed the layout, newest first. One that came again has the states
+    /// of all sections. One that came once does not: it would keep them in memory in vain.
+    known: VecDeque<(u64, Option<States>)>,
+    /// Another layout returned for the latest delivery that was looked for.
+    pub take_turns: bool,
+}
 
 /// States of all sections, parallel to them.
 type States = Box<[Option<Arc<State>>]>;
@@ -30,27 +36,41 @@ const KEPT: usize = 64;
 impl Returning {
     /// Bytes of memory that it takes besides the states.
     pub fn bytes(&self) -> usize {
-        let states = self.0.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
-        self.0.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
+        let states = self.known.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
+        self.known.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
     }
 
     /// Takes note of a layout that was made for a delivery.
     pub fn note(&mut self, delivery: u64, layout: &Layout) {
-        if let Some((_, states)) = self.0.iter_mut().find(|(known, _)| *known == delivery) {
+        if let Some((_, states)) = self.known.iter_mut().find(|(known, _)| *known == delivery) {
             // States that are there did not fit. They are not tried again and again.
             let returns = states.is_none() && layout.states.iter().flatten().all(|own| own.lasting);
             *states = returns.then(|| layout.states.clone());
             return;
         }
-        self.0.truncate(KEPT - 1);
-        self.0.push_front((delivery, None));
+        self.known.truncate(KEPT - 1);
+        self.known.push_front((delivery, None));
     }
 }
 
 impl Evaluator {
-    /// A hash of what a batch delivered that the layout in force does not fit. `None` if
-    /// layouts depend on more than that, or if there was none yet.
-    pub(super) fn delivery(&self, batch: &ResultBatch) -> Option<u64> {
+    /// Puts the layout in force that fitted such a delivery before, if there is one. Returns a
+    /// hash of what was delivered. `None` if layouts depend on more than that, or if there was
+    /// none yet.
+    pub(super) fn return_by(
+        &mut self,
+        batch: &ResultBatch,
+        buffers: &mut Buffers,
+    ) -> Result<Option<u64>, Inconsistent> {
+        self.returning.take_turns = false;
+        let delivery = self.delivery(batch);
+        if let Some(delivery) = delivery {
+            self.returning.take_turns = self.return_to(delivery, buffers)?;
+        }
+        Ok(delivery)
+    }
+
+    fn delivery(&self, batch: &ResultBatch) -> Option<u64> {
         let layout = self.layout.as_ref()?;
         if self.evaluations == 0 || layout.needing_domains().next().is_some() {
             return None;
@@ -66,19 +86,16 @@ impl Evaluator {
         Some(hasher.finish())
     }
 
-    /// Puts the layout in force that fitted such a delivery. Returns false if there is
-    /// none.
-    pub(super) fn return_to(
-        &mut self,
-        delivery: u64,
-        buffers: &mut Buffers,
-    ) -> Result<bool, Inconsistent> {
-        let mut known = self.returning.0.iter().filter(|(known, _)| *known == delivery);
+    /// Returns false if no other layout is known for it.
+    fn return_to(&mut self, delivery: u64, buffers: &mut Buffers) -> Result<bool, Inconsistent> {
+        let mut known = self.returning.known.iter().filter(|(known, _)| *known == delivery);
         let Some((_, Some(states))) = known.next() else { return Ok(false) };
         let Some(mut layout) = self.layout.take() else { return Ok(false) };
+        let mut is_other = false;
         let all = (0..).map(SectionId).zip(states);
         for (section, state) in all.filter_map(|(at, state)| Some((at, state.as_ref()?))) {
             if layout.state(section).is_none_or(|own| !std::ptr::eq(own, &**state)) {
+                is_other = true;
                 buffers.make_dirty(section);
                 self.history
                     .change_section(&mut layout, section, Arc::clone(state), &mut buffers.former)
@@ -86,8 +103,10 @@ impl Evaluator {
             }
         }
         self.layout = Some(layout);
-        self.stamp = None;
-        self.find_irregular_in(&buffers.dirty);
-        Ok(true)
+        if is_other {
+            self.stamp = None;
+            self.find_irregular_in(&buffers.dirty);
+        }
+        Ok(is_other)
     }
 }

@@ -217,9 +217,7 @@ impl Buffers {
         domains_are_same: impl Fn(&[Domain]) -> bool,
         fetched: &[Domain],
     ) {
-        self.dirty.clear();
-        self.is_dirty.clear();
-        self.is_dirty.resize(layout.sections.all.len(), false);
+        self.clear_dirty(Some(layout));
         for (section, state) in (0..).map(SectionId).zip(&layout.states) {
             if state.as_ref().is_none_or(|state| !state.lasting) {
                 self.make_dirty(section);
@@ -230,6 +228,13 @@ impl Buffers {
                 self.make_dirty(section);
             }
         }
+    }
+
+    /// Marks no section of a layout.
+    pub(super) fn clear_dirty(&mut self, layout: Option<&Layout>) {
+        self.dirty.clear();
+        self.is_dirty.clear();
+        self.is_dirty.resize(layout.map_or(0, |layout| layout.sections.all.len()), false);
     }
 
     /// The inputs of the dirty sections, ascending.
