@@ -4,7 +4,7 @@
 //! their instances in each value set. Then all lanes end in the same two records, and of
 //! each only bits are kept. One pass over the next value set moves all of them.
 
-use crate::archive::interpolation::coverage::{Ordinal, Side};
+use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::interpolation::lane::{End, Lane};
 use crate::archive::interpolation::positions::LaneId;
 use crate::archive::interpolation::value::Sample;
@@ -124,6 +124,7 @@ impl Together {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::archive::interpolation::coverage::Side;
 
     /// Lanes that are together have the ends that they would have apart.
     #[test]
