@@ -12,16 +12,20 @@ use crate::result::skeleton::{Encoded, Skeleton};
 /// Number of forms of results that are kept.
 const KEPT: usize = 4;
 
-/// Sightings after which a form is learnt at first.
+/// Sightings after which a form is learnt at first, unless a reader says otherwise.
 const DUE: u32 = 2;
 
 /// Most sightings that a form must have before it is learnt.
 const PATIENCE: u32 = 64;
 
-/// Forms of results that were met, the latest first, each with what its reader found in
-/// it.
+/// Forms of results that were met, each with what its reader found in it.
 #[derive(Debug)]
-pub struct KnownResults<T = ()>(Vec<Known<T>>);
+pub struct KnownResults<T = ()> {
+    /// The latest first.
+    forms: Vec<Known<T>>,
+    /// Sightings after which a form is learnt at first.
+    due: u32,
+}
 
 /// What tells results apart at first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +58,21 @@ impl Look {
 
 impl<T> Default for KnownResults<T> {
     fn default() -> KnownResults<T> {
-        KnownResults(Vec::new())
+        KnownResults::new(DUE)
     }
 }
 
 impl<T> KnownResults<T> {
+    /// No forms yet. Each will be learnt once it was met `due` times.
+    pub fn new(due: u32) -> KnownResults<T> {
+        KnownResults { forms: Vec::new(), due }
+    }
+
+    /// Forgets all forms.
+    pub fn clear(&mut self) {
+        self.forms.clear();
+    }
+
     /// What was found in a result that differs from this one in nothing but
     /// numbers. Then this one is as sound.
     pub fn recall(&mut self, encoded: &Encoded<'_>) -> Option<&T> {
@@ -80,6 +94,7 @@ impl<T> KnownResults<T> {
         part: usize,
         columns: &mut Columns,
     ) -> Option<&(Skeleton, T)> {
+        let due = self.due;
         let known = self.find(Look::of(encoded, part))?;
         let (skeleton, _) = known.learnt.as_ref()?;
         if !skeleton.deliver(encoded, columns) {
@@ -88,7 +103,7 @@ impl<T> KnownResults<T> {
             known.due = (2 * known.due).min(PATIENCE);
             return None;
         }
-        known.due = DUE;
+        known.due = due;
         known.learnt.as_ref()
     }
 
@@ -102,10 +117,10 @@ impl<T> KnownResults<T> {
     ) {
         let look = Look::of(encoded, part);
         if self.find(look).is_none() {
-            self.0.truncate(KEPT - 1);
-            self.0.insert(0, Known { look, sightings: 0, due: DUE, learnt: None });
+            self.forms.truncate(KEPT - 1);
+            self.forms.insert(0, Known { look, sightings: 0, due: self.due, learnt: None });
         }
-        let [known, ..] = &mut self.0[..] else { return };
+        let [known, ..] = &mut self.forms[..] else { return };
         known.sightings += 1;
         if known.sightings == known.due {
             let (wanted, found) = wanted();
@@ -115,9 +130,9 @@ impl<T> KnownResults<T> {
 
     /// The form with a look, which becomes the first one.
     fn find(&mut self, look: Look) -> Option<&mut Known<T>> {
-        let at = self.0.iter().position(|known| known.look == look)?;
-        self.0[..=at].rotate_right(1);
-        self.0.first_mut()
+        let at = self.forms.iter().position(|known| known.look == look)?;
+        self.forms[..=at].rotate_right(1);
+        self.forms.first_mut()
     }
 }
 
@@ -233,11 +248,11 @@ mod tests {
     #[test]
     fn what_was_found_is_recalled_where_only_numbers_differ() {
         let good = part(1, None);
-        let (mut known, mut like) = (KnownResults::default(), 0);
+        let (mut known, mut like) = (KnownResults::new(3), 0);
         for at in 0..encoded(&good).bytes.len() {
             if known.recall(&encoded(&good)).is_none() {
-                known = KnownResults::default();
-                for _ in 0..DUE {
+                known.clear();
+                for _ in 0..3 {
                     assert_eq!(known.recall(&encoded(&good)), None);
                     known.learn(&encoded(&good), || "found");
                 }
@@ -284,11 +299,11 @@ mod tests {
             let encoded = encoded(&part);
             assert!(known.deliver(&encoded, 0, &mut Columns::default()).is_none());
             known.notice(&encoded, 0, || (encoded.sets().map(|(pmid, at)| (pmid, Some(at))), ()));
-            if known.0[0].sightings == known.0[0].due {
+            if known.forms[0].sightings == known.forms[0].due {
                 learnt.push(time);
             }
         }
         assert!(learnt.len() < 25, "{learnt:?}");
-        assert_eq!(known.0.len(), 1);
+        assert_eq!(known.forms.len(), 1);
     }
 }

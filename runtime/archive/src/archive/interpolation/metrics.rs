@@ -21,6 +21,10 @@ use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, check, walk};
 use crate::archive::volume::Record;
 
+/// Records of one form after which another one is compared with them. To learn a form
+/// costs as much as to check some records.
+const SIGHTINGS: u32 = 8;
+
 /// What an interpolated fetch needs besides the list.
 pub(in crate::archive) struct Surroundings<'a> {
     pub(in crate::archive) metadata: &'a mut Metadata,
@@ -98,7 +102,7 @@ impl Metrics {
             list: None,
             wanted: Vec::new(),
             noted: 0,
-            known: KnownResults::default(),
+            known: KnownResults::new(SIGHTINGS),
             found: Vec::new(),
             sets: Vec::new(),
             scratch: Vec::new(),
@@ -114,7 +118,6 @@ impl Metrics {
     /// Forgets which records have the metrics.
     pub(super) fn forget(&mut self) {
         self.tracks.iter_mut().for_each(Track::forget);
-        self.known = KnownResults::default();
         self.noted = 0;
     }
 
@@ -126,7 +129,7 @@ impl Metrics {
     pub(super) fn renew(&mut self, around: &mut Surroundings<'_>) -> Result<(), SourceError> {
         self.list = None;
         self.noted = 0;
-        self.known = KnownResults::default();
+        self.known.clear();
         self.domains.clear();
         self.domain_of.clear();
         for at in 0..self.tracks.len() {
@@ -186,6 +189,7 @@ impl Metrics {
             return Ok(ListChange::List);
         }
         self.slots.assign(self.tracks.iter().map(|track| track.desc.pmid));
+        self.known.clear();
         Ok(ListChange::Metrics)
     }
 
@@ -280,7 +284,7 @@ impl Metrics {
                 let tracks = self.tracks.iter().filter(|track| track.domain.index() == at);
                 domain.keep_shapes(&tracks.flat_map(Track::shapes).collect());
                 // They may have shapes that are gone.
-                self.known = KnownResults::default();
+                self.known.clear();
             }
         }
     }
