@@ -5,14 +5,14 @@
 //! before in nothing but numbers. `interpolation` makes the values between records.
 
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
-use pmderive_core::result::{Encoded, FetchResult, ResultBatch};
+use pmderive_core::result::{FetchResult, ResultBatch};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::meta::Metadata;
 use crate::archive::order::Travel;
-use crate::archive::record::{Damage, LENGTH_WORD};
+use crate::archive::record::Damage;
 use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;
@@ -205,7 +205,7 @@ impl ArchiveContext {
             let bytes = self.records.bytes(&record)?;
             if self.profile.is_everything() {
                 let pmids = list.pmids();
-                batch.notice(&encoded(list, &record, bytes), || self.selection.places(pmids));
+                batch.notice(&record.encoded(list.id(), bytes), || self.selection.places(pmids));
             }
             let part = batch.add_part();
             part.timestamp = record.stamp;
@@ -245,7 +245,8 @@ impl ArchiveContext {
             return Ok(false);
         }
         let bytes = self.records.bytes(record)?;
-        let added = batch.add_part_as_before(&encoded(list, record, bytes), record.stamp);
+        let encoded = record.encoded(list.id(), bytes);
+        let added = batch.add_part_as_before(&encoded, record.stamp);
         let Some(holds) = added else { return Ok(false) };
         self.selection.note(holds);
         self.describe(record)?;
@@ -390,17 +391,6 @@ impl ArchiveContext {
                 Some(_) => Err(error),
             },
         }
-    }
-}
-
-/// The value sets and blocks of a record, which answer a list.
-fn encoded<'r>(list: &FetchList, record: &Record, bytes: &'r [u8]) -> Encoded<'r> {
-    Encoded {
-        list: list.id(),
-        bytes: &bytes[..bytes.len().saturating_sub(LENGTH_WORD)],
-        first_set: record.first_set,
-        set_count: record.set_count,
-        block_origin: BLOCK_ORIGIN,
     }
 }
 

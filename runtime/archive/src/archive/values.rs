@@ -30,6 +30,13 @@ pub(super) struct SetRange {
     pub(super) in_blocks: bool,
 }
 
+impl SetRange {
+    /// True if it has values, and not just their number or a status.
+    pub(super) fn has_values(&self) -> bool {
+        self.end - self.start > EMPTY_SET
+    }
+}
+
 /// The word at an offset.
 pub(super) fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..)?.first_chunk::<4>()?;

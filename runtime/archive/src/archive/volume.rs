@@ -12,6 +12,7 @@
 //! into a sliding window and not copied. `values` knows what is in the value sets.
 
 use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::result::Encoded;
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
@@ -19,7 +20,7 @@ use crate::archive::files::ArchiveFiles;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
-use crate::archive::values;
+use crate::archive::values::{self, BLOCK_ORIGIN};
 
 /// A data volume and a position in it.
 pub(super) struct Volume {
@@ -58,6 +59,17 @@ impl Record {
     /// True for a mark: the recording has a gap here.
     pub(super) fn is_mark(&self) -> bool {
         self.set_count == 0
+    }
+
+    /// The value sets and blocks of the record, whose bytes are given. They answer a list.
+    pub(super) fn encoded<'r>(&self, list: u64, bytes: &'r [u8]) -> Encoded<'r> {
+        Encoded {
+            list,
+            bytes: &bytes[..bytes.len().saturating_sub(LENGTH_WORD)],
+            first_set: self.first_set,
+            set_count: self.set_count,
+            block_origin: BLOCK_ORIGIN,
+        }
     }
 }
 

@@ -85,10 +85,10 @@ impl ResultBatch {
             self.parts.push(ResultPart::default());
         }
         let part = &mut self.parts[self.used];
-        let holds = self.spare.known.deliver(encoded, self.used, &mut part.columns)?;
+        let (skeleton, ()) = self.spare.known.deliver(encoded, self.used, &mut part.columns)?;
         (part.timestamp, part.is_wire) = (timestamp, false);
         self.used += 1;
-        Some(holds)
+        Some(skeleton.holds())
     }
 
     /// Takes notice of an encoded result that was checked and becomes the next
@@ -99,7 +99,7 @@ impl ResultBatch {
         encoded: &Encoded<'_>,
         wanted: impl FnOnce() -> W,
     ) {
-        self.spare.known.notice(encoded, self.used, wanted);
+        self.spare.known.notice(encoded, self.used, || (wanted(), ()));
     }
 
     /// The parts of the latest fetch, in the order of its slots.

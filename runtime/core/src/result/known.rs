@@ -12,15 +12,20 @@ use crate::result::skeleton::{Encoded, Skeleton};
 /// Number of forms of results that are kept.
 const KEPT: usize = 4;
 
-/// Sightings after which a form is learnt at first.
+/// Sightings after which a form is learnt at first, unless a reader says otherwise.
 const DUE: u32 = 2;
 
 /// Most sightings that a form must have before it is learnt.
 const PATIENCE: u32 = 64;
 
-/// Forms of results that were met, the latest first.
-#[derive(Debug, Default)]
-pub(super) struct KnownResults(Vec<Known>);
+/// Forms of results that were met, each with what its reader found in it.
+#[derive(Debug)]
+pub struct KnownResults<T = ()> {
+    /// The latest first.
+    forms: Vec<Known<T>>,
+    /// Sightings after which a form is learnt at first.
+    due: u32,
+}
 
 /// What tells results apart at first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +40,13 @@ struct Look {
 }
 
 #[derive(Debug)]
-struct Known {
+struct Known<T> {
     look: Look,
     /// Sightings since it was learnt last, or since the beginning.
     sightings: u32,
     /// Sightings after which it is learnt.
     due: u32,
-    skeleton: Option<Skeleton>,
+    learnt: Option<(Skeleton, T)>,
 }
 
 impl Look {
@@ -51,52 +56,83 @@ impl Look {
     }
 }
 
-impl KnownResults {
+impl<T> Default for KnownResults<T> {
+    fn default() -> KnownResults<T> {
+        KnownResults::new(DUE)
+    }
+}
+
+impl<T> KnownResults<T> {
+    /// No forms yet. Each will be learnt once it was met `due` times.
+    pub fn new(due: u32) -> KnownResults<T> {
+        KnownResults { forms: Vec::new(), due }
+    }
+
+    /// Forgets all forms.
+    pub fn clear(&mut self) {
+        self.forms.clear();
+    }
+
+    /// What was found in a result that differs from this one in nothing but
+    /// numbers. Then this one is as sound.
+    pub fn recall(&mut self, encoded: &Encoded<'_>) -> Option<&T> {
+        let (_, found) = self.deliver(encoded, 0, &mut Columns::default())?;
+        Some(found)
+    }
+
+    /// Takes notice of a result that was checked. `found` is what
+    /// [`KnownResults::recall`] will give, if that is worth it.
+    pub fn learn(&mut self, encoded: &Encoded<'_>, found: impl FnOnce() -> T) {
+        self.notice(encoded, 0, || (std::iter::empty(), found()));
+    }
+
     /// Writes a result into columns if it differs from a known one in nothing
-    /// but numbers, and says for each metric of the list whether the result has
-    /// a set of it. Otherwise the columns are unspecified.
+    /// but numbers. Otherwise the columns are unspecified.
     pub(super) fn deliver(
         &mut self,
         encoded: &Encoded<'_>,
         part: usize,
         columns: &mut Columns,
-    ) -> Option<&[bool]> {
+    ) -> Option<&(Skeleton, T)> {
+        let due = self.due;
         let known = self.find(Look::of(encoded, part))?;
-        if !known.skeleton.as_ref()?.deliver(encoded, columns) {
+        let (skeleton, _) = known.learnt.as_ref()?;
+        if !skeleton.deliver(encoded, columns) {
             // What changes all the time is learnt less and less often.
-            (known.skeleton, known.sightings) = (None, 0);
+            (known.learnt, known.sightings) = (None, 0);
             known.due = (2 * known.due).min(PATIENCE);
             return None;
         }
-        known.due = DUE;
-        known.skeleton.as_ref().map(Skeleton::holds)
+        known.due = due;
+        known.learnt.as_ref()
     }
 
     /// Takes notice of a result that was checked. `wanted` has for each metric
-    /// of the list the offset of its value set.
+    /// of the list the offset of its value set, and what was found.
     pub(super) fn notice<W: Iterator<Item = (Pmid, Option<usize>)>>(
         &mut self,
         encoded: &Encoded<'_>,
         part: usize,
-        wanted: impl FnOnce() -> W,
+        wanted: impl FnOnce() -> (W, T),
     ) {
         let look = Look::of(encoded, part);
         if self.find(look).is_none() {
-            self.0.truncate(KEPT - 1);
-            self.0.insert(0, Known { look, sightings: 0, due: DUE, skeleton: None });
+            self.forms.truncate(KEPT - 1);
+            self.forms.insert(0, Known { look, sightings: 0, due: self.due, learnt: None });
         }
-        let [known, ..] = &mut self.0[..] else { return };
+        let [known, ..] = &mut self.forms[..] else { return };
         known.sightings += 1;
         if known.sightings == known.due {
-            known.skeleton = Skeleton::of(encoded, wanted());
+            let (wanted, found) = wanted();
+            known.learnt = Skeleton::of(encoded, wanted).map(|skeleton| (skeleton, found));
         }
     }
 
     /// The form with a look, which becomes the first one.
-    fn find(&mut self, look: Look) -> Option<&mut Known> {
-        let at = self.0.iter().position(|known| known.look == look)?;
-        self.0[..=at].rotate_right(1);
-        self.0.first_mut()
+    fn find(&mut self, look: Look) -> Option<&mut Known<T>> {
+        let at = self.forms.iter().position(|known| known.look == look)?;
+        self.forms[..=at].rotate_right(1);
+        self.forms.first_mut()
     }
 }
 
@@ -210,6 +246,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_found_is_recalled_where_only_numbers_differ() {
+        let good = part(1, None);
+        let (mut known, mut like) = (KnownResults::new(3), 0);
+        for at in 0..encoded(&good).bytes.len() {
+            if known.recall(&encoded(&good)).is_none() {
+                known.clear();
+                for _ in 0..3 {
+                    assert_eq!(known.recall(&encoded(&good)), None);
+                    known.learn(&encoded(&good), || "found");
+                }
+            }
+            let mut other = part(1, None);
+            other.wire_mut().expect("it is encoded").bytes[at] ^= 0x10;
+            like += usize::from(known.recall(&encoded(&other)) == Some(&"found"));
+        }
+        assert_eq!(like, (3 + 3) * 8 + (70 + 9 + 1) * 4);
+    }
+
+    #[test]
     fn metrics_are_selected_and_others_only_compared() {
         let good = part(1, Some("text"));
         let wanted = [Some(8), None, Some(2), Some(0)];
@@ -243,12 +298,12 @@ mod tests {
             part.wire_mut().expect("it is encoded").bytes[3] = time as u8;
             let encoded = encoded(&part);
             assert!(known.deliver(&encoded, 0, &mut Columns::default()).is_none());
-            known.notice(&encoded, 0, || encoded.sets().map(|(pmid, at)| (pmid, Some(at))));
-            if known.0[0].sightings == known.0[0].due {
+            known.notice(&encoded, 0, || (encoded.sets().map(|(pmid, at)| (pmid, Some(at))), ()));
+            if known.forms[0].sightings == known.forms[0].due {
                 learnt.push(time);
             }
         }
         assert!(learnt.len() < 25, "{learnt:?}");
-        assert_eq!(known.0.len(), 1);
+        assert_eq!(known.forms.len(), 1);
     }
 }

@@ -43,6 +43,7 @@ pub use batch::{ResultBatch, ResultPart, Spare};
 pub use blocks::end_of_blocks_of_8;
 pub(crate) use columns::Form;
 pub use columns::{Columns, LayoutId};
+pub use known::KnownResults;
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub(crate) use sets::Content;
 pub use sets::{SetPlace, ValueSet, ValueSets};

@@ -208,7 +208,7 @@ impl Skeleton {
             lane_bytes += set.count * kind.width();
             set.blocks = None;
         }
-        others.extend(all.iter().filter_map(|set| set.blocks));
+        all.iter().filter_map(|set| set.blocks).for_each(|run| add_run(&mut others, run));
         columns.drop_lanes();
         let mask = mask_of(&all, encoded.first_set, sets.len());
         Some(Skeleton {
@@ -288,6 +288,14 @@ fn add_blocks(
     Some(at)
 }
 
+/// Adds blocks. If they go on where the last ones end, they become one.
+fn add_run(all: &mut Vec<Run>, new: Run) {
+    match all.last_mut() {
+        Some(last) if last.is_continued_by(&new) => last.count += new.count,
+        _ => all.push(new),
+    }
+}
+
 /// Adds numbers. If they go on where the last ones end, they become one.
 fn add_copies(all: &mut Vec<Copies>, new: Copies) {
     match all.last_mut() {
@@ -311,11 +319,9 @@ fn mask_of(all: &[Set], first_set: usize, length: usize) -> Box<[u8]> {
 
 impl Copies {
     fn is_continued_by(&self, next: &Copies) -> bool {
-        let Run { start, count, head, stride } = self.from;
         self.kind == next.kind
-            && (head, stride) == (next.from.head, next.from.stride)
-            && start + count * stride == next.from.start
-            && self.to + count * self.kind.width() == next.to
+            && self.from.is_continued_by(&next.from)
+            && self.to + self.from.count * self.kind.width() == next.to
     }
 
     /// Copies the numbers into their lanes. False if a block has another head.
@@ -353,15 +359,25 @@ impl Copies {
 }
 
 impl Run {
+    fn is_continued_by(&self, next: &Run) -> bool {
+        let Run { start, count, head, stride } = *self;
+        (head, stride) == (next.head, next.stride) && start + count * stride == next.start
+    }
+
     /// True if all blocks have their heads.
     fn has_heads(&self, bytes: &[u8]) -> bool {
         let Run { start, count, head, stride } = *self;
-        let blocks = bytes.get(start..start + count * stride).unwrap_or_default();
-        let has_head = |block: &[u8]| block.first_chunk() == Some(&head);
-        blocks.len() == count * stride
-            && match stride {
-                12 => blocks.as_chunks::<12>().0.iter().all(|block| has_head(block)),
-                _ => blocks.chunks_exact(stride).all(has_head),
+        let Some(blocks) = bytes.get(start..start + count * stride) else { return false };
+        let head = u32::from_ne_bytes(head);
+        match stride {
+            12 => {
+                let wrong =
+                    |[a, b, c, d, ..]: &[u8; 12]| u32::from_ne_bytes([*a, *b, *c, *d]) ^ head;
+                blocks.as_chunks().0.iter().map(wrong).fold(0, |all, one| all | one) == 0
             }
+            _ => blocks
+                .chunks_exact(stride)
+                .all(|block| block.first_chunk() == Some(&head.to_ne_bytes())),
+        }
     }
 }

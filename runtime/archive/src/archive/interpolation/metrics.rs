@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 
 use pmderive_core::model::{InDom, InstId, InstanceProfile, PmStatus, Pmid, Timestamp, ValueType};
+use pmderive_core::result::KnownResults;
 use pmderive_core::source::{FetchList, SourceError};
 
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
-use crate::archive::interpolation::positions::{DomainId, TrackId};
+use crate::archive::interpolation::positions::{DomainId, ShapeId, TrackId};
 use crate::archive::interpolation::track::Track;
 use crate::archive::meta::Metadata;
 use crate::archive::record::Damage;
@@ -19,6 +20,10 @@ use crate::archive::selection::SlotTable;
 use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, check, walk};
 use crate::archive::volume::Record;
+
+/// Records of one form after which another one is compared with them. To learn a form
+/// costs as much as to check some records.
+const SIGHTINGS: u32 = 8;
 
 /// What an interpolated fetch needs besides the list.
 pub(in crate::archive) struct Surroundings<'a> {
@@ -52,8 +57,34 @@ pub(super) struct Metrics {
     pub(super) wanted: Vec<Result<TrackId, PmStatus>>,
     /// Number of value sets noted.
     noted: usize,
+    /// The value sets of records that others resemble.
+    known: KnownResults<Box<[Noted]>>,
     pub(super) found: Vec<(TrackId, SetRange)>,
+    sets: Vec<Noted>,
     pub(super) scratch: Vec<InstId>,
+}
+
+/// A value set with values of a metric.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    track: TrackId,
+    /// Offset of the set in the record.
+    start: usize,
+    shape: ShapeId,
+}
+
+/// Notes the value sets of a record in their tracks. Returns their number.
+fn note_sets(
+    sets: &[Noted],
+    (side, record): (Side, Ordinal),
+    tracks: &mut [Track],
+    domains: &[Candidates],
+) -> usize {
+    for Noted { track, start, shape } in sets {
+        let track = &mut tracks[track.index()];
+        track.note(side, record, (*start, *shape), &domains[track.domain.index()]);
+    }
+    sets.len()
 }
 
 impl Metrics {
@@ -71,7 +102,9 @@ impl Metrics {
             list: None,
             wanted: Vec::new(),
             noted: 0,
+            known: KnownResults::new(SIGHTINGS),
             found: Vec::new(),
+            sets: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -96,6 +129,7 @@ impl Metrics {
     pub(super) fn renew(&mut self, around: &mut Surroundings<'_>) -> Result<(), SourceError> {
         self.list = None;
         self.noted = 0;
+        self.known.clear();
         self.domains.clear();
         self.domain_of.clear();
         for at in 0..self.tracks.len() {
@@ -155,6 +189,7 @@ impl Metrics {
             return Ok(ListChange::List);
         }
         self.slots.assign(self.tracks.iter().map(|track| track.desc.pmid));
+        self.known.clear();
         Ok(ListChange::Metrics)
     }
 
@@ -208,21 +243,30 @@ impl Metrics {
         ordinal: Ordinal,
         (record, bytes): (&Record, &[u8]),
     ) -> Result<(), Damage> {
-        let Metrics { domains, tracks, slots, noted, found, scratch, .. } = self;
+        let encoded = record.encoded(0, bytes);
+        let at = (side, ordinal);
+        if let Some(sets) = self.known.recall(&encoded) {
+            self.noted += note_sets(sets, at, &mut self.tracks, &self.domains);
+            return Ok(());
+        }
+        let Metrics { domains, tracks, slots, noted, known, found, sets, scratch, .. } = self;
         found.clear();
         walk(bytes, record.first_set, record.set_count, |pmid, set| {
             found.extend(slots.slot(pmid).map(|track| (TrackId::at(track), set)));
         })?;
-        if !found.is_empty() {
-            check(bytes, record.first_set, record.set_count)?;
+        if found.is_empty() {
+            return Ok(());
         }
-        *noted += found.len();
-        for (track, set) in found {
-            let track = &mut tracks[track.index()];
+        check(bytes, record.first_set, record.set_count)?;
+        sets.clear();
+        for (id, set) in found.iter().filter(|(_, set)| set.has_values()) {
+            let track = &tracks[id.index()];
             let candidates = &mut domains[track.domain.index()];
-            let set = (set.start, &bytes[set.start..set.end]);
-            track.note(side, ordinal, set, candidates, scratch);
+            let shape = track.shape_of(&bytes[set.start..set.end], candidates, scratch);
+            sets.push(Noted { track: *id, start: set.start, shape });
         }
+        *noted += note_sets(sets, at, tracks, domains);
+        known.learn(&encoded, || sets.as_slice().into());
         Ok(())
     }
 
@@ -239,6 +283,8 @@ impl Metrics {
             if domain.is_crowded() {
                 let tracks = self.tracks.iter().filter(|track| track.domain.index() == at);
                 domain.keep_shapes(&tracks.flat_map(Track::shapes).collect());
+                // They may have shapes that are gone.
+                self.known.clear();
             }
         }
     }

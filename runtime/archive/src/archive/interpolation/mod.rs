@@ -24,6 +24,7 @@ mod column;
 mod coverage;
 mod far;
 mod lane;
+mod lanes;
 mod metrics;
 mod occurrences;
 mod phase;
@@ -214,17 +215,17 @@ impl Interpolator {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)))
         });
         let here = (time, &cut);
-        let written = self.phase.written().filter(|_| !is_crossed);
-        if written.is_some_and(|written| self.write_again(written, here, batch)) {
-            self.prune(&cut);
-            self.phase.go_on(cut.time);
-        } else {
-            self.phase.forget_written();
-            let written = self.write(list, here, is_crossed, batch)?;
-            self.prune(&cut);
-            self.coverage.release();
-            self.phase = Phase::Continuing { last: cut.time, written };
-        }
+        let again = match self.phase.take_written() {
+            Some(written) if !is_crossed => self.write_again(written, here, batch)?,
+            _ => None,
+        };
+        let written = match again {
+            None => self.write(list, here, is_crossed, batch)?,
+            again => again,
+        };
+        self.prune(&cut);
+        self.coverage.release();
+        self.phase = Phase::Continuing { last: cut.time, written };
         Ok(is_crossed)
     }
 

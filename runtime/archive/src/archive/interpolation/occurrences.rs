@@ -57,6 +57,7 @@ impl Occurrences {
     pub(super) fn keep(&mut self, records: Range<Ordinal>) -> usize {
         while self.list.front().is_some_and(|one| one.record < records.start) {
             self.list.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
         }
         while self.list.back().is_some_and(|one| one.record >= records.end) {
             self.list.pop_back();
@@ -82,7 +83,9 @@ impl Occurrences {
             Side::Behind => records.end,
         };
         let is_before = |at: usize| self.list.get(at).is_some_and(|one| one.record < record);
-        // All lanes ask for the same position one after the other.
+        // All lanes ask for the same position one after the other. As time goes on, the
+        // next one follows.
+        self.cursor += usize::from(is_before(self.cursor));
         let at = self.cursor;
         if is_before(at) || at > self.list.len() || at > 0 && !is_before(at - 1) {
             self.cursor = self.list.partition_point(|one| one.record < record);

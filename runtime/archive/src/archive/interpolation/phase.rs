@@ -31,26 +31,17 @@ impl Phase {
         }
     }
 
-    /// What the last fetch wrote, as long as it holds.
-    pub(super) fn written(&self) -> Option<&SteadyPart> {
+    /// What the last fetch wrote, which is forgotten.
+    pub(super) fn take_written(&mut self) -> Option<SteadyPart> {
         match self {
-            Phase::Continuing { written, .. } => written.as_ref(),
+            Phase::Continuing { written, .. } => written.take(),
             Phase::Beginning | Phase::Stopped { .. } => None,
         }
     }
 
     /// Forgets what the last fetch wrote.
     pub(super) fn forget_written(&mut self) {
-        if let Phase::Continuing { written, .. } = self {
-            *written = None;
-        }
-    }
-
-    /// Notes that a fetch wrote the same as the last one, at another time.
-    pub(super) fn go_on(&mut self, time: f64) {
-        if let Phase::Continuing { last, .. } = self {
-            *last = time;
-        }
+        self.take_written();
     }
 
     /// Continues after damage. True if there was any.

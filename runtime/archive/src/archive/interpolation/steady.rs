@@ -118,28 +118,30 @@ impl Steady {
         }
     }
 
-    /// Completes the search with what was found. The values have a type and follow a
-    /// rule.
+    /// Completes the search with what was found: instances, and the values that those of
+    /// each lie between. The values have a type and follow a rule.
     pub(super) fn finish(
         &mut self,
-        lanes: impl ExactSizeIterator<Item = SteadyLane> + Clone,
+        instances: impl ExactSizeIterator<Item = InstId>,
+        values: impl ExactSizeIterator<Item = (Sample, Sample)> + Clone,
         (value_type, rule): (ValueType, Rule),
         rules: &InterpolationRules,
     ) {
         (self.value_type, self.rule) = (value_type, rule);
-        renew(&mut self.instances, lanes.clone().map(|lane| lane.instance));
-        let span = |lane: &SteadyLane| Span { from: lane.earlier.time, to: lane.later.time };
-        self.span = lanes.clone().next().as_ref().map_or(self.span, span);
-        let line = |lane: SteadyLane| {
-            let is_alike = span(&lane) == self.span;
-            is_alike.then(|| Line::between(value_type, rules, lane.earlier, lane.later))?
+        renew(&mut self.instances, instances);
+        let span =
+            |(earlier, later): &(Sample, Sample)| Span { from: earlier.time, to: later.time };
+        self.span = values.clone().next().as_ref().map_or(self.span, span);
+        let line = |values: (Sample, Sample)| {
+            let is_alike = span(&values) == self.span;
+            is_alike.then(|| Line::between(value_type, rules, values.0, values.1))?
         };
-        let count = if rule == Rule::OnLine { lanes.len() } else { 0 };
+        let count = if rule == Rule::OnLine { values.len() } else { 0 };
         self.lines.clear();
         self.lines.reserve_exact(count);
-        self.lines.extend(lanes.clone().take(count).map_while(line));
-        let others = if self.lines.len() == lanes.len() { 0 } else { lanes.len() };
-        renew(&mut self.samples, lanes.take(others).map(|lane| (lane.earlier, lane.later)));
+        self.lines.extend(values.clone().take(count).map_while(line));
+        let others = if self.lines.len() == values.len() { 0 } else { values.len() };
+        renew(&mut self.samples, values.take(others));
     }
 
     /// Writes the values at `time`, which must be in the range.

@@ -16,6 +16,7 @@ use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Covered, Ordinal, Side};
 use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
+use crate::archive::interpolation::lanes::{Lanes, Moment};
 use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
 use crate::archive::interpolation::positions::{DomainId, LaneId, ShapeId};
 use crate::archive::interpolation::steady::Steady;
@@ -51,7 +52,7 @@ pub(super) struct Track {
     last: Box<[Ordinal]>,
     /// The shape that was met last.
     shape: ShapeId,
-    lanes: Box<[Lane]>,
+    pub(super) lanes: Lanes,
     /// Contents of values that are not numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
     /// What was found at the time of the last fetch.
@@ -95,7 +96,7 @@ impl Track {
             occurrences: Occurrences::default(),
             last: vec![Ordinal::MIN; lane_count].into(),
             shape: ShapeId::NO_LANES,
-            lanes: vec![Lane::fresh(0); lane_count].into(),
+            lanes: Lanes::fresh(lane_count),
             texts: (0..texts).map(|_| Default::default()).collect(),
             steady: Steady::default(),
         }
@@ -105,7 +106,7 @@ impl Track {
     pub(super) fn forget(&mut self) {
         self.occurrences.clear();
         self.last.fill(Ordinal::MIN);
-        self.lanes.fill(Lane::fresh(0));
+        self.lanes = Lanes::fresh(self.lanes.len());
         self.steady.forget();
     }
 
@@ -114,7 +115,7 @@ impl Track {
     /// of the metric. `interval` is used, in seconds, if the metric has occurred only
     /// once and that is longer than usual.
     pub(super) fn is_awaited(&self, lane: LaneId, interval: f64, coverage: &Coverage) -> bool {
-        let Lane { before, after } = self.lanes[lane.index()];
+        let Lane { before, after } = self.lanes.get(lane);
         let interval = match self.interval.max(self.last_interval(coverage)) {
             0.0 => interval.max(USUAL_INTERVAL),
             known => known,
@@ -142,22 +143,17 @@ impl Track {
         time().zip(time()).map_or(0.0, |(last, previous)| last - previous)
     }
 
-    /// Notes the value set `set`, which is at `offset` of a record.
+    /// Notes the value set at `offset` of a record, whose instances have a shape.
     pub(super) fn note(
         &mut self,
         side: Side,
         record: Ordinal,
-        (offset, set): (usize, &[u8]),
-        candidates: &mut Candidates,
-        scratch: &mut Vec<InstId>,
+        (offset, shape): (usize, ShapeId),
+        candidates: &Candidates,
     ) {
-        let instances = instances(set);
-        if instances.len() == 0 {
-            return;
-        }
-        self.shape = candidates.shape(instances, self.shape, scratch);
+        self.shape = shape;
         let set = u32::try_from(offset).unwrap_or(u32::MAX);
-        let occurrence = Occurrence { record, set, shape: self.shape };
+        let occurrence = Occurrence { record, set, shape };
         // The lanes of the newest shape need no note until there is a newer one.
         let (older, newer) = match side {
             Side::Ahead => (self.occurrences.outermost(side), Some(occurrence)),
@@ -221,19 +217,14 @@ impl Track {
     ) -> bool {
         let found = self.end_in(column, (lane, side), place, position);
         found.is_some_and(|end| {
-            self.lanes[lane.index()].set_end(side, end);
+            self.lanes.get_mut(lane).set_end(side, end);
             true
         })
     }
 
     /// Ends the stretch of a lane without a value.
     pub(super) fn end_far(&mut self, (lane, side): (LaneId, Side), end: End) {
-        self.lanes[lane.index()].set_end(side, end);
-    }
-
-    /// A lane with the ends that were found.
-    pub(super) fn lane(&self, lane: LaneId) -> &Lane {
-        &self.lanes[lane.index()]
+        self.lanes.get_mut(lane).set_end(side, end);
     }
 
     /// Contents of the value at one end of a lane.
@@ -255,7 +246,7 @@ impl Track {
         sources: &mut Sources<'_>,
     ) -> Result<Search, SourceError> {
         self.bring(lane, cut, sources)?;
-        if self.lanes[lane.index()].after.is_value_at(cut.time) {
+        if self.lanes.get(lane).after.is_value_at(cut.time) {
             return Ok(Search::Done(Found::At(Side::Ahead)));
         }
         let found = match self.look((lane, Side::Behind), cut, sources)? {
@@ -279,7 +270,7 @@ impl Track {
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<(), SourceError> {
-        let known @ Lane { before, after } = self.lanes[lane.index()];
+        let known @ Lane { before, after } = self.lanes.get(lane);
         if known.surrounds(cut) {
             return Ok(());
         }
@@ -289,7 +280,7 @@ impl Track {
         let is_ahead = cut.after > after.record();
         let touches = before.record() < coverage.end() && after.record() >= coverage.first();
         if !touches || !is_ahead && cut.from < cut.after {
-            self.lanes[lane.index()] = Lane::fresh(cut.after);
+            *self.lanes.get_mut(lane) = Lane::fresh(cut.after);
             return Ok(());
         }
         // The side of the end that time has passed, and the records between both ends.
@@ -314,8 +305,9 @@ impl Track {
                 passed
             }
         };
-        self.lanes[lane.index()].set_end(other, end);
-        self.lanes[lane.index()].set_end(side, End::unknown(cut.next(side)));
+        let lane = self.lanes.get_mut(lane);
+        lane.set_end(other, end);
+        lane.set_end(side, End::unknown(cut.next(side)));
         Ok(())
     }
 
@@ -326,7 +318,7 @@ impl Track {
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<End, SourceError> {
-        let known = self.lanes[lane.index()].end(side);
+        let known = self.lanes.get(lane).end(side);
         if !known.is_unknown() {
             return Ok(known);
         }
@@ -345,7 +337,7 @@ impl Track {
             _ if coverage.is_complete(side) => End::of_archive(side),
             _ => End::unknown(coverage.beyond(side)),
         };
-        self.lanes[lane.index()].set_end(side, end);
+        self.lanes.get_mut(lane).set_end(side, end);
         Ok(end)
     }
 
@@ -425,8 +417,8 @@ impl Track {
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<bool, SourceError> {
-        let coverage = sources.coverage;
-        let life = sources.candidates.common_life();
+        let (coverage, candidates) = (sources.coverage, sources.candidates);
+        let life = candidates.common_life();
         if self.lanes.is_empty()
             || life.is_none_or(|(birth, death)| !(birth..=death).contains(&cut.time))
         {
@@ -435,31 +427,28 @@ impl Track {
         let at = self.occurrences.position(&(cut.after..cut.after), Side::Ahead);
         let around = [Side::Behind, Side::Ahead].map(|side| self.occurrences.get(at, side));
         let [Some(behind), Some(ahead)] = around else { return Ok(false) };
-        let Some(record) = coverage.record(ahead.record) else { return Ok(false) };
-        let has_passed = |lane: &Lane| {
-            let after = &lane.after;
-            after.record() == behind.record && after.is_value() && !after.is_value_at(cut.time)
+        let (Some(earlier), Some(later)) =
+            (coverage.record(behind.record), coverage.record(ahead.record))
+        else {
+            return Ok(false);
         };
+        let before = Moment { record: behind.record, time: earlier.time };
         let mark = coverage.mark_from(behind.record, Side::Ahead);
-        if mark.is_some_and(|mark| mark <= ahead.record) || !self.lanes.iter().all(has_passed) {
+        if earlier.time == cut.time
+            || mark.is_some_and(|mark| mark <= ahead.record)
+            || !self.lanes.all_end_in(before)
+        {
             return Ok(false);
         }
-        let candidates = sources.candidates;
         let Some(positions) = candidates.positions_of_all(ahead.shape) else { return Ok(false) };
-        let bits = &self.decoded(ahead, record, sources)?.bits;
+        let after = Moment { record: ahead.record, time: later.time };
+        let bits = &self.decoded(ahead, later, sources)?.bits;
         if !positions.clone().all(|position| (position as usize) < bits.len()) {
             return Ok(false);
         }
-        for (lane, position) in self.lanes.iter_mut().zip(positions) {
-            let sample = Sample { time: record.time, bits: bits[position as usize] };
-            *lane = Lane { before: lane.after, after: End::value(ahead.record, sample) };
-        }
+        let bits = positions.map(|position| bits[position as usize]);
+        self.lanes.cross((before, after), bits);
         Ok(true)
-    }
-
-    /// All lanes.
-    pub(super) fn lanes(&self) -> &[Lane] {
-        &self.lanes
     }
 
     /// The value at a position of a decoded set. Its contents go to the end on `side`.
@@ -523,13 +512,12 @@ mod tests {
                     false => (Side::Behind, first - 1),
                 };
                 (first, end) = (first.min(record), end.max(record + 1));
-                let mut set = vec![0; 12];
                 let subset = random(16);
-                for id in (0..4_i32).filter(|id| subset >> id & 1 == 1) {
-                    set.extend_from_slice(&id.to_be_bytes());
-                    set.extend_from_slice(&[0; 4]);
+                let instances = (0..4_i32).filter(|id| subset >> id & 1 == 1);
+                if subset > 0 {
+                    let shape = candidates.shape(instances, track.shape, &mut Vec::new());
+                    track.note(side, record, (0, shape), &candidates);
                 }
-                track.note(side, record, (0, &set), &mut candidates, &mut Vec::new());
                 if random(4) == 0 {
                     first = (first + random(3)).min(end - 1);
                     end = if goes_forward { end } else { (end - random(3)).max(first + 1) };

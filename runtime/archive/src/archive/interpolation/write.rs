@@ -21,7 +21,7 @@ use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead
 pub(super) struct SteadyPart {
     /// The layout of its columns.
     layout: LayoutId,
-    /// The range where that is so.
+    /// The range where that is certain.
     stretch: Stretch,
 }
 
@@ -57,28 +57,48 @@ impl Interpolator {
     }
 
     /// Adds the part that was written before, with the numbers of another time, if only
-    /// those differ. Otherwise adds nothing and returns false.
+    /// those differ. Otherwise adds nothing.
     pub(super) fn write_again(
-        &self,
-        written: &SteadyPart,
+        &mut self,
+        mut written: SteadyPart,
         (time, cut): (Timestamp, &Cut),
         batch: &mut ResultBatch,
-    ) -> bool {
+    ) -> Result<Option<SteadyPart>, SourceError> {
         if !written.stretch.holds(cut) {
-            return false;
+            let Some(stretch) = self.cross_all(cut)? else { return Ok(None) };
+            written.stretch = stretch;
         }
-        let Some(part) = batch.add_part_again(written.layout) else { return false };
+        let Some(part) = batch.add_part_again(written.layout) else { return Ok(None) };
         part.timestamp = time;
-        let Some(columns) = part.columns_mut() else { return false };
+        let Some(columns) = part.columns_mut() else { return Ok(None) };
         for (track, lanes) in self.metrics.wanted.iter().zip(columns.number_lanes_mut()) {
             if let (Ok(track), false) = (track, lanes.is_empty()) {
                 self.metrics.track(*track).steady.overwrite(&self.rules, cut.time, lanes);
             }
         }
-        true
+        Ok(Some(written))
     }
 
-    /// Writes the values of a metric. True if what was found before still holds.
+    /// Moves all metrics to a time, if only their numbers differ there from what the last
+    /// fetch wrote. Returns the range where that is so.
+    fn cross_all(&mut self, cut: &Cut) -> Result<Option<Stretch>, SourceError> {
+        let mut stretch = Stretch::ALL;
+        for at in 0..self.metrics.wanted.len() {
+            let Ok(id) = self.metrics.wanted[at] else { continue };
+            let Track { last_count, in_blocks, .. } = *self.metrics.track(id);
+            if !self.metrics.track(id).steady.stretch().holds(cut) {
+                let has_crossed = self.cross(id, cut)?;
+                let track = self.metrics.track(id);
+                if !has_crossed || (last_count, in_blocks) != (track.lanes.len(), track.in_blocks) {
+                    return Ok(None);
+                }
+            }
+            stretch = stretch.and(self.metrics.track(id).steady.stretch());
+        }
+        Ok(Some(stretch))
+    }
+
+    /// Writes the values of a metric. True if other times differ only in the numbers.
     fn write_values(
         &mut self,
         id: TrackId,
@@ -102,11 +122,11 @@ impl Interpolator {
         let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
-        if is_typed && looks_ahead && !is_suppressed && self.cross(id, cut)? {
+        if !is_suppressed && self.cross(id, cut)? {
             let track = &mut self.metrics.tracks[id.index()];
             track.steady.write(&rules, cut.time, track.in_blocks, writer);
             track.last_count = writer.count();
-            return Ok(false);
+            return Ok(true);
         }
         let mut steady = std::mem::take(&mut self.metrics.tracks[id.index()].steady);
         steady.begin();
@@ -123,8 +143,8 @@ impl Interpolator {
             let instance = domain.lane(lane).instance;
             let found = self.resolve((id, lane), cut, looks_ahead)?;
             let track = self.metrics.track(id);
-            let ends = track.lane(lane);
-            steady.keep_between(ends);
+            let ends = track.lanes.get(lane);
+            steady.keep_between(&ends);
             let (earlier, later) = (ends.before.sample(), ends.after.sample());
             let between = match found {
                 Found::At(Side::Ahead) => Some(Between::Later),
@@ -176,7 +196,11 @@ impl Interpolator {
             is_steady = false;
         }
         match is_steady {
-            true => steady.finish(found_lanes.iter().copied(), (value_type, rule), &rules),
+            true => {
+                let instances = found_lanes.iter().map(|lane| lane.instance);
+                let values = found_lanes.iter().map(|lane| (lane.earlier, lane.later));
+                steady.finish(instances, values, (value_type, rule), &rules);
+            }
             false => steady.forget(),
         }
         self.found_lanes = found_lanes;
@@ -191,25 +215,23 @@ impl Interpolator {
     fn cross(&mut self, id: TrackId, cut: &Cut) -> Result<bool, SourceError> {
         let rules = self.rules;
         let (track, mut sources) = self.track_and_sources(id);
+        let MetricDesc { value_type, semantics, .. } = track.desc;
+        let needs_later = semantics != Semantics::Discrete || looks_ahead(value_type, &rules);
+        if !is_number(value_type) || !needs_later {
+            return Ok(false);
+        }
         if !track.cross(cut, &mut sources)? {
             return Ok(false);
         }
+        let Track { lanes, steady, .. } = track;
+        let Some(lanes) = lanes.together() else { return Ok(false) };
         let candidates = sources.candidates;
-        let MetricDesc { value_type, semantics, .. } = track.desc;
-        let rule = Rule::of(value_type, semantics, &rules);
-        let mut steady = std::mem::take(&mut track.steady);
         steady.begin();
         candidates.common_life().into_iter().for_each(|life| steady.keep_times(life));
-        // All lanes have the same ends.
-        track.lanes().first().into_iter().for_each(|lane| steady.keep_between(lane));
-        let lanes = track.lanes().iter().zip(candidates.lanes());
-        let lanes = lanes.map(|(ends, candidate)| SteadyLane {
-            instance: candidate.instance,
-            earlier: ends.before.sample(),
-            later: ends.after.sample(),
-        });
-        steady.finish(lanes, (value_type, rule), &rules);
-        track.steady = steady;
+        steady.keep_between(&lanes.get(0));
+        let instances = candidates.lanes().iter().map(|lane| lane.instance);
+        let rule = Rule::of(value_type, semantics, &rules);
+        steady.finish(instances, lanes.samples(), (value_type, rule), &rules);
         Ok(true)
     }
 }
@@ -220,5 +242,38 @@ fn as_delivered(value_type: ValueType, in_blocks: bool, bits: u64) -> RawValueRe
         ValueType::I32 | ValueType::U32 => RawValueRef::InPlace(bits as u32),
         ValueType::F32 if !in_blocks => RawValueRef::InPlace(bits as u32),
         _ => RawValueRef::Number { value_type, bits },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pmderive_core::source::{FetchSource, MetadataSource, Mode};
+
+    use super::*;
+    use crate::archive::ArchiveContext;
+
+    /// Readers know what they were told of a part, also beyond the next record, as long as
+    /// its metrics have the same instances.
+    #[test]
+    fn layouts_last_across_records() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/archives/own-fleet");
+        let mut context = ArchiveContext::open(&path).expect("a good archive");
+        let pmids = context.lookup_names(&["disk.dev.total", "kernel.all.load"]);
+        let pmids = pmids.expect("it knows them").into_iter().flatten().collect();
+        let list = FetchList::new(pmids, Vec::new());
+        // After 22, 23 and 25 seconds there are records with all instances.
+        let begin = Timestamp::new(context.label().start.sec + 22, 250_000_000);
+        let mode = Mode::Interpolated { step: 500_000_000 };
+        context.set_mode(mode, Some(begin)).expect("archives have it");
+        let mut batch = ResultBatch::default();
+        let layouts = (0..6).map(|_| {
+            context.fetch(&list, &mut batch).expect("it is within the archive");
+            batch.parts()[0].layout()
+        });
+        let layouts: Vec<_> = layouts.collect();
+        assert!(layouts[1].is_some());
+        assert_eq!(layouts[1..], [layouts[1]; 5]);
     }
 }
