@@ -17,6 +17,7 @@ pub(crate) mod types;
 pub mod units;
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
@@ -410,7 +411,7 @@ impl Checker<'_> {
     fn aggregate(
         &mut self,
         function: Aggregate,
-        metric: &crate::syntax::ast::Spanned<Box<str>>,
+        metric: &crate::syntax::ast::Spanned<Arc<str>>,
     ) -> Checked<TypedId> {
         let operand = self.metric(&metric.value, metric.span)?;
         let desc = self.typed.node(operand).desc;

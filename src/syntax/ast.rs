@@ -4,6 +4,7 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
@@ -57,7 +58,7 @@ pub enum NodeKind {
     /// `42`, `1.5`
     Number(Number),
     /// `disk.dev.read`
-    Metric(Box<str>),
+    Metric(Arc<str>),
     /// `operand[instance]`
     Select {
         /// What to select from.
@@ -106,10 +107,10 @@ pub enum NodeKind {
         /// Which.
         function: Aggregate,
         /// The metric's name.
-        metric: Spanned<Box<str>>,
+        metric: Spanned<Arc<str>>,
     },
     /// `defined(metric)`
-    Defined(Spanned<Box<str>>),
+    Defined(Spanned<Arc<str>>),
     /// `anon(PM_TYPE_...)`
     Anon(ValueType),
     /// `delta(operand)`, `rate(operand)`, `instant(operand)`
@@ -363,7 +364,7 @@ impl Expr {
     }
 
     /// Takes back the node pushed last if it is the name of a metric.
-    pub(super) fn pop_metric(&mut self) -> Option<Spanned<Box<str>>> {
+    pub(super) fn pop_metric(&mut self) -> Option<Spanned<Arc<str>>> {
         match self.nodes.pop_if(|node| matches!(node.kind, NodeKind::Metric(_))) {
             Some(Node { kind: NodeKind::Metric(value), span }) => Some(Spanned { value, span }),
             _ => None,
@@ -393,6 +394,19 @@ impl Expr {
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         each_operand!(&self.node(id).kind, iter, |operand: &ExprId| visit(*operand));
+    }
+
+    /// Lets `visit` change each name of a metric, but for that of `meta=`. It also gets the place.
+    pub(super) fn each_name(&mut self, visit: &mut impl FnMut(&mut Arc<str>, Span)) {
+        for node in &mut self.nodes {
+            match &mut node.kind {
+                NodeKind::Metric(name) => visit(name, node.span),
+                NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+                    visit(&mut metric.value, metric.span);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Lets `visit` change each place that the tree names.
