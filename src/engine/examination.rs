@@ -17,7 +17,7 @@ use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
 use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{DefinitionId, Desc, Found, Name, Names};
+use crate::bind::{DefinitionId, Desc, Found, Mentions, Name, Names};
 use crate::check::typed::TypedExpr;
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -71,14 +71,14 @@ pub(super) struct Checking<'c> {
 }
 
 impl Checking<'_> {
-    /// Checks against a source's answers, parallel to `names`.
+    /// Checks against a source's answers about the names that the definitions mention.
     pub fn run(
         &self,
-        names: &[Arc<str>],
+        mentions: &Mentions,
         found: &[Found],
         diagnostics: &mut Diagnostics,
     ) -> Examination {
-        let mut names = self.meanings(names, found);
+        let mut names = self.meanings(mentions, found);
         let order = self.order(&names, diagnostics);
         let mut expressions: Vec<Examined> = Vec::new();
         expressions.resize_with(self.definitions.len(), Examined::default);
@@ -101,12 +101,12 @@ impl Checking<'_> {
     /// extensions. Gives each typed expression to `take` at once, for there may be very many.
     pub fn run_each(
         &self,
-        names: &[Arc<str>],
+        mentions: &Mentions,
         found: &[Found],
         diagnostics: &mut Diagnostics,
         mut take: impl FnMut(DefinitionKey, TypedExpr),
     ) -> Vec<Metric> {
-        let mut names = self.meanings(names, found);
+        let mut names = self.meanings(mentions, found);
         let order = self.order(&names, diagnostics);
         let mut outputs: Vec<Option<(Desc, OutputId)>> = vec![None; self.chosen];
         let mut taken = 0..;
@@ -126,11 +126,17 @@ impl Checking<'_> {
     }
 
     /// The meaning of the names before anything is checked.
-    fn meanings(&self, names: &[Arc<str>], found: &[Found]) -> Names {
+    fn meanings(&self, mentions: &Mentions, found: &[Found]) -> Names {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
-        let mut names = Names::new(names, found, is_derived, equivalent);
+        // A definition's own name that nobody mentions means something only to a source that
+        // has a metric of that name.
+        let means = |(at, (_, found)): &(usize, (_, &Found))| {
+            self.are_nested || *at >= mentions.own || !matches!(found, Found::Unknown(_))
+        };
+        let names = mentions.names.iter().zip(found).enumerate().filter(means);
+        let mut names = Names::new(names.map(|(_, one)| one), is_derived, equivalent);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
         for (name, desc) in registry.anonymous_descs() {
             names.describe(name, desc);
