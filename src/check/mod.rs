@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod alike;
 pub(crate) mod call;
 mod derive;
 pub(crate) mod names;
@@ -31,6 +32,7 @@ use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
+pub(crate) use alike::Alike;
 use pcp::Wording;
 use typed::{Decrease, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
 

@@ -19,7 +19,7 @@ use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{DefinitionId, Desc, Found, Mentions, Name, Names};
 use crate::check::typed::TypedExpr;
-use crate::check::{Examined, examine};
+use crate::check::{Alike, Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
@@ -82,7 +82,7 @@ impl Checking<'_> {
         let order = self.order(&names, diagnostics);
         let mut expressions: Vec<Examined> = Vec::new();
         expressions.resize_with(self.definitions.len(), Examined::default);
-        let mistakes = self.check_each(&order, &mut names, |id, examined| {
+        let mistakes = self.check_each(&order, &mut names, None, |id, examined| {
             expressions[id.index()] = examined;
         });
         let wanted = match self.language.extensions {
@@ -110,15 +110,19 @@ impl Checking<'_> {
         let order = self.order(&names, diagnostics);
         let mut outputs: Vec<Option<(Desc, OutputId)>> = vec![None; self.chosen];
         let mut taken = 0..;
-        let mistakes =
-            self.check_each(&order, &mut names, |id, Examined { typed, is_whole, .. }| {
+        let mistakes = self.check_each(
+            &order,
+            &mut names,
+            Some(Alike::default()),
+            |id, Examined { typed, is_whole, .. }| {
                 if let Some(output) = outputs.get_mut(id.index())
                     && is_whole
                 {
                     *output = taken.next().map(|output| (typed.desc(), OutputId(output)));
                     take(self.definitions[id.index()].key, typed);
                 }
-            });
+            },
+        );
         for (_, found) in mistakes.into_iter().filter(|(position, _)| *position < self.chosen) {
             diagnostics.extend(found);
         }
@@ -162,11 +166,13 @@ impl Checking<'_> {
     }
 
     /// Checks the definitions in their order; each is known to the later ones.
-    /// Gives the results away, and returns the mistakes by position.
+    /// Gives the results away, and returns the mistakes by position. With `alike` they are
+    /// only the typed trees.
     fn check_each(
         &self,
         order: &Order,
         names: &mut Names,
+        mut alike: Option<Alike>,
         mut take: impl FnMut(DefinitionId, Examined),
     ) -> BTreeMap<usize, Diagnostics> {
         let mut mistakes = BTreeMap::new();
@@ -184,7 +190,20 @@ impl Checking<'_> {
                 _ => {
                     let own = one.is_named.then_some(&*one.name);
                     let words = Words { vocabulary: self.vocabulary, own };
-                    examine(&one.expr, names, self.language, &words, &mut found)
+                    let known = alike.as_mut().and_then(|alike| alike.find(&one.expr, names));
+                    if let Some(typed) = known {
+                        Examined { typed, is_whole: true, ..Examined::default() }
+                    } else {
+                        let mut examined =
+                            examine(&one.expr, names, self.language, &words, &mut found);
+                        if let Some(alike) = &mut alike
+                            && examined.is_whole
+                            && found.is_empty()
+                        {
+                            alike.keep(&mut examined.typed);
+                        }
+                        examined
+                    }
                 }
             };
             if !found.is_empty() {

@@ -221,9 +221,9 @@ fn read(
     }
     match found {
         Ok(()) => {
-            let expr = build(text, &tokens, origin, language, diagnostics);
+            let mut expr = build(text, &tokens, origin, language, diagnostics);
             if let Some(shapes) = shapes {
-                shapes.keep(&expr, &tokens, origin);
+                shapes.keep(&mut expr, &tokens, origin);
             }
             right(expr)
         }

@@ -45,14 +45,14 @@ impl Shapes {
             }
         });
         expr.each_span(&mut |span: &mut Span| {
-            let [first, last] = [span.start, span.end].map(|at| tokens[at as usize]);
+            let (first, last) = (&tokens[span.start as usize], &tokens[span.end as usize]);
             *span = origin.span(first.start, last.end);
         });
         Some(expr)
     }
 
     /// Keeps the shape of the expression that was looked for last. It has no mistakes.
-    pub fn keep(&mut self, expr: &Expr, tokens: &[TokenAt<'_>], origin: &Origin) {
+    pub fn keep(&mut self, expr: &mut Expr, tokens: &[TokenAt<'_>], origin: &Origin) {
         if self.key.is_empty() || tokens.len() > MAX_TOKENS || self.known.len() == MAX_SHAPES {
             return;
         }
@@ -60,6 +60,7 @@ impl Shapes {
             let at = origin.logical(place);
             tokens.partition_point(|token| token.end <= at) as u32
         };
+        expr.number_shape();
         let mut shape = expr.clone();
         shape.each_span(&mut |span: &mut Span| {
             *span = Span::new(span.source, token_at(span.start), token_at(span.end - 1));
@@ -88,22 +89,26 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::PcpError;
+    use super::super::ast::Expr;
     use super::super::config::{DefinitionItem, DefinitionReader};
     use crate::diag::Diagnostics;
     use crate::dialect::{Dialect, Language};
     use crate::text::SourceMap;
 
-    /// The items of a text, as text, with their places; and how many shapes were kept.
-    fn read(text: &str, language: Language) -> (Vec<String>, usize) {
+    /// The last expression of a text, or why there is none; and how many shapes were kept.
+    fn read(text: &str, language: Language) -> (Option<(Arc<Expr>, Option<PcpError>)>, usize) {
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
         let source = sources.add("test.conf", text);
         let mut reader = DefinitionReader::new(language);
         let items = reader.read(source, &sources, &mut diagnostics);
-        let expr = |item: &DefinitionItem| match item {
-            DefinitionItem::Definition(definition) => format!("{:?}", definition.expr),
-            other => format!("{other:?}"),
-        };
-        (items.iter().map(expr).collect(), reader.shapes.known.len())
+        let last = items.into_iter().next_back().map(|item| match item {
+            DefinitionItem::Definition(definition) => (definition.expr.expr, definition.expr.error),
+            other => unreachable!("{other:?}"),
+        });
+        (last, reader.shapes.known.len())
     }
 
     /// An expression like an earlier one is what it is without that one.
@@ -136,7 +141,7 @@ mod tests {
                     let language = Language { dialect, extensions };
                     let (both, kept) = read(&format!("m.a = {first}\nm.b = {second}\n"), language);
                     let (alone, _) = read(&format!("# a = {first}\nm.b = {second}\n"), language);
-                    assert_eq!(both.last(), alone.last(), "{expression} {language:?}");
+                    assert_eq!(both, alone, "{expression} {language:?}");
                     if extensions && dialect == Dialect::Fixed {
                         assert_eq!(kept, shapes, "{expression}");
                     }
