@@ -1,7 +1,7 @@
 //! Definitions whose typed trees differ in their metrics only get the same kernels. One of
 //! them is fused, and the others get copies of its steps.
 
-use std::cell::Cell;
+use std::ops::Range;
 
 use pmderive_runtime::program::{
     HistoryId, NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand,
@@ -14,11 +14,13 @@ use crate::dag::Graph;
 #[derive(Default)]
 pub struct Models(Vec<Option<Model>>);
 
-/// What fusing a definition has added. A node is told by its position in the typed tree, a
-/// history by that of its change, and steps are counted from the definition's first one.
+/// A definition that was fused.
 struct Model {
-    steps: Vec<Step>,
-    placements: Vec<(NodeId, Placement)>,
+    /// The nodes of its typed tree.
+    typed: Box<[NodeId]>,
+    /// Those that got columns.
+    placed: Box<[NodeId]>,
+    steps: Range<usize>,
 }
 
 impl Models {
@@ -31,19 +33,20 @@ impl Models {
         (root, nodes): (NodeId, &[NodeId]),
     ) {
         // Columns that other definitions have made may be used.
-        let Some(number) = number.filter(|_| typed.iter().all(|id| !is_placed(*id, fusion))) else {
+        let Some(number) = number.filter(|_| !typed.iter().any(|id| is_placed(*id, fusion))) else {
             return fusion.place_metric(root, nodes);
         };
         let number = number as usize;
         if self.0.len() <= number {
             self.0.resize_with(number + 1, || None);
         }
-        if let Some(model) = &self.0[number] {
-            return model.copy_to(fusion, typed);
+        let model = &mut self.0[number];
+        if model.as_ref().and_then(|model| model.copy_to(fusion, typed)).is_none() {
+            let first = fusion.steps.len();
+            fusion.place_metric(root, nodes);
+            let placed = nodes.iter().copied().filter(|id| is_placed(*id, fusion)).collect();
+            *model = Some(Model { typed: typed.into(), placed, steps: first..fusion.steps.len() });
         }
-        let first = fusion.steps.len();
-        fusion.place_metric(root, nodes);
-        self.0[number] = Model::of(fusion, first, typed, nodes);
     }
 }
 
@@ -64,87 +67,57 @@ fn history_of(id: NodeId, graph: &Graph) -> Option<HistoryId> {
 }
 
 impl Model {
-    /// What was added for a definition, from its first step on. `None` if that has to do with
-    /// nodes that are not in the typed tree.
-    fn of(fusion: &Fusion<'_>, first: usize, typed: &[NodeId], nodes: &[NodeId]) -> Option<Model> {
-        let is_missing = Cell::new(false);
-        let found = |at: Option<usize>| {
-            is_missing.set(is_missing.get() || at.is_none());
-            at.unwrap_or(0)
-        };
-        let node = |id: NodeId| NodeId::at(found(typed.iter().position(|have| *have == id)));
-        let history = |id: HistoryId| {
-            let is_of = |node: &NodeId| history_of(*node, fusion.graph) == Some(id);
-            HistoryId::at(found(typed.iter().position(is_of)))
-        };
-        let renaming = Renaming { node, history };
-        let step_of = |id: StepId| StepId::at(id.index() - first);
-        let steps = fusion.steps[first..].iter().map(|step| renaming.step(step)).collect();
-        let placed = nodes.iter().filter(|id| is_placed(**id, fusion));
-        let placements = placed.filter_map(|id| {
-            let placement = fusion.placements[id.index()].as_ref()?;
-            Some(((renaming.node)(*id), renaming.placement(placement, step_of)))
-        });
-        let placements = placements.collect();
-        (!is_missing.get()).then_some(Model { steps, placements })
-    }
-
-    /// Adds the same for a definition like it, of which nothing is placed.
-    fn copy_to(&self, fusion: &mut Fusion<'_>, typed: &[NodeId]) {
+    /// Does the same for a definition like it, of which nothing is placed. Nothing if that has
+    /// to do with nodes that are not in the typed trees.
+    fn copy_to(&self, fusion: &mut Fusion<'_>, typed: &[NodeId]) -> Option<()> {
         let Fusion { graph, steps, placements, .. } = fusion;
-        let (first, graph) = (steps.len(), &**graph);
-        let node = |at: NodeId| typed[at.index()];
-        let history = |at| history_of(typed[HistoryId::index(at)], graph).unwrap_or_default();
-        let renaming = Renaming { node, history };
-        steps.extend(self.steps.iter().map(|step| renaming.step(step)));
-        for (at, placement) in &self.placements {
-            let placement = renaming.placement(placement, |id| StepId::at(id.index() + first));
-            placements[typed[at.index()].index()] = Some(placement);
-        }
-    }
-}
-
-/// Other nodes and histories for those of steps.
-struct Renaming<N, H> {
-    node: N,
-    history: H,
-}
-
-impl<N: Fn(NodeId) -> NodeId, H: Fn(HistoryId) -> HistoryId> Renaming<N, H> {
-    fn operand(&self, operand: StepOperand) -> StepOperand {
-        match operand {
-            StepOperand::Column(node) => StepOperand::Column((self.node)(node)),
-            StepOperand::Single(node) => StepOperand::Single((self.node)(node)),
-            StepOperand::First { node, of } => {
-                StepOperand::First { node: (self.node)(node), of: (self.node)(of) }
+        let graph = &**graph;
+        let node = |id: NodeId| Some(typed[self.typed.iter().position(|own| *own == id)?]);
+        let history = |id: HistoryId| {
+            let is_of = |own: &NodeId| history_of(*own, graph) == Some(id);
+            history_of(typed[self.typed.iter().position(is_of)?], graph)
+        };
+        let operand = |operand: StepOperand| {
+            Some(match operand {
+                StepOperand::Column(id) => StepOperand::Column(node(id)?),
+                StepOperand::Single(id) => StepOperand::Single(node(id)?),
+                StepOperand::First { node: id, of } => {
+                    StepOperand::First { node: node(id)?, of: node(of)? }
+                }
+                StepOperand::Previous { history: id, lanes } => {
+                    let lanes = match lanes {
+                        PreviousLanes::First(of) => PreviousLanes::First(node(of)?),
+                        lanes => lanes,
+                    };
+                    StepOperand::Previous { history: history(id)?, lanes }
+                }
+                StepOperand::Elapsed(id) => StepOperand::Elapsed(history(id)?),
+            })
+        };
+        let step = |step: &Step| {
+            let mut step = step.clone();
+            step.output = node(step.output)?;
+            for own in &mut step.operands {
+                *own = operand(*own)?;
             }
-            StepOperand::Previous { history, lanes } => StepOperand::Previous {
-                history: (self.history)(history),
-                lanes: match lanes {
-                    PreviousLanes::First(of) => PreviousLanes::First((self.node)(of)),
-                    lanes => lanes,
-                },
-            },
-            StepOperand::Elapsed(history) => StepOperand::Elapsed((self.history)(history)),
+            Some(step)
+        };
+        let copies: Option<Vec<Step>> = steps[self.steps.clone()].iter().map(step).collect();
+        let moved = steps.len() - self.steps.start;
+        let placement = |id: &NodeId| {
+            let placement = match placements[id.index()].clone()? {
+                Placement::Step(step) => Placement::Step(StepId::at(step.index() + moved)),
+                Placement::View(of) => Placement::View(operand(of)?),
+                other => other,
+            };
+            Some((node(*id)?, placement))
+        };
+        let placed: Option<Vec<_>> = self.placed.iter().map(placement).collect();
+        let (copies, placed) = (copies?, placed?);
+        steps.extend(copies);
+        for (id, placement) in placed {
+            placements[id.index()] = Some(placement);
         }
-    }
-
-    fn step(&self, step: &Step) -> Step {
-        let Step { kernel, operands, constants, output, level } = step;
-        Step {
-            kernel: kernel.clone(),
-            operands: operands.iter().map(|operand| self.operand(*operand)).collect(),
-            constants: *constants,
-            output: (self.node)(*output),
-            level: *level,
-        }
-    }
-
-    fn placement(&self, placement: &Placement, step_of: impl Fn(StepId) -> StepId) -> Placement {
-        match placement {
-            Placement::Step(id) => Placement::Step(step_of(*id)),
-            Placement::View(operand) => Placement::View(self.operand(*operand)),
-            other => other.clone(),
-        }
+        Some(())
     }
 }

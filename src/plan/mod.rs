@@ -74,6 +74,7 @@ pub fn plan(
         typed.push_with(|all| all.extend_from_slice(of_tree));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
+    graph.close();
     let (nodes, bases) = own_nodes(&mut graph, &roots);
     let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
