@@ -134,10 +134,11 @@ impl Checking<'_> {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
-        // A definition's own name that nobody mentions means something only to a source that
-        // has a metric of that name.
+        // A definition's own name that nobody mentions means something only if the source knows
+        // it. What is not there is unknown.
         let means = |(at, (_, found)): &(usize, (_, &Found))| {
-            self.are_nested || *at >= mentions.own || !matches!(found, Found::Unknown(_))
+            let is_unknown = **found == Found::Unknown(PmStatus::NAME);
+            self.are_nested || *at >= mentions.own || !is_unknown
         };
         let names = mentions.names.iter().zip(found).enumerate().filter(means);
         let mut names = Names::new(names.map(|(_, one)| one), is_derived, equivalent);
