@@ -45,12 +45,11 @@ pub struct Names {
 }
 
 impl Names {
-    /// The meaning of names, from a source's answers parallel to them.
+    /// The meaning of names, from a source's answers about them.
     /// `is_derived` says which names are derived metrics, unless the source has
     /// a metric with that name.
-    pub(crate) fn new(
-        names: &[Arc<str>],
-        found: &[Found],
+    pub(crate) fn new<'n>(
+        names: impl Iterator<Item = (&'n Arc<str>, &'n Found)>,
         is_derived: impl Fn(&str) -> bool,
         equivalent_domains: Arc<EquivalentDomains>,
     ) -> Names {
@@ -63,7 +62,7 @@ impl Names {
             };
             (Arc::clone(name), meaning)
         };
-        let known = names.iter().zip(found).map(meaning).collect();
+        let known = names.map(meaning).collect();
         Names { known, equivalent_domains, ..Names::default() }
     }
 

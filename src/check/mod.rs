@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod alike;
 pub(crate) mod call;
 mod derive;
 pub(crate) mod names;
@@ -17,6 +18,7 @@ pub(crate) mod types;
 pub mod units;
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use pmderive_runtime::pattern::Pattern;
@@ -30,6 +32,7 @@ use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
+pub(crate) use alike::Alike;
 use pcp::Wording;
 use typed::{Decrease, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
 
@@ -410,7 +413,7 @@ impl Checker<'_> {
     fn aggregate(
         &mut self,
         function: Aggregate,
-        metric: &crate::syntax::ast::Spanned<Box<str>>,
+        metric: &crate::syntax::ast::Spanned<Arc<str>>,
     ) -> Checked<TypedId> {
         let operand = self.metric(&metric.value, metric.span)?;
         let desc = self.typed.node(operand).desc;

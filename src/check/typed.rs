@@ -23,6 +23,9 @@ pub struct TypedExpr {
     /// in branches that are never chosen. libpcp fetches them all the same,
     /// and which records of an archive count depends on it.
     pub mentioned: Vec<MetricDesc>,
+    /// Trees that are planned together and have the same number differ in their metrics
+    /// only: different ones in one are different in the other.
+    pub(crate) number: Option<u32>,
 }
 
 /// A node with its metadata.
@@ -247,13 +250,14 @@ impl TypedExpr {
     pub(super) fn with_room(expr: &Expr) -> TypedExpr {
         let is_aggregate = |node: &Node| matches!(node.kind, NodeKind::Aggregate { .. });
         let aggregates = expr.nodes().filter(|(_, node)| is_aggregate(node)).count();
-        TypedExpr { nodes: Vec::with_capacity(expr.len() + aggregates), mentioned: Vec::new() }
+        let nodes = Vec::with_capacity(expr.len() + aggregates);
+        TypedExpr { nodes, ..TypedExpr::default() }
     }
 
     /// The values of a metric as they are.
     pub fn of_metric(desc: MetricDesc) -> TypedExpr {
         let node = TypedNode { kind: TypedKind::Metric(desc.pmid), desc: desc.into() };
-        TypedExpr { nodes: vec![node], mentioned: Vec::new() }
+        TypedExpr { nodes: vec![node], ..TypedExpr::default() }
     }
 
     /// The node of an identifier.

@@ -98,6 +98,13 @@ struct Common {
 }
 
 impl Graph {
+    /// Frees what finds nodes, when no more are added.
+    pub fn close(&mut self) {
+        self.index = NodeIndex::default();
+        self.baseline_index = FxHashMap::default();
+        self.key_count = FxHashMap::default();
+    }
+
     /// The node of an operation with values of that type and domain.
     pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let node = Node { op, value_type, is_set: indom.is_some() };

@@ -17,9 +17,9 @@ use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
 use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{DefinitionId, Desc, Found, Name, Names};
+use crate::bind::{DefinitionId, Desc, Found, Mentions, Name, Names};
 use crate::check::typed::TypedExpr;
-use crate::check::{Examined, examine};
+use crate::check::{Alike, Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
@@ -71,18 +71,18 @@ pub(super) struct Checking<'c> {
 }
 
 impl Checking<'_> {
-    /// Checks against a source's answers, parallel to `names`.
+    /// Checks against a source's answers about the names that the definitions mention.
     pub fn run(
         &self,
-        names: &[Arc<str>],
+        mentions: &Mentions,
         found: &[Found],
         diagnostics: &mut Diagnostics,
     ) -> Examination {
-        let mut names = self.meanings(names, found);
+        let mut names = self.meanings(mentions, found);
         let order = self.order(&names, diagnostics);
         let mut expressions: Vec<Examined> = Vec::new();
         expressions.resize_with(self.definitions.len(), Examined::default);
-        let mistakes = self.check_each(&order, &mut names, |id, examined| {
+        let mistakes = self.check_each(&order, &mut names, None, |id, examined| {
             expressions[id.index()] = examined;
         });
         let wanted = match self.language.extensions {
@@ -101,24 +101,28 @@ impl Checking<'_> {
     /// extensions. Gives each typed expression to `take` at once, for there may be very many.
     pub fn run_each(
         &self,
-        names: &[Arc<str>],
+        mentions: &Mentions,
         found: &[Found],
         diagnostics: &mut Diagnostics,
         mut take: impl FnMut(DefinitionKey, TypedExpr),
     ) -> Vec<Metric> {
-        let mut names = self.meanings(names, found);
+        let mut names = self.meanings(mentions, found);
         let order = self.order(&names, diagnostics);
         let mut outputs: Vec<Option<(Desc, OutputId)>> = vec![None; self.chosen];
         let mut taken = 0..;
-        let mistakes =
-            self.check_each(&order, &mut names, |id, Examined { typed, is_whole, .. }| {
+        let mistakes = self.check_each(
+            &order,
+            &mut names,
+            Some(Alike::default()),
+            |id, Examined { typed, is_whole, .. }| {
                 if let Some(output) = outputs.get_mut(id.index())
                     && is_whole
                 {
                     *output = taken.next().map(|output| (typed.desc(), OutputId(output)));
                     take(self.definitions[id.index()].key, typed);
                 }
-            });
+            },
+        );
         for (_, found) in mistakes.into_iter().filter(|(position, _)| *position < self.chosen) {
             diagnostics.extend(found);
         }
@@ -126,11 +130,18 @@ impl Checking<'_> {
     }
 
     /// The meaning of the names before anything is checked.
-    fn meanings(&self, names: &[Arc<str>], found: &[Found]) -> Names {
+    fn meanings(&self, mentions: &Mentions, found: &[Found]) -> Names {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
-        let mut names = Names::new(names, found, is_derived, equivalent);
+        // A definition's own name that nobody mentions means something only if the source knows
+        // it. What is not there is unknown.
+        let means = |(at, (_, found)): &(usize, (_, &Found))| {
+            let is_unknown = **found == Found::Unknown(PmStatus::NAME);
+            self.are_nested || *at >= mentions.own || !is_unknown
+        };
+        let names = mentions.names.iter().zip(found).enumerate().filter(means);
+        let mut names = Names::new(names.map(|(_, one)| one), is_derived, equivalent);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
         for (name, desc) in registry.anonymous_descs() {
             names.describe(name, desc);
@@ -156,11 +167,13 @@ impl Checking<'_> {
     }
 
     /// Checks the definitions in their order; each is known to the later ones.
-    /// Gives the results away, and returns the mistakes by position.
+    /// Gives the results away, and returns the mistakes by position. With `alike` they are
+    /// only the typed trees.
     fn check_each(
         &self,
         order: &Order,
         names: &mut Names,
+        mut alike: Option<Alike>,
         mut take: impl FnMut(DefinitionId, Examined),
     ) -> BTreeMap<usize, Diagnostics> {
         let mut mistakes = BTreeMap::new();
@@ -178,7 +191,20 @@ impl Checking<'_> {
                 _ => {
                     let own = one.is_named.then_some(&*one.name);
                     let words = Words { vocabulary: self.vocabulary, own };
-                    examine(&one.expr, names, self.language, &words, &mut found)
+                    let known = alike.as_mut().and_then(|alike| alike.find(&one.expr, names));
+                    if let Some(typed) = known {
+                        Examined { typed, is_whole: true, ..Examined::default() }
+                    } else {
+                        let mut examined =
+                            examine(&one.expr, names, self.language, &words, &mut found);
+                        if let Some(alike) = &mut alike
+                            && examined.is_whole
+                            && found.is_empty()
+                        {
+                            alike.keep(&mut examined.typed);
+                        }
+                        examined
+                    }
                 }
             };
             if !found.is_empty() {

@@ -277,15 +277,15 @@ impl Engine {
         let are_nested = selection.are_nested();
         let checking =
             Checking { are_nested, ..self.checking(registry, &definitions, count, &vocabulary) };
-        let names = &selection.mentions().names;
+        let mentions = selection.mentions();
         let mut metrics = Vec::new();
         let (program, operands) = self.plan(|add| {
             let mut add = |key, expr| add((key, Cow::Owned(expr)));
             if !self.language.extensions || !are_nested {
-                metrics = checking.run_each(names, found, &mut diagnostics, add);
+                metrics = checking.run_each(mentions, found, &mut diagnostics, add);
                 return;
             }
-            let examination = checking.run(names, found, &mut diagnostics);
+            let examination = checking.run(mentions, found, &mut diagnostics);
             let chosen = definitions.iter().copied().take(count);
             let checked = examination.into_checked(chosen);
             metrics = checked.metrics;
@@ -307,7 +307,7 @@ impl Engine {
         let definitions = selection.definitions();
         let checking =
             self.checking(selection.registry(), &definitions, selection.len(), vocabulary);
-        checking.run(&selection.mentions().names, found, diagnostics)
+        checking.run(selection.mentions(), found, diagnostics)
     }
 
     fn checking<'c>(
@@ -349,7 +349,7 @@ impl Engine {
         let found = ask(&mentions, source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
             let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
-            checking.run(&mentions.names, &found, diagnostics)
+            checking.run(&mentions, &found, diagnostics)
         };
         let (examination, found) = examine_and_suggest(registry, source, examine)?;
         diagnostics.extend(found);

@@ -9,7 +9,7 @@ use pmderive_runtime::kernel::KernelIr;
 use super::emit;
 use super::error::JitError;
 use super::library::Library;
-use super::module::{new_module, target};
+use super::module::new_module;
 
 /// A kernel as the code generator has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +34,9 @@ pub fn listing(kernel: &KernelIr) -> Result<Option<Listing>, JitError> {
     if !kernel.is_compiled() {
         return Ok(None);
     }
-    let mut module = new_module()?;
+    let (mut module, target) = new_module()?;
     let mut context = module.make_context();
     context.set_disasm(true);
-    let target = target(&module);
     let calls = Library::declare(&mut module)?.calls(kernel, &mut module, &mut context.func);
     emit::emit(kernel, calls, target, &mut context.func, &mut FunctionBuilderContext::new());
     let clif = context.func.display().to_string();

@@ -23,8 +23,10 @@ mod region;
 mod target;
 mod vectors;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
+use cranelift_codegen::Context;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_module::{FuncId, Module};
 use pmderive_runtime::kernel::Kernel;
@@ -45,10 +47,13 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     if kernels.is_empty() {
         return Ok(());
     }
-    let mut module = module::new_module()?;
-    let target = module::target(&module);
-    let mut context = module.make_context();
-    let mut builder_context = FunctionBuilderContext::new();
+    thread_local! {
+        /// What code is made in. Its memory serves the next compilation, too.
+        static KEPT: Cell<Option<(Context, FunctionBuilderContext)>> = const { Cell::new(None) };
+    }
+    let (mut module, target) = module::new_module()?;
+    let make = || (module.make_context(), FunctionBuilderContext::new());
+    let (mut context, mut builder_context) = KEPT.take().unwrap_or_else(make);
     let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
     let library = library::Library::declare(&mut module)?;
     for kernel in &kernels {
@@ -59,5 +64,6 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
         module.clear_context(&mut context);
         functions.push(function);
     }
+    KEPT.set(Some((context, builder_context)));
     region::publish(module, &kernels, &functions)
 }

@@ -5,31 +5,31 @@ use std::sync::OnceLock;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::Module;
 
 use super::error::JitError;
 use super::library::add_symbols;
 use super::target::Target;
 
-/// What a module makes code for.
-pub(super) fn target(module: &JITModule) -> Target {
-    let has = |name: &str| {
-        let flags = module.isa().isa_flags();
-        flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true))
-    };
-    let has_fma = cfg!(target_arch = "aarch64") || has("has_fma") && has("has_avx");
-    Target { frontend: module.target_config(), has_fma, has_blend: has("has_sse41") }
-}
-
-pub(super) fn new_module() -> Result<JITModule, JitError> {
+/// A module, and what it makes code for.
+pub(super) fn new_module() -> Result<(JITModule, Target), JitError> {
     /// What code is made for does not change while the process runs.
-    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
-    let isa = ISA.get_or_init(native_isa).clone().map_err(JitError::Unsupported)?;
+    static ISA: OnceLock<Result<(OwnedTargetIsa, Target), String>> = OnceLock::new();
+    let isa = ISA.get_or_init(|| native_isa().map(|isa| (isa.clone(), target(&isa))));
+    let (isa, target) = isa.clone().map_err(JitError::Unsupported)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
     add_symbols(&mut builder);
     // The default memory provider answers with an error where executable
     // memory is denied; others panic.
-    Ok(JITModule::new(builder))
+    Ok((JITModule::new(builder), target))
+}
+
+fn target(isa: &OwnedTargetIsa) -> Target {
+    let has = |name: &str| {
+        let flags = isa.isa_flags();
+        flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true))
+    };
+    let has_fma = cfg!(target_arch = "aarch64") || has("has_fma") && has("has_avx");
+    Target { frontend: isa.frontend_config(), has_fma, has_blend: has("has_sse41") }
 }
 
 fn native_isa() -> Result<OwnedTargetIsa, String> {

@@ -29,7 +29,8 @@ enum Mode {
 
 /// The steps and placements so far.
 pub struct Fusion<'f> {
-    graph: &'f mut Graph,
+    /// The metrics' nodes.
+    pub graph: &'f mut Graph,
     kernels: KernelSource<'f>,
     /// Sources of columns, parallel to the graph's nodes.
     pub placements: Vec<Option<Placement>>,

@@ -4,6 +4,7 @@
 //! of nodes into kernels, and this module assembles the program. Nothing here
 //! asks a source or knows how kernels become native code.
 
+mod alike;
 mod forms;
 mod fuse;
 mod lane;
@@ -22,6 +23,7 @@ use pmderive_runtime::program::{
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
+use alike::Models;
 use lower::Lowering;
 
 /// A definition to plan: the identity under which its previous samples are kept,
@@ -61,18 +63,26 @@ pub fn plan(
     let mut graph = Graph::default();
     let mut roots: Vec<NodeId> = Vec::new();
     let mut bearers: Vec<Option<InputSlot>> = Vec::new();
+    // Numbers and nodes of the trees that others are like.
+    let (mut numbers, mut typed) = (Vec::new(), Lists::<NodeId>::default());
     let mut lowering = Lowering::new(dialect, &mut graph, kernels);
     definitions(&mut |one| {
         let nodes = lowering.lower(&one, &roots);
         roots.push(*nodes.last().expect("a checked expression has a root"));
+        let of_tree = if one.1.number.is_some() { nodes } else { &[] };
+        numbers.push(one.1.number);
+        typed.push_with(|all| all.extend_from_slice(of_tree));
         bearers.push(instance_of(&one.1, lowering.graph()));
     });
+    graph.close();
     let (nodes, bases) = own_nodes(&mut graph, &roots);
     let fetched_domains = keep_fetched_domains(&mut graph, &nodes);
 
     let mut fusion = fuse::Fusion::new(&mut graph, kernels);
-    for (root, nodes) in roots.iter().zip(nodes.iter()) {
-        fusion.place_metric(*root, nodes);
+    let mut models = Models::default();
+    let trees = numbers.into_iter().zip(typed.iter());
+    for (tree, (root, nodes)) in trees.zip(roots.iter().zip(nodes.iter())) {
+        models.place(&mut fusion, tree, (*root, nodes));
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
 

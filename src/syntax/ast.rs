@@ -4,6 +4,9 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
@@ -27,9 +30,17 @@ pub type PerNode<T> = Per<ExprId, T>;
 
 /// A parsed expression. May contain [`NodeKind::Error`] where the text was
 /// wrong; then the parser has reported at least one diagnostic.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Expr {
     nodes: Vec<Node>,
+    /// Expressions with the same number differ in names of metrics and in places only.
+    shape: Option<NonZeroU64>,
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        self.nodes == other.nodes
+    }
 }
 
 /// One node with the text it came from.
@@ -57,7 +68,7 @@ pub enum NodeKind {
     /// `42`, `1.5`
     Number(Number),
     /// `disk.dev.read`
-    Metric(Box<str>),
+    Metric(Arc<str>),
     /// `operand[instance]`
     Select {
         /// What to select from.
@@ -106,10 +117,10 @@ pub enum NodeKind {
         /// Which.
         function: Aggregate,
         /// The metric's name.
-        metric: Spanned<Box<str>>,
+        metric: Spanned<Arc<str>>,
     },
     /// `defined(metric)`
-    Defined(Spanned<Box<str>>),
+    Defined(Spanned<Arc<str>>),
     /// `anon(PM_TYPE_...)`
     Anon(ValueType),
     /// `delta(operand)`, `rate(operand)`, `instant(operand)`
@@ -347,13 +358,14 @@ macro_rules! each_operand {
 impl Expr {
     /// No nodes yet, with room for so many.
     pub(super) fn with_room(nodes: usize) -> Expr {
-        Expr { nodes: Vec::with_capacity(nodes) }
+        Expr { nodes: Vec::with_capacity(nodes), shape: None }
     }
 
     /// Appends a node whose operands are already in the arena.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         let id = ExprId(u32::try_from(self.nodes.len()).expect("fewer nodes than bytes of text"));
         self.nodes.push(Node { kind, span });
+        self.shape = None;
         id
     }
 
@@ -363,7 +375,7 @@ impl Expr {
     }
 
     /// Takes back the node pushed last if it is the name of a metric.
-    pub(super) fn pop_metric(&mut self) -> Option<Spanned<Box<str>>> {
+    pub(super) fn pop_metric(&mut self) -> Option<Spanned<Arc<str>>> {
         match self.nodes.pop_if(|node| matches!(node.kind, NodeKind::Metric(_))) {
             Some(Node { kind: NodeKind::Metric(value), span }) => Some(Spanned { value, span }),
             _ => None,
@@ -393,6 +405,31 @@ impl Expr {
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         each_operand!(&self.node(id).kind, iter, |operand: &ExprId| visit(*operand));
+    }
+
+    /// A number that this expression and copies with other names of metrics share, if there
+    /// may be such copies.
+    pub(crate) fn shape(&self) -> Option<NonZeroU64> {
+        self.shape
+    }
+
+    /// Gives the expression a number that no other has.
+    pub(super) fn number_shape(&mut self) {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        self.shape = NonZeroU64::new(NUMBERS.fetch_add(1, Ordering::Relaxed));
+    }
+
+    /// Lets `visit` change each name of a metric, but for that of `meta=`. It also gets the place.
+    pub(super) fn each_name(&mut self, visit: &mut impl FnMut(&mut Arc<str>, Span)) {
+        for node in &mut self.nodes {
+            match &mut node.kind {
+                NodeKind::Metric(name) => visit(name, node.span),
+                NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+                    visit(&mut metric.value, metric.span);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Lets `visit` change each place that the tree names.

@@ -27,6 +27,7 @@ use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
 use super::origin::{offset, span};
+use super::shapes::Shapes;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};
 
@@ -89,6 +90,8 @@ pub struct DefinitionReader {
     pub(super) refused: FxHashSet<Arc<str>>,
     /// Help texts given, with the place of the name.
     pub(super) texts: FxHashMap<(Box<str>, TextKind), Span>,
+    /// Shapes of expressions.
+    pub(super) shapes: Shapes,
     /// The line before is a definition that ended too early.
     is_unfinished: bool,
     /// Only the forms of lines are wanted.
@@ -163,6 +166,7 @@ impl DefinitionReader {
             defined: FxHashMap::default(),
             refused: FxHashSet::default(),
             texts: FxHashMap::default(),
+            shapes: Shapes::default(),
             is_unfinished: false,
             gives_forms: false,
         }
@@ -390,7 +394,10 @@ impl DefinitionReader {
         let (expression, origin) = (&text[value.start..], line.origin.skip(offset(value.start)));
         let expr = match reading.parsed {
             Some(before) => before.parse(&origin, expression, diagnostics),
-            None => parse_at(&origin, expression, self.language, diagnostics),
+            None => {
+                let shapes = Some(&mut self.shapes);
+                parse_at(&origin, expression, self.language, shapes, diagnostics)
+            }
         };
         diagnostics.name_metric(first, &name.value);
         let whole = reading.lines.text();

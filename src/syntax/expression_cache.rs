@@ -68,7 +68,7 @@ impl ParsedBefore {
         let has_form = |parsed: &Parsed| parsed.origin.has_form_of(origin);
         let parsed = self.parsed.get(text, has_form, || {
             let mut diagnostics = Diagnostics::default();
-            let expr = parse_at(origin, text, language, &mut diagnostics);
+            let expr = parse_at(origin, text, language, None, &mut diagnostics);
             Parsed { origin: origin.clone(), expr, diagnostics }
         });
         if parsed.origin != *origin {

@@ -51,6 +51,7 @@ mod pcp_error;
 mod print;
 mod repair;
 mod repairs;
+mod shapes;
 mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -74,6 +75,7 @@ use habits::calls::change_of_aggregate;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use repair::MAX_REPORTS;
+use shapes::Shapes;
 
 pub use crate::functions::{Example, Function, ResultRule, functions, manual};
 pub use crate::lanes::LaneRule;
@@ -149,7 +151,7 @@ pub fn parse_expr(
     language: impl Into<Language>,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
+    parse_at(&Origin::new(source, base), text, language.into(), None, diagnostics)
 }
 
 /// The tokens of an expression.
@@ -157,14 +159,16 @@ pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     lexer::lex(text, language)
 }
 
-/// Parses an expression whose bytes lead to their places through `origin`.
+/// Parses an expression whose bytes lead to their places through `origin`. `shapes` are those
+/// of expressions of the same language.
 fn parse_at(
     origin: &Origin,
     text: &str,
     language: Language,
+    shapes: Option<&mut Shapes>,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    let (parsed, mut found) = read_at(origin, text, language);
+    let (parsed, mut found) = read_at(origin, text, language, shapes);
     if parsed.error.is_some() {
         trial::doubt(text, origin, language, &mut found);
     }
@@ -174,9 +178,14 @@ fn parse_at(
 
 /// The same without a trial of the edits that are offered. Of all mistakes the first
 /// [`MAX_REPORTS`] are told, whoever finds them.
-fn read_at(origin: &Origin, text: &str, language: Language) -> (ParsedExpr, Diagnostics) {
+fn read_at(
+    origin: &Origin,
+    text: &str,
+    language: Language,
+    shapes: Option<&mut Shapes>,
+) -> (ParsedExpr, Diagnostics) {
     let mut found = Diagnostics::at_most(MAX_REPORTS);
-    let parsed = read(origin, text, language, &mut found);
+    let parsed = read(origin, text, language, shapes, &mut found);
     (parsed, found)
 }
 
@@ -184,6 +193,7 @@ fn read(
     origin: &Origin,
     text: &str,
     language: Language,
+    mut shapes: Option<&mut Shapes>,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     let end = offset(text.len());
@@ -194,9 +204,16 @@ fn read(
     }
     let plain = Language::from(language.dialect);
     let mut tokens = lexer::lex(text, plain);
+    let mut like_before = |tokens: &[TokenAt<'_>]| shapes.as_mut()?.find(text, tokens, origin);
+    if let Some(expr) = like_before(&tokens) {
+        return right(expr);
+    }
     let mut found = pcp_error::find(text, &tokens, plain);
     if let (Err(Refusal { error, .. }), true) = (&found, language.extensions) {
         tokens = lexer::lex(text, language);
+        if let Some(expr) = like_before(&tokens) {
+            return right(expr);
+        }
         // What is refused again has the place and words of the first refusal.
         let error = error.clone();
         found = pcp_error::find(text, &tokens, language)
@@ -204,8 +221,14 @@ fn read(
     }
     match found {
         Ok(()) => {
-            let expr = build(text, &tokens, origin, language, diagnostics);
-            ParsedExpr { expr: Arc::new(expr), error: None }
+            let mut expr = build(text, &tokens, origin, language, diagnostics);
+            // What is said about the first would be missing for the others.
+            if let Some(shapes) = shapes
+                && diagnostics.is_empty()
+            {
+                shapes.keep(&mut expr, &tokens, origin);
+            }
+            right(expr)
         }
         Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
             let at = tokens[token];
@@ -226,6 +249,10 @@ fn read(
             ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }
     }
+}
+
+fn right(expr: Expr) -> ParsedExpr {
+    ParsedExpr { expr: Arc::new(expr), error: None }
 }
 
 fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {

@@ -472,6 +472,7 @@ mod tests {
             BinaryOp::Or,
         ];
         for byte in bytes {
+            let metric = Spanned { value: "x".into(), span };
             let choice = usize::from(byte >> 4);
             let kind = match byte & 0xf {
                 0..=5 if stack.len() > 1 => {
@@ -511,8 +512,8 @@ mod tests {
                     None => NodeKind::Number(number("1e5")),
                 },
                 11 => NodeKind::Number(number("1.50")),
-                12 => NodeKind::Aggregate { function: Aggregate::Sum, metric: name("x") },
-                13 => NodeKind::Defined(name("x")),
+                12 => NodeKind::Aggregate { function: Aggregate::Sum, metric },
+                13 => NodeKind::Defined(metric),
                 _ => NodeKind::Metric("a.b".into()),
             };
             stack.push(expr.push(kind, span));

@@ -36,7 +36,7 @@ pub(super) fn doubt(text: &str, origin: &Origin, language: Language, found: &mut
             continue;
         }
         room -= edited.len();
-        let (_, left) = read_at(&origin.at_beginning(), &edited, language);
+        let (_, left) = read_at(&origin.at_beginning(), &edited, language, None);
         // Where reports are limited, their number says nothing.
         let has_fewer = left.errors() < before;
         fix.is_certain &= has_fewer || before >= MAX_REPORTS;

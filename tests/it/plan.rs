@@ -178,3 +178,97 @@ fn what_metrics_need_of_each_other_is_there_once() {
     let nodes: usize = needs.nodes.iter().map(<[_]>::len).sum();
     assert!(nodes < 10 * texts.len(), "{nodes} nodes");
 }
+
+/// All of a program, in the order of its tables.
+fn whole(program: &Program) -> String {
+    let mut out = String::new();
+    for (node, placement) in program.nodes.iter().zip(&program.placements) {
+        let _ = writeln!(out, "{node:?} by {placement:?}");
+    }
+    for step in &program.steps {
+        let _ = writeln!(out, "{step:?}\n{}", step.kernel.ir());
+    }
+    let Program { inputs, histories, baselines, windows, outputs, needs, constants, .. } = program;
+    let _ = writeln!(out, "{inputs:?}\n{histories:?}\n{baselines:?}\n{windows:?}");
+    let _ = writeln!(out, "{outputs:?}\n{needs:?}\n{constants:?}");
+    out
+}
+
+/// In a file, definitions like earlier ones get copies of their trees and steps. Registered one by
+/// one, they do not, and the program is the same.
+#[test]
+fn definitions_like_earlier_ones() {
+    let expressions = [
+        "A",
+        "A + B",
+        "100 * A",
+        "A / B * 100",
+        "delta(A) / delta(B)",
+        "rate(A) + delta(A)",
+        "sum(A) / count(B)",
+        "rate(A + B)",
+        "delta(A) - A",
+        "A > B ? A : B",
+        "A > B ? A : novalue()",
+        "defined(A) ? rate(A) : B",
+        "rescale(rate(A), \"count/min\")",
+        "scalar(A[vdb]) + sum(B)",
+        "matchinst(/v/, A) + B",
+        "mkconst(2, meta=A) * B",
+        "-(A * 3) + (A * 3)",
+        "count(A) + A",
+        "topk(1, rate(A)) + B",
+        "avg_over(A, \"1 min\") * 2",
+        "max_over(rate(A), \"1 min\")",
+        "avg(A + B)",
+        "round(A / 3)",
+        "sum(rate(A)) / sum(rate(B))",
+        "instant(A)",
+        "5",
+    ];
+    let pairs = [
+        ["disk.dev.read", "disk.dev.write"],
+        ["disk.dev.write", "disk.dev.total"],
+        ["disk.dev.total", "disk.dev.total"],
+        ["disk.dev.read", "disk.dev.write"],
+        ["disk.all.read", "disk.all.write"],
+        ["disk.dev.read_bytes", "disk.dev.write_bytes"],
+        ["disk.dev.write_bytes", "disk.dev.total_bytes"],
+        ["disk.dev.total_bytes", "disk.dev.read_bytes"],
+        ["mem.util.free", "disk.dev.read"],
+        ["disk.dev.no", "disk.dev.read"],
+    ];
+    let texts = expressions.iter().flat_map(|expression| {
+        pairs.iter().map(|[a, b]| expression.replace('A', a).replace('B', b))
+    });
+    let texts: Vec<String> = texts.collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    for dialect in [Dialect::Fixed, Dialect::Pcp6_0, Dialect::Pcp7_2] {
+        for extensions in [false, true] {
+            let language = Language { dialect, extensions };
+            let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+            let (mut by_file, mut by_one) = (Registry::new(language), Registry::new(language));
+            let lines = texts.iter().enumerate();
+            let file: String = lines.map(|(at, text)| format!("like.m{at} = {text}\n")).collect();
+            let file = sources.add("like.conf", file);
+            by_file.add_text(file, &sources, &mut diagnostics);
+            for (at, text) in texts.iter().enumerate() {
+                let source = sources.add("<test>", text.as_str());
+                _ = by_one.register(&format!("like.m{at}"), source, &sources, &mut diagnostics);
+            }
+            let [by_file, by_one] = [by_file, by_one].map(|registry| {
+                let mut archive = ArchiveContext::open(&path).expect("it is in the repository");
+                let engine = Engine::new(language, Backend::Interp);
+                let selection = registry.all();
+                let mut found = Diagnostics::default();
+                let compiled = engine.compile(&registry, &selection, &mut archive, &mut found);
+                let compiled = compiled.expect("a readable archive");
+                let messages: Vec<_> =
+                    found.iter().map(|one| (&one.metric, &one.message)).collect();
+                format!("{messages:?}\n{:?}\n{}", compiled.metrics, whole(&compiled.program))
+            });
+            let differ = by_file.lines().zip(by_one.lines()).find(|(file, one)| file != one);
+            assert!(by_file == by_one, "{language:?}: {differ:?}");
+        }
+    }
+}

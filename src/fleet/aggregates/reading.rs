@@ -173,7 +173,7 @@ impl<'r> Reader<'r> {
                     match aggregate {
                         Some(at) => {
                             let text = self.found.aggregates[at].text.clone();
-                            new.push(NodeKind::Metric(text), whole.unwrap_or(span))
+                            new.push(NodeKind::Metric(text.into()), whole.unwrap_or(span))
                         }
                         None => {
                             let mut kind = kind.clone();
@@ -197,7 +197,7 @@ impl<'r> Reader<'r> {
             };
             let to = match unchanged {
                 Some(name) => {
-                    let right = new.push(NodeKind::Metric(name), span);
+                    let right = new.push(NodeKind::Metric(name.into()), span);
                     let op = BinaryOp::Mul;
                     new.push(NodeKind::Binary { op, op_span: span, left: to, right }, span)
                 }
