@@ -1,8 +1,8 @@
-//! What stage two costs: `cargo bench --bench aggregates`.
+//! The cost of stage two: `cargo bench --bench aggregates`.
 //!
-//! 10,000 hosts in 250 racks, 20 metrics of 10 instances each: `feed` is to take the
-//! frames of one slot, `finish` to end it, `encode` and `decode` what goes from process
-//! to process.
+//! There are 10,000 hosts in 250 racks, and 20 metrics of 10 instances each. `feed`
+//! adds the frames of one slot, `finish` ends the slot, and `encode` and `decode`
+//! handle the bytes that go from process to process.
 
 use std::hint::black_box;
 use std::sync::Arc;

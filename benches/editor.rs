@@ -1,6 +1,6 @@
-//! What an editor waits for, in a file of 10,000 definitions: each measurement
-//! is an edit and the answer to a request behind it, from the first byte that the
-//! client writes to the last one that it reads.
+//! The time that an editor waits, in a file of 10,000 definitions. Each
+//! measurement is an edit and the answer to a request behind it, from the
+//! client's first byte written to its last byte read.
 //!
 //! `cargo bench --features lsp --bench editor`
 

@@ -1,6 +1,6 @@
 //! From text to a program: parsing, registering, compiling against a source,
-//! and native code for kernels. What it costs a metric does not grow
-//! with their number (Q37); libpcp compares each new name with all others.
+//! and native code for kernels. The cost per metric does not grow with their
+//! number (Q37); libpcp compares each new name with all others.
 
 mod synth;
 

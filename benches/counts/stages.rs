@@ -1,5 +1,5 @@
-//! The stages from a text to values in another text, each with an input that is
-//! always the same.
+//! The stages from a text to values in another text, each with a constant
+//! input.
 
 use std::sync::Arc;
 

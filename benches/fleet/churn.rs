@@ -1,6 +1,7 @@
-//! Instances that come and go at each fetch, in proportion to fetches in which
-//! none does. There is no network: values come from memory, already encoded but
-//! for those that change, and the source's own time is left out.
+//! The cost of instances that come and go at each fetch, relative to fetches
+//! without such changes. There is no network. Values come from memory, already
+//! encoded except for those that change. The figures leave out the source's own
+//! time.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! One host of a fleet as a client has it: a connection and what evaluates the
-//! definitions. All that the program uses of the library for a live host is
-//! here, so that it can be replaced when the library has a better way.
+//! One host of a fleet as a client has it: a connection, and an evaluator of
+//! the definitions. This file has all that the program uses of the library for
+//! a live host, so another way to do it replaces only this file.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! The fake pmcds of a fleet, in a process of their own so that what they need
-//! is not measured: the same executable, started with [`SERVE`] as its first
-//! argument. One listener serves all hosts. They are told what to do by lines on
-//! standard input, and answer each with a line.
+//! The fake pmcds of a fleet. They are a process of their own, so that the
+//! figures leave out their cost: the same executable, started with [`SERVE`] as
+//! its first argument. One listener serves all hosts. Lines on standard input
+//! are commands, and the process answers each with a line.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

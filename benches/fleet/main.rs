@@ -1,5 +1,5 @@
-//! What fleets of like hosts cost: memory, processor time, and how long it takes
-//! until all are back. The figures are one line each, or JSON with `--json`.
+//! The cost of fleets of like hosts: memory, processor time, and the time until
+//! all are back. The figures are one line each, or JSON with `--json`.
 //!
 //! ```text
 //! cargo bench --bench fleet                     everything but a real pmcd
@@ -9,12 +9,12 @@
 //! cargo bench --bench fleet -- --hosts 100      another size (1,000)
 //! ```
 //!
-//! Each part is a process of its own, so that none has what another one left
-//! behind, and its fake pmcds are a further one. A host has 100 metrics, 30 of
-//! them over 6 instance domains; 1,000 definitions have 4,600 values of it. The
-//! values of every host are compared, after each ten fetches and after whatever
-//! happened, with those of the interpreter with plans of its own; a difference
-//! is a failure.
+//! Each part is a process of its own, so it has nothing left over from another
+//! part. Its fake pmcds are a further process. A host has 100 metrics, 30 of
+//! them over 6 instance domains; 1,000 definitions have 4,600 values of it.
+//! After every ten fetches and after each disturbance, the values of every host
+//! are compared with those of the interpreter with plans of its own. A
+//! difference is a failure.
 
 mod churn;
 mod client;

@@ -1,5 +1,5 @@
-//! What this process uses: processor time, memory, and memory of the kernel for
-//! sockets.
+//! The resources that this process uses: processor time, memory, and the
+//! kernel's memory for sockets.
 
 use std::time::Duration;
 

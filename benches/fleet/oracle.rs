@@ -1,5 +1,5 @@
-//! Whether values are right: what the interpreter gives, node by node, with
-//! plans that were made for nothing else and from the same fetched bytes.
+//! The right values, to compare with: those of the interpreter, node by node,
+//! with plans made only for this and from the same fetched bytes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

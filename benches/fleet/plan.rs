@@ -1,6 +1,6 @@
-//! What a simulated fleet is like: how many hosts, how alike they are, and
-//! where each is found. Client and fake hosts, in two processes, go by the same
-//! plan; it knows nothing of metrics.
+//! The plan of a simulated fleet: the number of hosts, how alike they are, and
+//! the address of each. Client and fake hosts, in two processes, follow the
+//! same plan. `definitions` has the metrics.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! The figures: one line each, as text for people or as JSON.
+//! The figures: one line each, as text or as JSON.
 
 use serde_json::{Value, json};
 

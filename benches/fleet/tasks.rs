@@ -1,6 +1,6 @@
-//! Many hosts in one thread: a task each, which waits for the next round and
-//! then fetches and evaluates. In an ordinary round a few hosts at a time are on
-//! their way, as in a fleet whose fetches are spread over an interval; after all
+//! Many hosts in one thread. Each has a task, which waits for the next round and
+//! then fetches and evaluates. In an ordinary round a few hosts at a time are
+//! active, as in a fleet whose fetches are spread over an interval. After all
 //! connections were cut, all of them are.
 
 use std::cell::{Cell, RefCell};

@@ -1,8 +1,8 @@
 //! Synthetic metrics in memory, and derived metrics over them.
 //!
-//! Input: how many metrics of each type and how many instances. Output: a source
-//! that delivers encoded results as a connection does, and evaluators over it. The time
-//! that the source itself takes is known, so that it can be left out of what is measured.
+//! Input: the number of metrics of each type, and the number of instances. Output: a
+//! source that delivers encoded results as a connection does, and evaluators over it. The
+//! source's own time is measured, so benchmarks can subtract it.
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
 pub mod kernel;
