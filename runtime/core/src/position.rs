@@ -1,5 +1,6 @@
-//! Positions in lists, each kind of list with a type of its own, so that a position in
-//! one is not taken for one in another; and lists that take no other positions.
+//! Positions in lists, and lists that accept only positions of their own kind. Each
+//! kind of list has its own type of position, so the compiler refuses the position of
+//! another list.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;

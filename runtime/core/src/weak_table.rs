@@ -1,5 +1,5 @@
-//! A table that finds shared values by their contents, for as long as someone
-//! uses them.
+//! A table of shared values, found by their contents. It holds a value as long
+//! as another owner uses it.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

@@ -1,10 +1,10 @@
 //! The rules for a node's instances, and for whether it has values at all,
 //! given its operands.
 //!
-//! The rules stand only here. The layout applies them to the delivered sets of
-//! instances, before it looks at values. The general path applies them to the
-//! instances of its values. If values decide, a rule gives the instances that
-//! may have a value.
+//! Only this file has the rules. The layout applies them to the delivered sets
+//! of instances, before it looks at values. The general path applies them to
+//! the instances of its values. If values decide, a rule gives the instances
+//! that may have a value.
 
 use super::layout::Domain;
 use crate::model::InstId;

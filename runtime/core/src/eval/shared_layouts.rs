@@ -3,8 +3,8 @@
 //! sections. A plan that was made for one host serves all others, whatever
 //! their instances are.
 //!
-//! Plans exist while someone uses them. The latest ones exist a while longer,
-//! because the shape of a section in one fetch usually comes again.
+//! Plans exist while an evaluator uses them. The latest ones exist a while
+//! longer, because the shape of a section in one fetch usually comes again.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Functions of numbers whose last bit depends on the library.
 //!
-//! The interpreter calls them and native code is linked to them, so that both
-//! give the same bits on every machine. Nothing here panics.
+//! The interpreter calls them and native code is linked to them, so both give
+//! the same bits on every machine. Nothing here panics.
 
 /// Name under which native code finds [`log`].
 pub const LOG: &str = "pmderive_log";

@@ -1,6 +1,6 @@
 //! Statistics over the lanes of a column, in double precision.
 //!
-//! One NaN among the values makes each of them NaN: what is unknown must not
+//! One NaN among the values makes each of them NaN: an unknown value must not
 //! look like a number.
 
 /// Standard deviation of the population: the root of the mean square of the

@@ -1,8 +1,8 @@
 //! A metric with its source and instances as one text:
 //! `[HOST:|ARCHIVE/|@:]METRIC[[INSTANCE, ...]]`.
 //!
-//! Only the form matters here. Nobody checks whether such hosts, archives and
-//! metrics exist.
+//! Only the form matters here. The caller checks whether such hosts, archives
+//! and metrics exist.
 
 use super::TextFault;
 use super::c_number::{after_space, is_c_space};

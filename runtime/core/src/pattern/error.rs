@@ -1,4 +1,4 @@
-//! Why a text is no pattern.
+//! The reasons why a text is not a pattern.
 
 /// The reason why a text is no pattern. Displayed in the words of
 /// `regerror(3)`.

@@ -6,7 +6,6 @@
 //! patterns with them go to the `fancy-regex` crate. A limit on its
 //! backtracking bounds the time. Letters and classes are those of ASCII, as in
 //! the C locale.
-//! the C locale.
 
 mod bracket;
 mod error;

@@ -5,10 +5,10 @@
 //! hosts or instances, so contexts with similar metadata share it. A
 //! [`Binding`] says which metrics its inputs are.
 //!
-//! Every derived metric is there twice. As [nodes](Node), it says how instances
-//! and failures pass from operands to results, and gives each operation its own
-//! kernel. As [steps](Step), it has whole trees fused into one kernel, for the
-//! regular case in which every operand has its values.
+//! The program holds every derived metric twice. As [nodes](Node), it says how
+//! instances and failures pass from operands to results, and gives each
+//! operation its own kernel. As [steps](Step), it has whole trees fused into
+//! one kernel, for the regular case: every operand has its values.
 
 mod binding;
 mod history;

@@ -1,9 +1,9 @@
-//! Encoded results that are met again and again, of one source or of many that
-//! are alike.
+//! A cache of encoded results that come again and again, from one source or
+//! from many similar ones.
 //!
-//! A few skeletons are kept beside the buffers of a batch, and so they serve
-//! all sources that share the batch. What comes once is never learnt: keeping a
-//! skeleton costs a part of what it saves.
+//! A few skeletons are kept beside the buffers of a batch, so they serve all
+//! sources that share the batch. A result that comes only once is never learnt:
+//! keeping a skeleton costs a part of what it saves.
 
 use crate::model::Pmid;
 use crate::result::Columns;

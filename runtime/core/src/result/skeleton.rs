@@ -1,10 +1,11 @@
-//! What an encoded result has besides its numbers, so that another one that
-//! differs only in numbers can be read without a search.
+//! The skeleton of an encoded result: everything in it except its numbers. It
+//! allows another result that differs only in numbers to be read without a
+//! search.
 //!
-//! Input: an encoded result that was checked. Output: for another one, whether
-//! only numbers differ, and then its numbers as columns. If so, it is as sound
-//! as the first one: all counts, instances, positions and block headers are the
-//! same bytes. This module finds no faults and knows no descriptors.
+//! Input: an encoded result that was checked. Output: whether another one
+//! differs only in numbers, and then its numbers as columns. If so, it is as
+//! sound as the first one: all counts, instances, positions and block headers
+//! are the same bytes. This module finds no faults and knows no descriptors.
 //!
 //! ```text
 //!   value sets  [pmid numval valfmt instance position ...]  compared, but for

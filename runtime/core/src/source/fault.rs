@@ -1,4 +1,4 @@
-//! Who is at fault when something fails.
+//! The party at fault when something fails.
 
 /// The one whose action or repair ends a failure. Errors tell it by a method
 /// `fault`.

@@ -1,5 +1,5 @@
-//! Lists of metrics to fetch repeatedly. A process has each list once, because
-//! thousands of similar hosts may be asked for the same metrics.
+//! Lists of metrics to fetch repeatedly. A process stores each list once,
+//! because it may ask thousands of similar hosts for the same metrics.
 //!
 //! A list knows identifiers only. A source decides itself what to derive from a
 //! list.

@@ -3,7 +3,7 @@
 //!
 //! `question` has the questions about metadata and the facts that answer them.
 //! Sources deliver results in their natural form ([`ResultBatch`]): encoded or
-//! in columns. What the evaluator expects of the values is not decided here.
+//! in columns. [`crate::eval`] decides what it expects of the values.
 
 mod child;
 mod error;

@@ -1,7 +1,7 @@
 //! Questions about the metadata of a source, and the facts that answer them.
 //! Blocking sources and async hosts share this vocabulary. Binding and
-//! evaluation use it too: they only produce questions and ask nobody
-//! themselves.
+//! evaluation use it too: they only produce questions, and their callers ask
+//! the source.
 
 use std::sync::Arc;
 

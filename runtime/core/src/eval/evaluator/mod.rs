@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`pending`] has the steps, [`settle`] goes from a batch to columns, and
-//! [`compute`] from columns to values. [`returning`] has layouts that take turns.
-//! Nothing here does input or output.
+//! [`compute`] from columns to values. [`returning`] keeps layouts that
+//! alternate. The caller does all input and output.
 
 mod compute;
 mod pending;

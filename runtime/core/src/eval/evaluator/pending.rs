@@ -1,7 +1,7 @@
 //! One evaluation in steps. A step gives values, or it asks for further facts
 //! about the source and goes on with the answers.
 //!
-//! Nothing here waits or knows who answers.
+//! No step waits: the caller gets the answers and calls again.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
-//! Layouts that return. The records of an archive may hold groups of metrics, and each
-//! group has a layout. The layouts take turns, and none of them is made anew.
+//! Layouts that alternate. The records of an archive may hold groups of metrics, and
+//! each group has a layout. A layout that comes back is reused instead of made again.
 //!
-//! Input: what a fetch delivered, as a hash. Output: the layout that fitted such a fetch
-//! before. The decoder finds out whether it still fits.
+//! Input: a hash of what a fetch delivered. Output: the layout that fitted such a fetch
+//! before. The decoder checks whether it still fits.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

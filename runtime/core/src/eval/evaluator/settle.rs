@@ -1,6 +1,6 @@
-//! Turns a batch into columns. If the batch fits the layout in force, that is
-//! used, otherwise a new layout is made. A section that has not changed is
-//! decoded once and stays.
+//! Turns a batch into columns. If the batch fits the current layout, that
+//! layout is used; otherwise a new one is made. A section that has not changed
+//! is decoded once and stays.
 
 use std::sync::Arc;
 
