@@ -1,7 +1,7 @@
 //! A client of pmcd, blocking and async.
 //!
 //! ```text
-//!   context     a host: metadata that is remembered, fetches, reconnecting
+//! ```text
 //!      │
 //!   transport   sockets; the only module that reads and writes
 //!      │

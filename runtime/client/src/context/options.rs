@@ -1,4 +1,4 @@
-//! Settings for connections to pmcd, for whatever a host specification leaves open.
+//! Settings for connections to pmcd that a host specification leaves open.
 //!
 //! The settings are those of PCPIntro(1): the environment variables `PMCD_*`,
 //! `PCP_CONTAINER`, `PCP_SECURE_SOCKETS`, `PCP_TLSCONF_PATH`, `PCP_ALLOW_*` and
@@ -6,7 +6,8 @@
 //! default holds. This module makes no connections.
 //!
 //! Time-outs are exact to fractions of a second. libpcp truncates
-//! `PMCD_REQUEST_TIMEOUT` to whole seconds, so that a value below one waits for ever.
+//! `PMCD_REQUEST_TIMEOUT` to whole seconds, and a value below one makes it wait for
+//! ever.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The routes to a pmcd, in the order to try them.
 //!
 //! Input: a host specification and the settings. Output: a [`Plan`]: routes, each with
-//! an address and the configuration of the connection there. Whoever tries the routes
+//! an address and the configuration of the connection there. The connecting code
 //! reports each failure to an [`Outcome`], which decides whether to go on and what to
 //! tell the user in the end. Nothing is looked up or connected here.
 

@@ -1,4 +1,4 @@
-//! What is wrong with pmcd's certificate, in words for users.
+//! The faults of pmcd's certificate, in words for users.
 
 use rustls::CertificateError;
 

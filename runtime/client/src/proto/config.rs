@@ -1,7 +1,7 @@
 //! The configuration of a connection.
 //!
-//! The maker of the connection fills this in. Nothing is read from files or the
-//! environment here, and `Debug` shows no secrets.
+//! The caller that opens the connection fills this in. This module reads no
+//! files and no environment, and `Debug` shows no secrets.
 
 use std::fmt;
 use std::net::Ipv4Addr;

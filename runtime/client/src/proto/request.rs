@@ -1,7 +1,7 @@
 //! Requests to pmcd, and its replies.
 //!
-//! Requests borrow what they ask about. Replies borrow from the received bytes where
-//! they may be large.
+//! Requests borrow the identifiers and names that they ask about. Large replies
+//! borrow from the received bytes.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! [`TlsChannel::received`] holds received bytes until [`TlsChannel::open`] decrypts
 //! them. [`TlsChannel::seal`] encrypts the bytes to send. The [`TlsClient`] decides
-//! whether a certificate is good; it is made elsewhere.
+//! whether a certificate is good; `context` makes it.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
