@@ -1,6 +1,6 @@
 //! Archives that a writer still appends to.
 //!
-//! Input: an open archive. Output: the last record that counts. For a context that
+//! Input: an open archive. Output: the last valid record. For a context that
 //! follows an archive, the archive ends after that record, until
 //! [`ArchiveContext::look`] has read what was written since.
 //!

@@ -1,8 +1,8 @@
 //! Finds problems in the files of an archive outside of its data records.
 //!
 //! Input: an open archive. Output: problems of its metadata that no reader reports, and
-//! of its index, which readers can do without. Problems of data records are reported
-//! when the records are read; here their places are only compared with the index.
+//! of its index, which readers can do without. Readers report problems of data records when
+//! they read them; this module only compares their places with the index.
 
 use std::collections::HashSet;
 

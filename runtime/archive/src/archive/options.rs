@@ -1,4 +1,4 @@
-//! What a caller may choose when archives are opened.
+//! The caller's choices when archives are opened.
 
 /// How archives are opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

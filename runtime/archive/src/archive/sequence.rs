@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Input: archives in the order of their starts; one of them is open at a time. Output:
-//! their records. Between two archives there is a mark that neither of them contains,
-//! because nobody knows what happened between them. Nothing is added to a single
-//! archive. This module looks only at the headers of records.
+//! their records. The sequence adds a mark between two archives, because the time
+//! between them is not recorded. It adds nothing to a single archive. This module looks
+//! only at the headers of records.
 
 use std::sync::Arc;
 

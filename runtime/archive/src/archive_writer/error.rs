@@ -1,4 +1,4 @@
-//! Why an archive, or a part of it, cannot be written.
+//! The reasons why an archive, or a part of it, cannot be written.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a decoder of a whole file does.
+//! The interface of a decoder: it expands a whole file, unit by unit.
 
 use std::io;
 
