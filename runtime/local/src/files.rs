@@ -1,8 +1,8 @@
 //! Access to the files below /proc and /sys, or below a recorded tree.
 //!
-//! One buffer serves all files. This module also numbers the fetches, so that
-//! each reader can tell whether its data is of the current fetch. It knows
-//! nothing of the meaning of the files.
+//! One buffer serves all files. This module also numbers the fetches, which
+//! tells each reader whether its data is of the current fetch. The readers
+//! interpret the files.
 
 use std::ffi::OsStr;
 use std::fs::File;

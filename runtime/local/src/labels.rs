@@ -1,9 +1,9 @@
-//! Labels of this host and process: those that a pmcd here would give.
+//! Labels of this host and process: those that a pmcd on this host would give.
 //!
 //! Input: the names of the host, `/etc/machine-id`, and the files in which a
 //! site adds labels of its own. Output: one label set of the context's level
 //! (`pmGetContextLabels(3)`), and a warning for each file that is left out.
-//! This module knows nothing of the labels that agents give to their metrics.
+//! Agents give the labels of their metrics.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

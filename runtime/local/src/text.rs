@@ -1,6 +1,6 @@
 //! Words, numbers and names in the kernel's text files, as bytes.
 //!
-//! Only names that carry octal escapes cause an allocation.
+//! Only names with octal escapes cause an allocation.
 
 use std::borrow::Cow;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! The files of processes: the list of processes, and the contents of each kind
 //! of file for each process.
 //!
-//! Everything is read at most once per fetch, into one buffer per kind. This
-//! module does not know what the bytes mean.
+//! A fetch reads each file at most once, into one buffer per kind. `values`
+//! knows what the bytes mean.
 
 use std::fs;
 use std::ops::Range;
