@@ -6,9 +6,9 @@
 //! nothing of it remains however the process ends. Where the file system cannot
 //! do that, the file has a temporary name, which is removed when the file is
 //! dropped. A killed process leaves the temporary name behind. Therefore the
-//! file is locked while it is open, and whoever creates the next file with the
-//! same affixes removes those that nobody has locked. This module does not know
-//! the contents.
+//! file is locked while it is open. The next process that creates a file with
+//! the same affixes removes the unlocked ones. This module does not know the
+//! contents.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions, TryLockError};
