@@ -1,4 +1,4 @@
-//! A generator of numbers, the same in every run.
+//! A generator of numbers that are the same in every run.
 
 /// Numbers that depend on the first one only.
 pub struct Choices(pub u64);

@@ -1,7 +1,8 @@
-//! Counts what each thread allocates: how often, and how many bytes it has.
+//! Counts the allocations of each thread: how many, and how many bytes it
+//! holds.
 //!
-//! A program that is to be counted has `#[global_allocator] static ALLOCATOR:
-//! Counting = Counting;`.
+//! A program to be counted has `#[global_allocator] static ALLOCATOR: Counting
+//! = Counting;`.
 #![allow(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,5 +1,5 @@
-//! Kernels as text, read back, and lanes as text: what `Display` of a
-//! [`KernelIr`] writes is what [`kernel`] reads.
+//! Kernels and lanes as text, read back: [`kernel`] reads what `Display` of a
+//! [`KernelIr`] writes.
 
 use pmderive_core::kernel::{
     Access, BinaryOp, Body, Inst, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,

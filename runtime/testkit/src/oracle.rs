@@ -1,5 +1,5 @@
-//! The libpcp of this machine as a program that answers what a test asks it:
-//! compiles a test's C file and talks with it. What is said is the test's.
+//! The libpcp of this machine, as a program that answers a test's questions.
+//! Compiles a test's C file and talks with it; the test defines the protocol.
 
 use std::io::Write as _;
 use std::path::Path;

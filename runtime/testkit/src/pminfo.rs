@@ -1,4 +1,4 @@
-//! What `pminfo -l` and `pminfo -lmtT` print of metrics, out of a source of ours.
+//! Metrics of a source as `pminfo -l` and `pminfo -lmtT` print them.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Replays what a fuzz target starts from and what once broke it: every file of
-//! `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`.
+//! Replays the inputs of a fuzz target, starting points and former failures:
+//! every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`.
 //!
 //! `FUZZ` of the test is the folder `fuzz`.
 

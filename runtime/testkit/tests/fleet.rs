@@ -1,5 +1,5 @@
-//! A fleet behind sockets: that each host is what its plan says, value by
-//! value, and that the ill ones are ill in the right way.
+//! A fleet behind sockets: each host follows its plan, value by value, and the
+//! ill ones are ill in the right way.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! The receiver, from outside: what it takes, what it complains about, and that
-//! it answers as its script says.
+//! The receiver from outside: what it accepts, what it complains about, and its
+//! scripted answers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

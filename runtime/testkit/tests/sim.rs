@@ -1,5 +1,5 @@
-//! Simulated fleets: that a seed gives the same run again, that all values are
-//! those of the model whatever happens, and that everything does happen.
+//! Simulated fleets: a seed gives the same run again, all values are those of
+//! the model whatever happens, and every kind of event happens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

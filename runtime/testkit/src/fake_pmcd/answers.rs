@@ -1,9 +1,9 @@
-//! What pmcd 6 answers to requests for metadata.
+//! Answers of pmcd 6 to requests for metadata.
 //!
 //! Input: the bytes of one request. Output: those of the reply.
 //!
-//! Where pmcd 6.0.3 takes requests that the layouts of [`pmderive_client::pdu`] do not
-//! allow, so does this: a client must not depend on a peer that is stricter.
+//! pmcd 6.0.3 accepts requests that the layouts of [`pmderive_client::pdu`] do not
+//! allow, and so does this. A client must not depend on a stricter peer.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Connections to fake hosts without sockets, and with a clock that stands
-//! still: a client's whole context runs against them, faults and time-outs
+//! still. A client's whole context runs against them, faults and time-outs
 //! included, and nothing ever waits.
 //!
-//! The hosts that can be reached, and the clock, belong to the thread.
+//! The reachable hosts and the clock belong to the thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

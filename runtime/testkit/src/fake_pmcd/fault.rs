@@ -1,7 +1,7 @@
-//! What a fake pmcd does wrong on command, and when.
+//! Faults that a fake pmcd commits on command, and when.
 //!
-//! A [`Rule`] is given to a [`super::FakeHost`]; the connections ask for the
-//! rule that applies whenever they are about to say something.
+//! A test gives a [`Rule`] to a [`super::FakeHost`]. Before a connection sends
+//! something, it asks for the rule that applies.
 
 use std::fmt;
 use std::sync::Arc;

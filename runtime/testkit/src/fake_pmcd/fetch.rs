@@ -1,4 +1,4 @@
-//! What pmcd 6 answers to fetches and stores, and what it remembers of profiles.
+//! Answers of pmcd 6 to fetches and stores, and the profiles that it remembers.
 
 use std::collections::{HashMap, HashSet};
 

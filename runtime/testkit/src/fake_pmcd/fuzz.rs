@@ -1,4 +1,4 @@
-//! Client and fake pmcd coupled in memory, with bytes to decide what both do.
+//! Client and fake pmcd coupled in memory; bytes decide what both do.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! One host that a fake pmcd runs on: its name, its clock, what it has of its
-//! world now, and what happens to it.
+//! One host of a fake pmcd: its name, its clock, the current state of its
+//! world, and its events.
 //!
-//! Connections ([`super::Session`]) share it and look at it whenever they
-//! answer; tests change it at any time. Nothing here reads or writes PDUs.
+//! Connections ([`super::Session`]) share it and read it whenever they answer.
+//! Tests change it at any time. `answers` and `fetch` read and write PDUs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
 //! Bytes on their way to a client, and the points in the stream where a fault
-//! holds them up or ends them.
+//! delays or ends them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! What the values of a fake pmcd's metrics are: functions of the time, the
-//! number of the fetch, the instance and the host.
+//! Scripts of a fake pmcd's values: functions of the time, the number of the
+//! fetch, the instance and the host.
 //!
-//! Nothing here keeps state, so that one script can serve any number of hosts,
-//! and the same moment always gives the same values.
+//! A script keeps no state. One script serves any number of hosts, and the same
+//! moment always gives the same values.
 
 use std::fmt;
 use std::sync::Arc;

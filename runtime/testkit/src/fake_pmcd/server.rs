@@ -1,8 +1,8 @@
 //! Sockets for fake pmcds: one thread, any number of listeners and connections.
 //!
-//! A connection is a task that moves bytes between its socket and its
-//! [`Session`], and nothing else. As pmcd does, it reads no further request
-//! while the client does not take the replies.
+//! A connection is a task that only moves bytes between its socket and its
+//! [`Session`]. As pmcd does, it reads no further request until the client
+//! reads the replies.
 
 use std::future::{Future, poll_fn};
 use std::io;

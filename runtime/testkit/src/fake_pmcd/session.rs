@@ -1,9 +1,9 @@
 //! The server's end of one connection: bytes in, bytes out.
 //!
-//! A [`Session`] frames requests, keeps to the handshake and decides with its
-//! host's rules what becomes of each reply; the replies themselves are made in
-//! `answers` and `fetch`. No socket is touched and no time passes here, so that
-//! a client's state machine can be coupled with it in memory.
+//! A [`Session`] frames requests, follows the handshake, and applies its host's
+//! rules to each reply. `answers` and `fetch` make the replies. A session
+//! touches no socket and no clock, so tests can couple it with a client's state
+//! machine in memory.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,8 @@
-//! What a fake pmcd has to tell: metrics with their scripts, instance domains,
+//! The contents of a fake pmcd: metrics with their scripts, instance domains,
 //! texts and labels.
 //!
-//! A [`World`] is made once and shared, unchanged, by any number of hosts. It
-//! knows neither time nor connections; what differs from host to host is in
-//! [`super::FakeHost`].
+//! Any number of hosts share a [`World`], which does not change.
+//! [`super::FakeHost`] has what differs from host to host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,6 +1,6 @@
-//! What an invented fleet is like: how many hosts, how they differ, where each
-//! is found, and which of them are ill. All of it follows from a seed; nothing
-//! here knows of metrics.
+//! The plan of an invented fleet: the number of hosts, how they differ, the
+//! address of each, and which of them are ill. All of it follows from a seed.
+//! `law` has the metrics.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;

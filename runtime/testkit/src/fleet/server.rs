@@ -1,5 +1,5 @@
 //! A fleet behind sockets: one listener for all hosts that are alive, in one
-//! thread. The address of 127.0.0.0/8 tells which host is meant.
+//! thread. The address in 127.0.0.0/8 selects the host.
 
 use std::fmt::Write as _;
 use std::io;

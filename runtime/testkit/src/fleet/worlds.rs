@@ -1,6 +1,6 @@
-//! What the fake pmcds of a fleet serve: a [`World`] for each class, whose
-//! scripts are the law of the plan. Hosts of a class share it, and have the
-//! number of the host for their seed.
+//! The worlds of a fleet's fake pmcds: a [`World`] for each class, whose
+//! scripts are the law of the plan. Hosts of a class share it. A host's number
+//! is its seed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a receiver of POST requests needs.
+//! The part of HTTP/1.1 that a receiver of POST requests needs.
 
 use std::io;
 

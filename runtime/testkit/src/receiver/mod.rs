@@ -1,9 +1,9 @@
-//! A receiver of remote write requests that remembers what it was given and
-//! answers by a script, well or ill: the peer of tests of sinks.
+//! A receiver of remote write requests, the peer of tests of sinks. It remembers
+//! all requests, and answers well or badly as a script says.
 //!
-//! Compression, encoding and HTTP are read by code of its own. It is as strict as
-//! the standard allows: labels are sorted, samples of a series come in order of
-//! time, headers are there.
+//! Its own code reads compression, encoding and HTTP. It is as strict as the
+//! standard allows: labels are sorted, samples of a series come in order of time,
+//! headers are present.
 //!
 //! ```
 //! use std::io::{Read, Write};

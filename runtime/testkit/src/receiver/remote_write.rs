@@ -1,5 +1,5 @@
 //! The body of a remote write request, version 1.0: a protocol buffer, read by
-//! hand. Nothing here is shared with what writes it.
+//! hand. This reader shares no code with the writer.
 
 /// What one request brings.
 #[derive(Clone, Debug, Default, PartialEq)]

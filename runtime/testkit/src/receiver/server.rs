@@ -1,4 +1,5 @@
-//! A receiver at work: on a socket, on any stream of a tokio runtime, or called.
+//! A receiver's server: on a socket, on any stream of a tokio runtime, or called
+//! directly.
 
 use std::collections::HashMap;
 use std::future::pending;

@@ -1,4 +1,4 @@
-//! The block format of snappy, read. Nothing here is shared with what writes it.
+//! A reader of snappy's block format. It shares no code with the writer.
 
 /// What compressed bytes stand for, of which there are at most `most`.
 ///

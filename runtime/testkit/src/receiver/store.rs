@@ -1,4 +1,4 @@
-//! What a receiver remembers, and what it answers.
+//! The requests that a receiver remembers, and its answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

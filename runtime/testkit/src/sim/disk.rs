@@ -1,5 +1,5 @@
-//! A modelled file: it takes bytes, and by a seed it is full for a while, takes a part
-//! of what is written, or is interrupted.
+//! A modelled file. It accepts bytes; by a seed it is full for a while, accepts a part
+//! of a write, or is interrupted.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! A simulated fleet: lets its schedule happen, keeps the log, and knows what
-//! every answer has to be, by a model that never looks at the fake pmcds.
+//! A simulated fleet. It executes its schedule, keeps the log, and computes
+//! every right answer from a model that never looks at the fake pmcds.
 
 use std::cell::RefCell;
 use std::io;

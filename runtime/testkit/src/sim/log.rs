@@ -1,4 +1,4 @@
-//! What happened in a simulated fleet, line by line, and when.
+//! The log of a simulated fleet: one line for each event, with its time.
 
 use std::fmt;
 use std::time::Duration;

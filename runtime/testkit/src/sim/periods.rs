@@ -1,4 +1,4 @@
-//! Times in which something is not as usual, drawn from a seed before anything runs.
+//! Periods of unusual behaviour, drawn from a seed before anything runs.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! A modelled receiver of remote write: it takes samples, and by a seed it refuses
-//! them, fails, talks nonsense, says nothing or is away for a while. What it took and
-//! what it refused is known afterwards, sample by sample.
+//! A modelled receiver of remote write. It accepts samples; by a seed it refuses
+//! them, fails, sends nonsense, says nothing or is away for a while. Afterwards it
+//! tells, sample by sample, what it accepted and refused.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What happens to the hosts of a simulated fleet, and when: drawn from a seed,
-//! host by host, before anything runs.
+//! The schedule of a simulated fleet: events of its hosts with their times,
+//! drawn from a seed, host by host, before anything runs.
 
 use std::fmt;
 use std::time::Duration;

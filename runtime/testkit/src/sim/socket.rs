@@ -1,6 +1,6 @@
-//! The client's end of a connection to a host of a simulated fleet. Requests are
-//! there at once, replies after a delay; nothing takes time but the clock of the
-//! tokio runtime.
+//! The client's end of a connection to a host of a simulated fleet. Requests
+//! arrive at once, replies after a delay. Only the clock of the tokio runtime
+//! advances time.
 
 use std::io;
 use std::net::SocketAddr;
