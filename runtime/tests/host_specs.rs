@@ -1,4 +1,4 @@
-//! Host specifications against what libpcp's parser makes of them.
+//! Host specifications, compared with the reading of libpcp's parser.
 
 use pmderive_runtime::context::spec::{HostAndPorts, Target};
 use pmderive_runtime::context::{Encryption, HostSpec};

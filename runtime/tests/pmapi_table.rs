@@ -1,7 +1,7 @@
-//! Holds the table of README.md to the code: every function of the PMAPI that
-//! a client needs (data/pmapi/functions.txt) has one row; where the row names
-//! a Rust item, that item exists, and a doc comment names the manual page of
-//! the row's first function, so that it can be found by PCP's name.
+//! Compares the table of README.md with the code. Every function of the PMAPI
+//! that a client needs (data/pmapi/functions.txt) has one row. Where the row
+//! names a Rust item, that item exists. A doc comment names the manual page of
+//! the row's first function, so readers can search for PCP's name.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,10 +4,11 @@
 //! cargo bench -p pmderive-runtime --bench latency
 //! ```
 //!
-//! Starts a pmcd with an agent inside it, whose answer is the quickest there
-//! is, and compiles a C program over the installed libpcp. The two take turns,
-//! so that the machine is equally busy for both; each prints the median of its
-//! fetches, and the table has the best of the rounds. Both add the values up.
+//! The benchmark starts a pmcd with an agent inside it, whose answer is the
+//! quickest possible, and compiles a C program over the installed libpcp. The
+//! two take turns, so the machine is equally busy for both. Each prints the
+//! median of its fetches, and the table has the best of the rounds. Both add up
+//! the values.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Adds entries to a group. Everything is looked up and checked here, in the
-//! order of pmExtendFetchGroup_item(3) and its kin.
+//! Adds entries to a group: looks up and checks everything, in the order of
+//! pmExtendFetchGroup_item(3) and its kin.
 
 use pmderive_core::model::{
     EVENT_FLAGS, EVENT_MISSED, InstId, MetricDesc, PmStatus, Semantics, Units, ValueType,

@@ -1,4 +1,4 @@
-//! Turns the source's values into the wanted values: rates, scales, types. Each
+//! Turns the source's values into those of an entry: rates, scales, types. Each
 //! entry of a group has one [`Recipe`], built once.
 
 use pmderive_core::model::{

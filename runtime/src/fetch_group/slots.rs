@@ -1,5 +1,5 @@
-//! The entries of a group: what each reads from a result, and what it keeps
-//! until the next.
+//! The entries of a group: what each reads from a result, and the value that it
+//! keeps until the next.
 
 use std::sync::Arc;
 

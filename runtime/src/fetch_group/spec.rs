@@ -1,4 +1,4 @@
-//! What a caller wants of a metric, and why it cannot have it.
+//! A caller's request for a metric's values, and the reasons to refuse it.
 
 use pmderive_core::model::{PmStatus, ValueType};
 use pmderive_core::source::SourceError;

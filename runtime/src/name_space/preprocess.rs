@@ -1,8 +1,8 @@
 //! The preprocessor of name spaces, see pmcpp(1): comments, `#include`,
 //! `#define`, `#undef`, `#ifdef`, `#ifndef`, `#else` and `#endif`.
 //!
-//! It returns lines with their places and knows nothing of their meaning.
-//! Commands of a shell (`#shell`) are refused.
+//! It returns lines with their places, and `parse` interprets them. It refuses
+//! commands of a shell (`#shell`).
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Damaged archives: what opening and reading them gives.
+//! Damaged archives: the results of opening and reading them.
 
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp, ValueType};

@@ -1,4 +1,5 @@
-//! Positioning, gaps, volumes, compression and archives that are being written.
+//! Positioning, gaps, volumes, compression and archives that are still being
+//! written.
 
 use std::fs;
 use std::path::Path;

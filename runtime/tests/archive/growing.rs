@@ -1,5 +1,5 @@
-//! Archives that grow while they are read: finished ones, written anew write
-//! by write, in the order of pmlogger and in worse ones.
+//! Archives that grow while they are read: finished archives, rewritten step by
+//! step, in the order of pmlogger and in worse ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;

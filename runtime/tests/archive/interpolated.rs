@@ -1,5 +1,5 @@
 //! Interpolation and the directions of reading: recorded answers of libpcp
-//! 6.0.3 and 7.2.1, and what holds for every archive.
+//! 6.0.3 and 7.2.1, and properties of every archive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

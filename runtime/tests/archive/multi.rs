@@ -1,6 +1,6 @@
-//! Contexts of several archives: what may be named, in which order records
-//! come and with which marks between them, and what becomes of archives that
-//! cannot be used or do not fit together.
+//! Contexts of several archives: the names that users may give, the order of
+//! records and the marks between them, and archives that cannot be used or do
+//! not fit together.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where archives to test with are, and the metrics in them.
+//! The places of archives to test with, and the metrics in them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 //!
 //! Old archives hold a little that the writer refuses: values of instances
 //! without a name, instances of metrics without a domain, blocks of a wrong
-//! type. It is put right on the way, and where pmdumplog sees that it is asked
-//! about the metadata only. Lists of instances that repeat the one before are
-//! not written.
+//! type. The copy corrects it. Where pmdumplog would see that, it prints the
+//! metadata only. Lists of instances that repeat the one before are not
+//! written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Whenever the writer is stopped, what is on disk is a readable archive:
-//! the beginning of the whole one.
+//! A writer that stops at any moment leaves a readable archive on disk: the
+//! beginning of the whole one.
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, MemoryFiles};

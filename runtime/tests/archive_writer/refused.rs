@@ -1,4 +1,5 @@
-//! What cannot be written is refused with a reason, and leaves no trace.
+//! Input that cannot be written: the writer refuses it with a reason, and
+//! leaves no trace.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

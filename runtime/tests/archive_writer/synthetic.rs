@@ -1,4 +1,4 @@
-//! Small archives with everything in them that there is.
+//! Small archives that contain everything the format has.
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};

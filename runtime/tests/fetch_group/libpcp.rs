@@ -1,8 +1,8 @@
-//! Fetch groups of this library and of the libpcp of this machine, told to do
-//! the same.
+//! Fetch groups of this library and of the libpcp of this machine, with the
+//! same commands.
 //!
-//! libpcp answers through `oracle.c`, which is compiled here; the protocol
-//! between the two stands there.
+//! libpcp answers through `oracle.c`, which this test compiles; `oracle.c` has
+//! the protocol between the two.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The experiments with fetch groups that libpcp was questioned with, over a
-//! private pmcd: once more by libpcp, and by this library.
+//! Experiments with fetch groups over a private pmcd, done by libpcp and by
+//! this library.
 
 use crate::libpcp::{From, Libpcp, Step, answers, blurred, differences};
 use crate::real_pmcd::RealPmcd;

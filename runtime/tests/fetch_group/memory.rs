@@ -1,4 +1,4 @@
-//! What a fetch group makes of what a source delivers, step by step.
+//! Fetch groups over a source in memory, step by step.
 
 use pmderive_runtime::fetch_group::{ExtendError, FetchGroup, FetchGroupOptions, ItemSpec};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};

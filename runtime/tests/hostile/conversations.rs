@@ -1,4 +1,4 @@
-//! A peer with something of every kind, and a question for every kind of reply.
+//! A peer with values of every kind, and a question for every kind of reply.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

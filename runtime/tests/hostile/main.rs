@@ -1,9 +1,9 @@
 //! The client against peers that lie, stall and never stop: every reply of
 //! every kind, wrong in every word and cut at every byte.
 //!
-//! All of it in memory, on a clock that only waiting sets forward.
-//! `PMDERIVE_HOSTILE=N` makes it more: N times as many lives of connections,
-//! and words that change places over N times the distance.
+//! All tests run in memory, on a clock that only waiting sets forward.
+//! `PMDERIVE_HOSTILE=N` runs more: N times as many lives of connections, and
+//! words that change places over N times the distance.
 
 mod conversations;
 mod memory;

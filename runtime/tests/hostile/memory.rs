@@ -1,5 +1,5 @@
-//! What a peer can make the client allocate: in proportion to what it sends,
-//! whatever it says that it will send.
+//! The memory that a peer can make the client allocate: in proportion to the
+//! bytes that it sends, not to those that it announces.
 
 use crate::conversations::all;
 use crate::counting::most;

@@ -1,5 +1,5 @@
-//! Whole lives of connections with faults by chance, the same in every run:
-//! whatever comes first, all is right once the peer behaves.
+//! Whole lives of connections with random faults, the same in every run.
+//! Whatever comes first, all is right once the peer behaves.
 
 use crate::choices::Choices;
 use crate::conversations::{Conversation, TIMEOUT, all};

@@ -1,5 +1,5 @@
 //! Replies that break off, stall, drip, or have something after them, and
-//! greetings that are none.
+//! greetings of the wrong form.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Each word of each reply, replaced by what an attacker would choose.
+//! Each word of each reply, replaced by values that an attacker would choose.
 //!
-//! What comes of each is kept in `data/hostile/words.txt`, to be read: a word
-//! that says how long something is, how much of it there is, or where it is,
-//! must not be believed when it is wrong. With `UPDATE_GOLDEN=1` it is written.
+//! `data/hostile/words.txt` records each outcome for review. A word that gives
+//! a length, a count or a place must not be believed when it is wrong.
+//! `UPDATE_GOLDEN=1` writes the file.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! The live source against peers that misbehave, and against one that is
-//! larger and slower to take than any test machine's pmcd.
+//! The live source against peers that misbehave, and against one that is larger
+//! and slower than any test machine's pmcd.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the tests with fake pmcds share.
+//! The parts that tests with fake pmcds share.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What becomes of a context whose peer goes away: when it tries again, and
-//! what the new connection is told.
+//! A context whose peer goes away: when it tries again, and what it sends over
+//! the new connection.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How often the client waits for its peer: over a network that is what
-//! asking costs.
+//! The number of times that the client waits for its peer: over a network, this
+//! is the cost of questions.
 
 use std::sync::Arc;
 

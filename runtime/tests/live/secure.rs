@@ -1,5 +1,5 @@
-//! TLS, authentication, containers and proxies with a real pmcd, and what a
-//! user reads who gets something wrong.
+//! TLS, authentication, containers and proxies with a real pmcd, and the
+//! messages for users who get something wrong.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

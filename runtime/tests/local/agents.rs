@@ -1,4 +1,4 @@
-//! Agents of an application beside each other in one context.
+//! Several agents of an application in one context.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! PCP's own agents, which `pminfo -L` loads into its process, so that no
-//! pmcd is needed.
+//! PCP's own agents, which `pminfo -L` loads into its process without a pmcd.
 
 use std::collections::BTreeMap;
 use std::fs;

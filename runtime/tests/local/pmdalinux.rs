@@ -1,8 +1,8 @@
-//! The Linux agent next to PCP's own, which `pminfo -L` loads into its
-//! process, so that no pmcd is needed.
+//! The Linux agent next to PCP's own, which `pminfo -L` loads into its process
+//! without a pmcd.
 //!
-//! pmdalinux keeps the numbers it gives to instances in files; here it gets
-//! an empty directory for them, so that both number afresh.
+//! pmdalinux keeps the numbers of its instances in files. Here it gets an empty
+//! directory for them, so both agents number afresh.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

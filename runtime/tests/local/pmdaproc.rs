@@ -1,5 +1,5 @@
 //! The agent for processes next to PCP's own: descriptors of all metrics, and
-//! the values of a process that does nothing.
+//! the values of an idle process.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

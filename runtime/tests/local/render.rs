@@ -1,5 +1,4 @@
-//! Metrics of a source as `pminfo -dmf` prints them, so that the two can be
-//! laid side by side.
+//! Metrics of a source as `pminfo -dmf` prints them, to compare the two.
 
 use pmderive_runtime::model::{InDom, MetricDesc, RawValueRef, ValueType, write_unknown_block};
 use pmderive_runtime::result::ResultBatch;

@@ -1,5 +1,5 @@
 //! Local name spaces against the libpcp of this machine: the files of PCP, and
-//! small ones with something wrong in them.
+//! small ones with mistakes in them.
 
 use std::path::Path;
 use std::sync::Arc;

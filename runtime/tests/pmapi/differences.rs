@@ -1,4 +1,4 @@
-//! Where we answer otherwise than libpcp 6.0, on purpose.
+//! Rows in which we deliberately answer otherwise than libpcp 6.0.
 
 /// Rows of a table whose answers differ.
 pub struct Difference {

@@ -1,4 +1,4 @@
-//! Event records: unpacking, flags; and the order of instances.
+//! Event records (unpacking, flags), and the order of instances.
 
 use pmderive_runtime::model::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, PmStatus, RawValue,

@@ -1,6 +1,6 @@
 //! Values, events, numbers, labels and statuses against answers recorded from
-//! libpcp 6.0: every row of the tables of `tests/data/pmapi` that this crate
-//! has a function for, but for those of [`DIFFERENCES`]; and units beyond them.
+//! libpcp 6.0: every row of the tables of `tests/data/pmapi` for which this
+//! crate has a function, except those of [`DIFFERENCES`]. Further units, too.
 
 mod differences;
 mod events;

@@ -1,5 +1,5 @@
-//! Record mode: order of calls and files always; archives of the real
-//! pmlogger, and the folio of the real libpcp_gui, wherever PCP is installed.
+//! Record mode: the order of calls and the files always; archives of the real
+//! pmlogger, and the folio of the real libpcp_gui, where PCP is installed.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! What damage to a volume may change, by what the bytes are that it hits.
+//! The changes that damage to a volume may cause, by the kind of the bytes it
+//! hits.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

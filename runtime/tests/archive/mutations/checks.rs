@@ -1,4 +1,4 @@
-//! What must hold of a damaged archive, and the undamaged one to compare with.
+//! Properties of a damaged archive, and the undamaged one to compare with.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

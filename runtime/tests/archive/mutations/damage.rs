@@ -1,4 +1,4 @@
-//! What is done to the bytes of a file.
+//! Kinds of damage to the bytes of a file.
 
 use std::ops::Range;
 

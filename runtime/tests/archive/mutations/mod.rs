@@ -1,6 +1,6 @@
-//! Thousands of damaged copies of small archives. Whatever a byte is changed
-//! to: errors name file and offset, values that the damage did not hit are
-//! those of the undamaged archive, and memory stays small.
+//! Thousands of damaged copies of small archives. Whatever the damage, errors
+//! name file and offset, values that it did not hit are those of the undamaged
+//! archive, and memory stays small.
 //!
 //! `PMDERIVE_MUTATIONS=N` makes it N times as many copies.
 

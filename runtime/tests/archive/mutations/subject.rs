@@ -1,4 +1,4 @@
-//! Small archives to be damaged, and what is in them while they are whole.
+//! Small archives to damage, and their contents while they are whole.
 
 use std::fs;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 //! The fake pmcd answers as a real one does: the same bytes to the same
-//! requests, after it has taken over the real one's metadata.
+//! requests, with a copy of the real one's metadata.
 
 mod nonsense;
 mod plain;

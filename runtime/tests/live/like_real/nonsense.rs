@@ -1,4 +1,4 @@
-//! Requests that are malformed, or ask for what cannot be.
+//! Requests that are malformed or ask for the impossible.
 
 use super::plain::{encoded, raw};
 use pmderive_runtime::model::{InDom, Pmid, TextKind, TextSubject};

@@ -1,5 +1,5 @@
-//! A client that knows no state: it sends what it is told, to a real pmcd and
-//! to a fake one, and compares what comes back.
+//! A client without state. It sends given bytes to a real pmcd and to a fake
+//! one, and compares the replies.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Every kind of request about everything that a pmcd has.
+//! Every kind of request about all metadata of a pmcd.
 
 use std::collections::BTreeSet;
 
