@@ -1,4 +1,4 @@
-//! How the arguments of functions are written, and which values literal
+//! The forms of the arguments of functions, and the values that literal
 //! arguments may have.
 
 use std::time::Duration;

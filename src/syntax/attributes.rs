@@ -1,9 +1,9 @@
-//! Help texts of definition files: `name(oneline) = text` and
-//! `name(helptext) = "text"`.
+//! Help texts of definition files: `name(oneline) = text` and `name(helptext) =
+//! "text"`.
 //!
-//! The part of a [`DefinitionReader`] that takes a line with parentheses before
-//! its `=`, and the lines that a text in quotes continues on. A text belongs to
-//! a metric defined before it and counts once.
+//! This is the part of a [`DefinitionReader`] that reads a line with
+//! parentheses before its `=`, and the further lines of a quoted text. A text
+//! belongs to a metric defined before it and counts once.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! The actions of the grammar: each builds one node.
 //!
-//! A [`Builder`] takes operands as identifiers of nodes already in its arena,
-//! interprets numbers, units and keyword values, and reports those that are
-//! wrong. It knows nothing of precedence.
+//! A [`Builder`] takes operands as identifiers of nodes already in its arena.
+//! It interprets numbers, units and keyword values, and reports wrong ones. The
+//! grammar alone knows precedence.
 
 use lalrpop_util::ErrorRecovery;
 use pmderive_runtime::model::UnitsError;

@@ -1,7 +1,8 @@
 //! Mistakes in `by (label, ...)`, which may follow the call of an aggregate.
 //!
-//! It looks at tokens only, as [`super::calls`] does for arguments. It reports a
-//! wrong `by` and removes it, so that the grammar reads the call without it.
+//! This module looks at tokens only, as [`super::calls`] does for arguments. It
+//! reports a wrong `by` and removes it; the grammar then reads the call without
+//! it.
 
 use crate::diag::{Code, Diagnostic};
 use crate::functions;

@@ -1,9 +1,9 @@
 //! Mistakes in the arguments of functions.
 //!
-//! It checks the shape of a call by its tokens: how many arguments there are,
-//! and which must be a name, a text, a pattern or a keyword. The grammar reads
-//! arguments that are expressions; any other mistake of a call is reported
-//! here, and the call blotted out.
+//! This module checks the shape of a call by its tokens: the number of
+//! arguments, and which must be a name, a text, a pattern or a keyword. The
+//! grammar reads arguments that are expressions. Any other mistake of a call is
+//! reported here, and the call then counts as one reported operand.
 
 use crate::diag::{Code, Diagnostic, Fix};
 

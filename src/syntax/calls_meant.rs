@@ -1,7 +1,7 @@
-//! Says what was meant by calls whose arguments are wrong, with the user's own
-//! arguments in their places.
+//! Calls to write in place of those with wrong arguments, with the user's own
+//! arguments in them.
 //!
-//! [`super::calls`] finds the mistakes; this module says what to write.
+//! [`super::calls`] finds the mistakes. This module says what to write.
 
 use crate::diag::{Diagnostic, Fix};
 use crate::dialect::Language;

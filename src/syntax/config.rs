@@ -1,9 +1,8 @@
 //! Definition files: metrics, their help texts, control options.
 //!
-//! A [`DefinitionReader`] takes the texts of files one after the other and
-//! gives their items; it remembers the names defined so far, since a name
-//! counts once and a help text belongs to a metric defined before it. A
-//! mistake ends the line it is in and nothing else.
+//! A [`DefinitionReader`] reads the texts of files in turn and gives their
+//! items. It remembers the defined names: a name counts once, and a help text
+//! belongs to a metric defined before it. A mistake ends only its own line.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Names and ends of lines in definition files that are wrong, and what to write in
-//! their places.
+//! Wrong names and ends of lines in definition files, and what to write in their
+//! places.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! It turns `name=integer,...` into options with values. The registry knows what
-//! an option does, and who may set it at which time.
+//! This module turns `name=integer,...` into options with values. The registry
+//! knows the effect of an option, and who may set it at which time.
 
 use pmderive_runtime::model::PmStatus;
 

@@ -1,8 +1,7 @@
-//! Which parenthesis belongs to which.
+//! Parentheses in an expression, matched in pairs.
 //!
-//! In one pass over the tokens of an expression it finds the `)` of each `(`,
-//! and the commas directly between the two. It knows nothing of the meaning of
-//! tokens.
+//! One pass over the tokens finds the `)` of each `(`, and the commas directly
+//! between the two.
 
 use super::origin::offset;
 use super::token::{Token, TokenAt};

@@ -1,4 +1,4 @@
-//! An edit of a text by its bytes, which advice about the text offers.
+//! An edit of a text by its bytes, as advice offers it.
 
 use std::ops::Range;
 

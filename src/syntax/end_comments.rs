@@ -1,5 +1,5 @@
-//! Comments behind definitions, for which the language has no place: the edit that
-//! removes one brings it to a line of its own above the definition.
+//! Comments behind definitions, which the language does not allow. The edit moves
+//! the comment to a line of its own above the definition.
 
 use crate::diag::{Code, Diagnostic, Fix};
 

@@ -1,9 +1,8 @@
-//! Expressions that were parsed before, for texts that are read again and again
-//! while somebody changes them.
+//! A cache of parsed expressions, for texts that are read repeatedly while a
+//! user edits them.
 //!
-//! What an expression is follows from its text, from where its lines are joined,
-//! and from the language; its places move with it. It knows nothing of the
-//! definitions that the expressions belong to.
+//! The key is the expression's text, the places where its lines are joined, and
+//! the language. The places in a cached expression move with the text.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Mistakes in the arguments of functions that libpcp does not have.
 //!
-//! As [`super::calls`] does for libpcp's functions, it checks by tokens, with
-//! the table of [`crate::functions`], how many arguments a call has and which
-//! must be literals. The builder checks the range of numbers and intervals.
+//! As [`super::calls`] does for libpcp's functions, this module checks calls by
+//! their tokens. The table of [`crate::functions`] says how many arguments a
+//! call has, and which must be literals. The builder checks the range of
+//! numbers and intervals.
 
 use crate::diag::Diagnostic;
 use crate::syntax::arguments::{NumberKind, Shape, interval};

@@ -1,4 +1,4 @@
-//! Whether two trees are the same, wherever their nodes stand in a text.
+//! Compares two trees, wherever their nodes stand in a text.
 
 use super::ast::{Attributes, Expr, Literal, NodeKind, Spanned};
 

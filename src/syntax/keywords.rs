@@ -1,9 +1,8 @@
-//! The names of libpcp's functions, and the meaning of the values of `type=`,
-//! `semantics=`, `units=`, `indom=` and of the arguments of `anon()` and
-//! `rescale()`.
+//! The names of libpcp's functions, and the values of `type=`, `semantics=`,
+//! `units=`, `indom=` and of the arguments of `anon()` and `rescale()`.
 //!
-//! It turns a spelling into a value of the model, or into the words with which
-//! libpcp refuses it. Callers know the places and make diagnostics.
+//! This module turns a spelling into a value of the model, or into the words
+//! with which libpcp refuses it. Callers know the places and make diagnostics.
 
 use pmderive_runtime::model::{InDom, Semantics, Units, UnitsError, ValueType};
 

@@ -1,5 +1,5 @@
-//! Turns text into tokens. The meaning of a word or mark may depend on what
-//! stands around it.
+//! Turns text into tokens. The meaning of a word or mark may depend on its
+//! surroundings.
 //!
 //! A word is a function only if `(` follows it directly. A `/` begins a pattern
 //! only as the first argument of `matchinst()`. The dialect determines the

@@ -1,8 +1,8 @@
 //! Mistakes within tokens: characters, numbers and quotes.
 //!
-//! It reports what the lexer did not understand, and replaces it by tokens that
-//! were certainly meant. It joins numbers with characters that touch them. It
-//! looks at neighbours and counts parentheses; the rest of the structure is not known.
+//! This module reports text that the lexer did not understand, and replaces it by the
+//! certainly intended tokens. It joins numbers with characters that touch them. It
+//! looks at neighbours and counts parentheses.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;

@@ -1,7 +1,7 @@
 //! Lines of other languages in place of definitions: comments, assignments and
 //! settings of another form.
 //!
-//! It looks only at lines that were refused, and says what to write instead.
+//! This module looks only at refused lines, and says what to write instead.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Logical lines of a definition file.
 //!
-//! From version 7 on a backslash at the very end of a line joins it with the
+//! From version 7 on, a backslash at the very end of a line joins it with the
 //! next. A [`Line`] is the joined text with an [`Origin`] that leads back to
-//! the file; [`super::config`] knows what it says.
+//! the file. [`super::config`] interprets it.
 
 use std::borrow::Cow;
 

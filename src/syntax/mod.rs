@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Parsing never fails: [`parse_expr`] gives a tree, with error nodes where the
-//! text is wrong, and what libpcp would say of it.
+//! text is wrong, and libpcp's message about it.
 //!
-//! A text that libpcp accepts is read as libpcp reads it. Only a text that it
-//! refuses is read again with the words of the extensions, if these are
-//! allowed, so that extensions cannot change what a text means.
+//! libpcp's reading comes first: a text that libpcp accepts means the same
+//! here. Only a text that libpcp refuses is read again with the words of the
+//! extensions, if these are allowed. So extensions cannot change what a text
+//! means.
 
 mod arguments;
 pub mod ast;

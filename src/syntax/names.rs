@@ -1,7 +1,8 @@
-//! Names of metrics, as libpcp and pmcd take them.
+//! Names of metrics, as libpcp and pmcd accept them.
 //!
-//! Components of letters, digits and `_`, each begun by a letter, with points
-//! between them. The same rule holds for definition files and for programs.
+//! A name has components of letters, digits and `_`, with points between them.
+//! Each component begins with a letter. The same rule holds for definition
+//! files and for programs.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Where the text of an expression came from.
+//! The place that the text of an expression came from.
 //!
-//! An expression may be written over several lines of a file, joined by
-//! continuation marks that are not part of it; an [`Origin`] leads from its
+//! A file may spread an expression over several lines. The continuation marks
+//! that join them are not part of it. An [`Origin`] leads from the expression's
 //! bytes back to the file's.
 
 use std::ops::Range;

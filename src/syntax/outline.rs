@@ -1,7 +1,7 @@
-//! The outline of a definition file: its logical lines, each with its place
-//! and its form.
+//! The outline of a definition file: its logical lines, each with its place and
+//! its form.
 //!
-//! It serves those who change a file's text without changing what it says.
+//! It serves callers that change a file's text without changing its meaning.
 //! [`super::config`] knows what the lines mean together.
 
 use crate::diag::Diagnostics;

@@ -1,6 +1,6 @@
-//! Comments that tell pmderive something about the definition below them:
-//! `# pmderive: allow PMD0301` and `# pmderive: export`. Other comments may stand in
-//! between; a blank line parts a comment from what follows.
+//! Comments for pmderive about the definition below them: `# pmderive: allow
+//! PMD0301` and `# pmderive: export`. Other comments may stand in between. A blank
+//! line parts a comment from what follows.
 
 use std::ops::Range;
 

@@ -1,11 +1,11 @@
-//! Finds where and with which words libpcp refuses an expression.
+//! Finds where libpcp refuses an expression, and with which words.
 //!
 //! Programs compare `pmRegisterDerived(3)`'s position and the text of
-//! `pmDerivedErrStr(3)`, which follow from the states of a table-driven parser
-//! with error productions. This module walks the tokens with a stack of what is
-//! open, in linear time, and stops at the first mistake. It builds no tree;
-//! the grammar accepts exactly what it accepts. With extensions it walks over
-//! those too; where it stops then only tells that there is a mistake.
+//! `pmDerivedErrStr(3)`. Both follow from the states of a table-driven parser
+//! with error productions. This module walks the tokens with a stack of open
+//! constructs, in linear time, and stops at the first mistake. It builds no
+//! tree. The grammar accepts exactly what this walk accepts. With extensions it
+//! walks over those too; a stop there tells only that there is a mistake.
 
 mod extensions;
 

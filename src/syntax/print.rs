@@ -1,8 +1,8 @@
 //! Turns a tree back into text.
 //!
 //! It puts one blank around infix operators, and prints only the parentheses
-//! without which the text would mean another tree. What is printed of a tree
-//! without error nodes parses to the same tree; units are spelled anew.
+//! that the tree needs. The text of a tree without error nodes parses to the
+//! same tree. Units are spelled anew.
 
 use std::fmt::Write;
 

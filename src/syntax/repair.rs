@@ -1,5 +1,5 @@
-//! A text that libpcp refuses while it is repaired: its tokens, those that the grammar
-//! gets in their place, and what is reported on the way.
+//! The repair of a refused text: its tokens, the tokens that the grammar gets in their
+//! place, and the reports on the way.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;

@@ -1,8 +1,8 @@
 //! Recognises common mistakes in a text that libpcp refuses.
 //!
-//! It goes over the tokens, reports what is certainly wrong together with what
-//! was probably meant, and repairs or blots out those mistakes, so that the
-//! grammar finds the others without reporting the same place again. Correct
+//! It goes over the tokens and reports each certain mistake together with what
+//! was probably meant. It repairs these mistakes or blots them out. The grammar
+//! then finds the others without reporting the same place again. Correct
 //! expressions never come here.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};

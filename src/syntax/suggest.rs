@@ -1,7 +1,7 @@
-//! Finds what was probably meant: the nearest of a list of known words.
+//! Finds the nearest word of a list to a misspelt one.
 //!
-//! It knows nothing of the language but the words it is given. Here are also the forms of
-//! words that several messages have.
+//! Only the caller's list tells this module the language. Here are also the forms of
+//! words that several messages share.
 
 use std::fmt::Display;
 

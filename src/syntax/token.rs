@@ -1,8 +1,8 @@
 //! The tokens of an expression.
 //!
-//! [`RawToken`] is what a character class can tell, by logos; [`Token`] is what
-//! the grammar reads, made by the lexer from raw tokens and their surroundings.
-//! Neither knows the grammar.
+//! [`RawToken`] is what a character class alone can tell, by logos. [`Token`]
+//! is what the grammar reads; the lexer makes it from raw tokens and their
+//! surroundings.
 
 use logos::Logos;
 

@@ -1,7 +1,8 @@
 //! Tries the edits that are offered for a refused text.
 //!
-//! What is certain must leave fewer mistakes, and what is offered must mend the one
-//! that it is offered for. This module knows edits only, not what is wrong.
+//! A certain edit must leave fewer mistakes. An offered edit must fix the mistake
+//! that it is offered for. Other modules say what is wrong; this one knows only
+//! edits.
 
 use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;

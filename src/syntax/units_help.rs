@@ -1,7 +1,8 @@
-//! Finds what was probably meant by units that are not understood.
+//! Finds the probable meaning of units that are not understood.
 //!
-//! It takes the text, and the place where `pmParseUnitsStr(3)` stops. It gives
-//! advice and, if there is no doubt, an edit. The model knows the units.
+//! The input is the text, and the place where `pmParseUnitsStr(3)` stops. The
+//! output is advice and, if there is no doubt, an edit. The model knows the
+//! units.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Where an operand needs parentheses: what is written in the place of something else
-//! must stay one operand of what is around it. What is written is not known here.
+//! Parentheses that a replaced operand needs. A text in the place of another must
+//! stay one operand of the expression around it.
 
 use crate::dialect::Language;
 

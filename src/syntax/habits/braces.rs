@@ -1,4 +1,4 @@
-//! What stands in braces elsewhere: label matchers, an instance, arguments, a group.
+//! Braces of other languages: label matchers, an instance, arguments, a group.
 
 use super::super::ast::Aggregate;
 use super::super::lexer;

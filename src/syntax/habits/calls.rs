@@ -1,8 +1,8 @@
-//! Functions that other languages have, and what to write in their place.
+//! Functions of other languages, and what to write in their place.
 //!
-//! A row serves calls of its name, case aside, with so many arguments. `$1` to
-//! `$3` in what is to be written are the arguments, each without a window of
-//! time, and `$w` is that window.
+//! A row serves calls of its name with that many arguments; case does not
+//! matter. In the replacement, `$1` to `$3` are the arguments, each without a
+//! window of time, and `$w` is that window.
 
 use crate::dialect::Language;
 

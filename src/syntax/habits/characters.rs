@@ -1,6 +1,6 @@
-//! Finds habits in single characters, or in several tokens that touch: variables,
-//! comments, quotation marks of print. [`super::braces`], [`super::numbers`] and
-//! [`super::patterns`] know some of them.
+//! Finds habits in single characters or in several tokens that touch: variables,
+//! comments, typographic quotation marks. [`super::braces`], [`super::numbers`]
+//! and [`super::patterns`] find some of them.
 //!
 //! It looks at neighbours, never at the structure of the expression.
 

@@ -1,5 +1,5 @@
-//! Clauses of other languages that are known by words: what they look like, and what
-//! to write in their places. [`super::forms`] finds them.
+//! Clauses of other languages that begin or contain words: their forms, and what to
+//! write in their places. [`super::forms`] finds them.
 
 use super::super::token::Token;
 

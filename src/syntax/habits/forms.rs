@@ -1,8 +1,8 @@
 //! Finds notation of other languages by its form: words, marks and the places
 //! between them.
 //!
-//! A form is a text such as `%1 between %2 and %3`. [`super::clauses`] and
-//! [`super::marks`] say what each part stands for, and have the tables.
+//! A form is a text such as `%1 between %2 and %3`. The tables of
+//! [`super::clauses`] and [`super::marks`] say what each part stands for.
 
 use super::super::delimiters::Delimiters;
 use super::super::token::{Invalid, Token, TokenAt};

@@ -1,7 +1,8 @@
-//! Notation of other languages that is known by marks, most of which are made of
-//! characters without a meaning here: `a ?? b`, `a |> rate()`, `#vda`.
+//! Notation of other languages that consists of marks, mostly of characters
+//! without a meaning in ours: `a ?? b`, `a |> rate()`, `#vda`.
 //!
-//! [`super::forms`] finds them before anything is said of single characters.
+//! [`super::forms`] finds them before [`super::characters`] reports single
+//! characters.
 
 use super::super::token::Token;
 use super::clauses::{Clause, certain, clause};

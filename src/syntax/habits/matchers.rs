@@ -1,5 +1,5 @@
 //! Label matchers of PromQL, as text between braces, and the calls that choose
-//! instances alike.
+//! the same instances.
 
 use super::super::names::is_of_name;
 use super::MAX_REPEATED;

@@ -1,14 +1,13 @@
-//! Recognises notation of other languages: PromQL and Grafana, SQL, spreadsheets, C
-//! and Python, shells, pmie and pmrep.
+//! Recognises notation of other languages: PromQL and Grafana, SQL, spreadsheets, C and Python,
+//! shells, pmie and pmrep.
 //!
-//! Only texts that are refused come here. What other languages call something
-//! stands in tables: [`clauses`] and [`marks`] have clauses and operators, which
-//! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
-//! [`characters`] knows what is written with characters that begin no token of ours, with
-//! [`braces`], [`numbers`] and [`patterns`]; [`quotes`] marks that do not match, [`matchers`] what stands between braces,
-//! [`operands`] what stands around metrics.
-//! [`binding`] knows where parentheses are needed.
-//! Each habit is reported once, with what to write instead, in the user's own names.
+//! Only refused texts come here. Tables hold the notation of other languages: [`clauses`] and
+//! [`marks`] have clauses and operators, which [`forms`] finds; [`calls`] has functions, [`units`]
+//! units of numbers. [`characters`] finds characters that begin no token of ours, with [`braces`],
+//! [`numbers`] and [`patterns`]. [`quotes`] finds marks that do not match, [`matchers`] reads the
+//! text between braces, and [`operands`] finds additions to metrics. [`binding`] adds the
+//! parentheses that a replacement needs. Each habit is reported once, with what to write instead,
+//! in the user's own names.
 
 use crate::dialect::Language;
 

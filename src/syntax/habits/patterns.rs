@@ -1,4 +1,4 @@
-//! Patterns where none can stand, and slashes inside of one.
+//! Patterns in wrong places, and slashes inside a pattern.
 
 use crate::diag::{Code, Diagnostic};
 

@@ -1,5 +1,5 @@
 //! Quotation marks that do not match: of two kinds, with backslashes, doubled, or only
-//! one. It tries plain ones in their place.
+//! one. This module tries plain marks in their place.
 
 use crate::dialect::Language;
 

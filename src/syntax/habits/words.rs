@@ -1,8 +1,8 @@
-//! Words and marks that are operators or clauses in other languages: `and`,
-//! `if ... then`, `offset`, `IS NULL`, `a ?? b`.
+//! Words and marks that are operators or clauses in other languages: `and`, `if ...
+//! then`, `offset`, `IS NULL`, `a ?? b`.
 //!
-//! [`super::forms`] finds clauses. One that is found is reported and stands for one
-//! operand from then on, so that nothing in it is reported twice.
+//! [`super::forms`] finds clauses. A reported clause then counts as one operand, so
+//! nothing in it is reported twice.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;

@@ -1,8 +1,8 @@
-//! The walk over what libpcp does not have: texts as operands, and arguments
-//! that are written as such.
+//! The walk over what libpcp does not have: texts as operands, and literal
+//! arguments.
 //!
-//! It is used only for a text that libpcp refuses. If it refuses the text as
-//! well, the words of the first refusal stand.
+//! It serves only texts that libpcp refuses. If it refuses the text as well,
+//! the words of the first refusal stand.
 
 use crate::syntax::arguments::{self, NumberKind};
 use crate::syntax::ast::MAX_LABELS;
