@@ -1,8 +1,8 @@
 //! Instance domains that operators treat as the same: the file `indom.conf` of
 //! PCP 7.
 //!
-//! Two domains are equivalent if elements of one line match both. The file is
-//! read at the first question. This module knows nothing of expressions.
+//! Two domains are equivalent if elements of one line match both. The first
+//! question reads the file.
 
 use crate::escape;
 use std::fs;

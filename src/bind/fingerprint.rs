@@ -1,8 +1,8 @@
-//! A fingerprint is what similar sources have in common: the answers to the
-//! same questions, without each source's own identifiers. Definitions mean the
-//! same in sources with equal fingerprints.
+//! A fingerprint: the answers that similar sources have in common, without each
+//! source's own identifiers. Definitions mean the same in sources with equal
+//! fingerprints.
 //!
-//! Identifiers of metrics and instance domains are replaced by numbers in the
+//! Numbers replace the identifiers of metrics and instance domains, in the
 //! order of first appearance. Identifiers that the definitions contain come
 //! first. [`Identities`] keeps the identifiers of one source for these numbers.
 

@@ -1,9 +1,10 @@
 //! The questions that binding asks a source: the names that definitions
 //! mention, and the descriptors of the metrics among them.
 //!
-//! All names of all definitions are asked for together, so binding takes two
-//! round trips, however many there are. Blocking and async sources get the same
-//! questions. This module does not know what an answer means for an expression.
+//! Binding asks for all names of all definitions together. It needs two round
+//! trips, however many definitions there are. Blocking and async sources get
+//! the same questions. The checker decides what an answer means for an
+//! expression.
 
 use std::sync::Arc;
 
