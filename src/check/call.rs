@@ -1,9 +1,10 @@
-//! A call of a function that libpcp does not have, as its rule sees it.
+//! A call of a function that libpcp does not have, as the function's rule sees
+//! it.
 //!
-//! The rules are in [`crate::functions`]. This module has what several of them
-//! need: the operands, the arguments that are written as such, refusals, and
-//! the nodes that they make. Where libpcp's rules for operators would wrap or
-//! cut off numbers, the types of results are wide enough instead.
+//! [`crate::functions`] has the rules. This module has what several rules need:
+//! operands, literal arguments, refusals, and the nodes that rules make. Where
+//! libpcp's rules for operators would wrap or cut off numbers, result types are
+//! wide enough instead.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Explains where an operand got the property that is wrong with it: its type,
-//! semantics, units or instances, node by node from the metrics up.
+//! Explains how an operand got the property that is wrong: its type, semantics,
+//! units or instances. The explanation goes node by node from the metrics up.
 //!
-//! It looks at nodes that were checked, knows the rules that gave them their
-//! metadata, and names only nodes that change something.
+//! It reads checked nodes, knows the rules that gave them their metadata, and
+//! names only nodes that change something.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 

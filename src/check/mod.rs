@@ -1,8 +1,8 @@
 //! Checking: from a parsed expression and the meaning of its names to a typed
-//! expression, or to diagnostics that say why there is none.
+//! expression. Without one, the result is diagnostics that say why.
 //!
 //! Nodes are checked in post-order. A node with a wrong operand is not checked
-//! itself, so that one mistake is reported once; independent mistakes are all
+//! itself, so one mistake is reported once. Independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
 pub(crate) mod call;

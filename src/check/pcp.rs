@@ -1,8 +1,8 @@
-//! libpcp's words for mistakes of meaning: `NODE: TEXT`, where NODE spells the
-//! node that was refused with its operands and TEXT says why.
+//! libpcp's words for mistakes of meaning: `NODE: TEXT`. NODE spells the
+//! refused node with its operands, and TEXT says why.
 //!
-//! Where one code stands for several of libpcp's texts, the check has put the
-//! text into the diagnostic. Everything else follows from code and node.
+//! Where one code stands for several of libpcp's texts, the check puts the text
+//! into the diagnostic. Code and node determine everything else.
 
 use super::units_name;
 use crate::bind::name_in;

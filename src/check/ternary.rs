@@ -1,5 +1,5 @@
-//! Ternaries: which guards are known before there is a value, which branches
-//! are left, and whether branches go together.
+//! Ternaries: guards that are constant, the branches that remain, and whether
+//! branches fit each other.
 
 use pmderive_runtime::model::InDom;
 
