@@ -1,5 +1,5 @@
-//! What single nodes compute, as a key: nodes of one form share a kernel, which
-//! is built and looked up once.
+//! The form of a node: a key for what the node computes. Nodes of one form
+//! share a kernel, which is built and looked up once.
 
 use pmderive_runtime::kernel::{Access, KernelIr, Reg, Scalar};
 use pmderive_runtime::model::Conversion;

@@ -1,7 +1,7 @@
 //! Fuses the operations of a metric into kernels of steps, and determines the
 //! sources of nodes' columns.
 //!
-//! A step's kernel covers a whole tree down to columns that exist anyway:
+//! A step's kernel covers a whole tree, down to columns that exist anyway:
 //! inputs, counts, reductions and operands of histories. Trees that are too
 //! large for one kernel are cut. A kernel's form depends only on the metric's
 //! own tree, never on other metrics.

@@ -1,7 +1,7 @@
 //! The kernel instructions of each operation of the language, for one lane.
 //!
-//! Each operation is written once here. It is used as a kernel by itself, for
-//! the general path, and is fused with others into the kernels of steps.
+//! Each operation is written once here. The general path uses it as a kernel by
+//! itself. Steps fuse it with others.
 
 use pmderive_runtime::kernel::{BinaryOp, Reg, Scalar, UnaryOp};
 use pmderive_runtime::model::Conversion;

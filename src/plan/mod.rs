@@ -1,8 +1,8 @@
 //! Planning: from typed expressions to a program.
 //!
 //! `lower` turns expressions into nodes of a shared graph, `fuse` turns trees
-//! of nodes into kernels, and this module assembles the program. Nothing here
-//! asks a source or knows how kernels become native code.
+//! of nodes into kernels, and this module assembles the program. `jit` decides
+//! how kernels become native code.
 
 mod forms;
 mod fuse;
