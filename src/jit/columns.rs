@@ -1,11 +1,11 @@
 //! Loops over the lanes of a segment, in groups of lanes.
 //!
-//! Columns are padded to whole groups. A first loop does several groups a round. A
-//! second one does the groups that are left, one by one, and cuts the last one's flags to
-//! the lanes that are there. Short columns need only the second.
+//! Columns are padded to whole groups. A first loop does several groups in each round. A
+//! second loop does the remaining groups one by one, and cuts the flags of the last one
+//! to the existing lanes. Short columns need only the second loop.
 //!
-//! If a map has a [quick form](super::quick), that runs first. Where it turns out to be
-//! wrong, the exact form runs again.
+//! If a map has a [quick form](super::quick), that runs first. Where its result is not
+//! exact, the exact form runs again.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

@@ -1,9 +1,9 @@
 //! Constants that loops keep in registers.
 //!
-//! Cranelift reads a constant vector from memory wherever it is used. In a loop that does
-//! little else, this costs more than the arithmetic. It keeps a vector in a register if it
-//! does not know its bits: so here each constant is added to a number that is zero, which
-//! it cannot know.
+//! Cranelift reads a constant vector from memory at each use. In a loop that does little
+//! else, this costs more than the arithmetic. Cranelift keeps a vector in a register if it
+//! cannot see the bits. So this module adds to each constant a zero that Cranelift cannot
+//! see through.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;

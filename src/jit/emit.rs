@@ -1,8 +1,8 @@
 //! From a kernel's form to Cranelift IR.
 //!
-//! The function loops over segment rows. It first computes what does not depend on the
-//! lane, once per segment. Then a loop over the lanes does the rest, or a loop over
-//! [groups of them](super::columns) where vectors can do it.
+//! The function loops over segment rows. It first computes, once per segment, what
+//! does not depend on the lane. A loop over the lanes does the rest, or a loop over
+//! [groups of them](super::columns) where vectors suffice.
 //!
 //! ```text
 //! entry ─► segment ─► lanes ─┐
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Loads and stores follow the layout of [`pmderive_runtime::kernel::rows`].
-//! [`operations`] has what a lane computes, [`quick`] what goes around a quick form.
+//! [`operations`] has the operations of a lane, [`quick`] the code around a quick
+//! form.
 
 mod operations;
 mod quick;

@@ -1,4 +1,4 @@
-//! Why there is no native code.
+//! The reasons why a kernel has no native code.
 
 use cranelift_codegen::CodegenError;
 use cranelift_module::ModuleError;

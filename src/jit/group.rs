@@ -1,12 +1,12 @@
-//! A group of lanes at a time, in vectors of 16 bytes.
+//! Code for a group of lanes at a time, in vectors of 16 bytes.
 //!
-//! Input: the form of a kernel and the addresses of its columns. Output: the body
-//! of the loop over groups. Columns are padded to whole groups, so the last group needs no
-//! loop of its own; only its flags are cut to the lanes that are there. A form is not
+//! Input: the form of a kernel and the addresses of its columns. Output: the body of the
+//! loop over groups. Columns are padded to whole groups, so the last group needs no loop
+//! of its own; only its flags are cut to the existing lanes. A form is not
 //! [suitable](super::map::suitable) if it has an operation that vectors lack.
 //!
-//! This file has the registers of a group, as numbers and as masks, and their way from
-//! and to columns. The operations on them are in [`operations`] and [`quick_forms`].
+//! This file has the registers of a group, as numbers and as masks, and moves them from
+//! and to columns. [`operations`] and [`quick_forms`] have the operations on them.
 
 mod operations;
 mod quick_forms;

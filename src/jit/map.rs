@@ -1,4 +1,4 @@
-//! What a kernel computes in each lane, and whether vectors can do it.
+//! The map that a kernel computes in each lane, and whether vectors can do it.
 
 use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
 

@@ -1,8 +1,8 @@
 //! Compiles kernels to native code. Only this stage knows Cranelift.
 //!
-//! Kernels that are compiled together share one region of code, which is freed with the
-//! last of them. If the processor is not supported or executable memory is denied,
-//! compiling fails, and the interpreter runs the kernels.
+//! Kernels compiled together share one region of code, which is freed with the last of
+//! them. If the processor is not supported or executable memory is denied, compiling
+//! fails. The interpreter then runs the kernels.
 
 mod columns;
 mod conditions;

@@ -1,4 +1,4 @@
-//! Modules that code is made in, and the processor that it is made for.
+//! Cranelift modules, and the processor that their code is for.
 
 use std::sync::OnceLock;
 

@@ -8,9 +8,9 @@
 //! | quotient of a whole number by one divisor for all lanes | a product and two corrections | the divisor is neither tiny nor huge |
 //! | product and quotient of 64-bit integers by one number for all lanes | shifts | that is a power of two |
 //!
-//! What is the same in all lanes is tested before the loop. Differences are tested in it:
-//! if one was too large, the exact loop runs over the segment again. So the result always
-//! has the bits of the exact form, whatever the numbers are.
+//! Operands that are the same in all lanes are tested before the loop. Differences are tested
+//! inside it: if one was too large, the exact loop runs over the segment again. So the
+//! result always has the bits of the exact form, whatever the numbers are.
 //!
 //! # A quotient by a reciprocal
 //!

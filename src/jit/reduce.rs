@@ -1,8 +1,8 @@
-//! One value from a column: the loops of reductions.
+//! The loops of reductions: one value from a column.
 //!
 //! Sums and averages in floating point keep the order of lanes, because each addition
-//! rounds. Sums of integers and extremes do not depend on the order, except in one case,
-//! so vectors compute them in parts.
+//! rounds. Sums of integers and extremes do not depend on the order, except in one case.
+//! Vectors therefore compute them in parts.
 
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};

@@ -1,4 +1,4 @@
-//! What code is made for, and how Cranelift names what lies in memory.
+//! The processor that code is for, and Cranelift's names for places in memory.
 
 use cranelift_codegen::ir::{MemFlagsData, Type, types};
 use cranelift_codegen::isa::TargetFrontendConfig;

@@ -1,4 +1,4 @@
-//! Vectors of 16 bytes: their types, and what is done with whole ones.
+//! Vectors of 16 bytes: their types, and operations on whole vectors.
 
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;

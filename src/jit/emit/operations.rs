@@ -1,6 +1,6 @@
 //! The operations on one lane.
 //!
-//! None traps: integer division has its divisor raised to one.
+//! No operation traps: integer division raises its divisor to at least one.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{FuncRef, InstBuilder, Value, types};

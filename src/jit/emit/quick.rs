@@ -1,5 +1,5 @@
-//! What a quick form needs around its loop: the conditions before it, and the test of
-//! what it has watched after it.
+//! The code around the loop of a quick form: the conditions before it, and the test
+//! of its watched values after it.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
