@@ -1,5 +1,6 @@
-//! Binds definitions to hosts without blocking. The questions are futures. The
-//! engine's threads compile, once for all hosts of a class, however many wait.
+//! Binds definitions to hosts without blocking. Questions to hosts are futures.
+//! The engine's threads compile once for all hosts of a class, however many
+//! hosts wait.
 
 use std::future::poll_fn;
 use std::sync::Arc;

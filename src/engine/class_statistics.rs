@@ -1,9 +1,10 @@
-//! Statistics for operators about the kinds of sources for which an engine has programs: how
-//! many kinds there are, how many users each has, and how a kind differs from the usual one.
+//! Statistics for operators about the kinds of sources for which an engine has programs.
+//! They give the number of kinds, the users of each, and how a kind differs from the usual
+//! one.
 //!
-//! Sources of one kind are a [`Class`] and share a program. A kind takes the
-//! memory of many sources, so the number of kinds is limited. If a fleet splits
-//! into many kinds, this module says why.
+//! Sources of one kind are a [`Class`] and share a program. A kind needs the memory of many
+//! sources, so the number of kinds is limited. If a fleet splits into many kinds, this
+//! module says why.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

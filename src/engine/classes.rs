@@ -1,9 +1,10 @@
-//! Sources in which definitions mean the same share one program.
+//! Classes: sources in which definitions mean the same share one program.
 //!
-//! A [`Class`] is a selection of definitions, and a [`Fingerprint`] of all
-//! answers to the questions of binding. The program is compiled for the first
-//! source of a class. For each later source, only a binding with the source's
-//! own identifiers is made. A class exists as long as someone uses its program.
+//! A [`Class`] is a selection of definitions and a [`Fingerprint`] of all
+//! answers to the questions of binding. The engine compiles the program for the
+//! first source of a class. For each later source it makes only a binding with
+//! the source's own identifiers. A class exists as long as a caller holds its
+//! program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

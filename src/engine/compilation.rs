@@ -1,4 +1,4 @@
-//! Progress of compiling for tasks that wait for it without blocking.
+//! The progress of compiling, for tasks that wait for it without blocking.
 
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};

@@ -1,7 +1,7 @@
 //! Settings of derived metrics: limits, debugging, the treatment of missing
-//! operands, and who may change which (`pmSetDerivedControl(3)`).
+//! operands, and the rights to change them (`pmSetDerivedControl(3)`).
 //!
-//! The limit of a context is not here; [`super::Session`] keeps it.
+//! [`super::Session`] keeps the limit of a context.
 
 use pmderive_runtime::model::PmStatus;
 

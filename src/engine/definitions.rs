@@ -1,5 +1,5 @@
-//! The definitions of a process. Any number of sessions share them while others
-//! are registered, replaced and removed.
+//! The definitions of a process. Any number of sessions share them while other
+//! threads register, replace and remove definitions.
 //!
 //! Readers take a snapshot, which does not change. They never wait while a file
 //! is read or an expression is parsed. Each change is published at once, and

@@ -1,8 +1,8 @@
-//! Checks definitions against the answers of a source: determines which names
-//! are definitions and in which order to check, and keeps the results.
+//! Checks definitions against the answers of a source: which names are
+//! definitions, in which order to check them, and the results.
 //!
-//! The caller gives the answers, and a function that suggests names for
-//! unknown ones. Only [`examine_and_suggest`] asks a source, for its names.
+//! The caller gives the answers, and a function that suggests names for unknown
+//! ones. Only [`examine_and_suggest`] asks a source, for its names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

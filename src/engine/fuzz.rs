@@ -1,6 +1,6 @@
 //! Random definitions over random samples. Fused kernels and layouts must agree
-//! with the general path, whatever instances come and go and whatever falls or
-//! fails. A context that serves derived metrics must deliver the same values.
+//! with the general path, whatever instances come and go and whatever fails. A
+//! context that serves derived metrics must deliver the same values.
 
 use std::sync::Arc;
 

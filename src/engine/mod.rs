@@ -1,7 +1,7 @@
 //! The engine: the one object that an application keeps.
 //!
-//! It compiles definitions for sources, shares kernels between all programs
-//! that it has made, and decides when they become native code.
+//! It compiles definitions for sources and shares kernels between all programs
+//! that it has made. It decides when kernels become native code.
 
 mod anonymous;
 mod backend;

@@ -1,10 +1,10 @@
-//! Derived metrics as operands of others: determines which definitions a
-//! selection needs, and their order with operands first.
+//! Derived metrics as operands of others: the definitions that a selection
+//! needs, in an order with operands first.
 //!
-//! Input: parsed definitions. The caller says which names are definitions. A
-//! definition that needs itself is reported with the whole cycle. Nothing here
-//! checks or computes. All algorithms are loops, and the number of levels is
-//! limited because the work per definition grows with it.
+//! The input is parsed definitions; the caller says which names are
+//! definitions. A definition that needs itself is reported with the whole
+//! cycle. All algorithms are loops. The number of levels is limited, because
+//! the work per definition grows with it.
 
 use std::cell::LazyCell;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,8 +1,8 @@
-//! Definitions that were chosen for compiling, with everything that compiling
-//! reads of the registry.
+//! A selection: definitions chosen for compiling, with everything that
+//! compiling reads from the registry.
 //!
-//! A selection is made once and bound to any number of sources. It asks no
-//! source and holds no answers.
+//! The engine makes a selection once and binds it to any number of sources. A
+//! selection asks no source and holds no answers.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The engine's own threads, for work that nobody must wait for. There are at
-//! most as many as processors, and none without work. Whoever embeds the engine
-//! may have its jobs done elsewhere.
+//! The engine's own threads, for jobs without a waiting caller. There are at
+//! most as many threads as processors, and none without work. An application
+//! can have another executor do its jobs.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

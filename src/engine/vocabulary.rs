@@ -1,9 +1,9 @@
 //! Names to suggest in place of unknown ones: those of a source and those of
 //! the definitions.
 //!
-//! It asks no source. A caller that checks definitions without a source's names
-//! learns whether a suggestion needed them, and then checks again with them.
-//! Only definitions with unknown names need that.
+//! This module asks no source. A caller first checks definitions without a
+//! source's names. If a suggestion needed them, the caller checks again with
+//! them. Only definitions with unknown names need the second check.
 
 use std::cell::Cell;
 

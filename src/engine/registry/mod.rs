@@ -1,8 +1,7 @@
-//! Definitions by name, as they were registered, independent of any source.
+//! Definitions by name, as callers registered them, independent of any source.
 //!
 //! A registry is a value. Clones are cheap and do not change, so a context can
-//! use one while others register more. A registry does not know who uses its
-//! clones.
+//! use one while other threads register more.
 
 mod reading;
 mod refusals;

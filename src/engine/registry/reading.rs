@@ -1,7 +1,7 @@
-//! Turns texts into definitions: texts from files, from the environment and
-//! from a program.
+//! Turns texts into definitions. The texts come from files, the environment or
+//! a program.
 //!
-//! It reports mistakes in a text. [`Registry::insert`] decides about a
+//! This module reports mistakes in a text. [`Registry::insert`] decides about a
 //! definition without mistakes.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Diagnostics about definitions and options that are correct but come too
-//! late, or are one too many.
+//! Diagnostics about definitions and options that are correct, but come too
+//! late or exceed a limit.
 
 use pmderive_runtime::model::PmStatus;
 

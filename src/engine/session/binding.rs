@@ -1,5 +1,5 @@
-//! Binds the definitions of a session, each when it is first used. The result
-//! stays until the definition or the source's metadata changes.
+//! Binds each definition of a session at its first use. The result stays until
+//! the definition or the source's metadata changes.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Definitions and expressions that a session was told to compute, in an order.
-//! Similar sources share the program, as with [`Engine::compile`].
+//! The definitions and expressions that a session's user chose to compute, in
+//! the user's order. Similar sources share the program, as with
+//! [`Engine::compile`].
 
 use std::sync::Arc;
 

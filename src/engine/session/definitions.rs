@@ -1,7 +1,7 @@
-//! The definitions that one session sees: those of all sessions and its own,
-//! and the options of `pmSetDerivedControl(3)`.
+//! The definitions that one session sees: the shared ones and its own, and the
+//! options of `pmSetDerivedControl(3)`.
 //!
-//! `binding` knows the outcomes of bound definitions.
+//! `binding` keeps the outcomes of bound definitions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

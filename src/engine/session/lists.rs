@@ -1,9 +1,9 @@
 //! Fetches any mix of base and derived metrics.
 //!
-//! Sessions of sources with the same answers determine only once what a list
-//! [`Needs`]: the program for its derived metrics, the further metrics to
-//! fetch, and the origin of each entry of the result. While a session fetches
-//! the same list again and again, it needs only the list's [`Plan`].
+//! A list's [`Needs`] are the program for its derived metrics, the further
+//! metrics to fetch, and the origin of each entry of the result. Sessions of
+//! sources with the same answers determine them only once. A session that
+//! fetches the same list repeatedly uses only the list's [`Plan`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,10 +1,9 @@
 //! The parts that sessions share when their sources give the same answers:
-//! checked definitions, plans of lists, and memory that is needed only during
-//! an evaluation.
+//! checked definitions, plans of lists, and scratch memory for evaluations.
 //!
-//! Each part is found by everything that it was made of, compared in full. It
-//! exists while a session uses it. Sessions whose answers differ, even only in
-//! identifiers, have their own parts.
+//! The key of a part is everything that it was made from, compared in full. A
+//! part exists while a session uses it. Sessions whose answers differ, even
+//! only in identifiers, have their own parts.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
