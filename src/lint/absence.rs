@@ -1,5 +1,5 @@
 //! Lints about parts without values, guards that decide nothing, and branches
-//! that take each other's values away.
+//! that remove each other's values.
 
 use super::subject::Subject;
 use crate::bind::name_in;

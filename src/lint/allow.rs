@@ -1,10 +1,10 @@
-//! Comments that allow what a lint warns of.
+//! Comments that silence a lint.
 //!
 //! `# pmderive: allow PMD0301, PMD0305` stands above a definition, perhaps with
 //! other comments between them, and silences these warnings about it. A reason may
 //! follow, behind `because` or `:`. (The language has no comments behind
-//! definitions.) A comment that allows nothing is warned of itself, so that none is
-//! left behind.
+//! definitions.) A comment that silences nothing causes a warning itself, so none
+//! is left behind.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 //! Lints about quotients, products and differences with unexpected results, and
-//! about comparisons of values that only grow.
+//! about comparisons of counters.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 

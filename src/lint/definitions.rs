@@ -1,5 +1,5 @@
-//! Lints about definitions beside each other: those that nothing uses, the same
-//! one under two names, and names that stand in the way of others.
+//! Lints about definitions beside each other: unused ones, equal ones under two
+//! names, and names that hide others.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};

@@ -1,5 +1,5 @@
-//! Warns of names and instances that hardly are any, since the text is notation of
-//! other languages: `disk.dev.read[5m]`, `true`. With a source other checks tell.
+//! Warns of names and instances that are probably notation of other languages:
+//! `disk.dev.read[5m]`, `true`. With a source, other checks find them.
 
 use std::cell::OnceCell;
 

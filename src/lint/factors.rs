@@ -1,4 +1,4 @@
-//! Lints about numbers that stand for a change of scale.
+//! Lints about numbers that stand for a change of scale, such as 1024.
 
 use pmderive_runtime::model::{Conversion, Units, ValueType};
 

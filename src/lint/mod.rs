@@ -1,9 +1,9 @@
 //! Lints: warnings about definitions that are legal but probably wrong.
 //!
-//! Input: parsed definitions and, with a source, what checking found out about
-//! them. Output: diagnostics. Some lints need no source; the others pass over
-//! what was not examined. A lint speaks only if it is certain of the fact that
-//! it states. Each has a page that says when the fact matters.
+//! Input: parsed definitions and, with a source, the results of checking them.
+//! Output: diagnostics. Some lints need no source; the others skip definitions
+//! that were not examined. A lint reports only facts that are certain. Each has
+//! a page that says when the fact matters.
 
 mod absence;
 mod allow;

@@ -1,5 +1,5 @@
-//! Lints about operations that change nothing, and about bounds that let nothing
-//! through.
+//! Lints about operations that change nothing, and about bounds that exclude
+//! every value.
 
 use super::subject::Subject;
 use crate::check::typed::TypedKind;

@@ -1,4 +1,4 @@
-//! Lints about patterns that cost more than they have to, or mean something else.
+//! Lints about patterns that cost more than necessary, or mean something else.
 
 use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};

@@ -1,5 +1,5 @@
-//! An expression as lints look at it: its nodes with their texts, and what
-//! checking found out about each.
+//! An expression as lints see it: its nodes with their texts, and the result of
+//! checking each.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `rate()` and `delta()` of what is no counter.
+//! Lints about `rate()` and `delta()` of operands that are no counters.
 
 use pmderive_runtime::model::Semantics;
 use rustc_hash::FxHashSet;

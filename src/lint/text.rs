@@ -1,4 +1,4 @@
-//! Slips that the text alone shows.
+//! Lints about slips that the text alone shows.
 
 use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
