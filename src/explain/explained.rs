@@ -1,5 +1,5 @@
-//! An explanation as data: what each node of definitions comes to and why, and the
-//! program that computes them.
+//! An explanation as data: the outcome of each node of definitions with its
+//! reasons, and the program that computes them.
 
 use pmderive_runtime::kernel::KernelIr;
 use pmderive_runtime::model::{Pmid, ValueType};

@@ -1,8 +1,8 @@
 //! Describes a program in words: its operations, previous samples and steps.
 //!
-//! An operation is written as in the expression it comes from, with `n1` and
-//! the like for other operations. An operation that no expression contains is
-//! described by what it does.
+//! An operation is written as in its expression, with `n1` and the like for
+//! other operations. If no expression contains the operation, its effect is
+//! described.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Describes in words what is not obvious about a node.
+//! Notes in words about facts of a node that are not obvious.
 //!
-//! Everything comes from the typed node that checking made. Rules of the
-//! language are not repeated here, only their results.
+//! All facts come from the typed node that checking made. The notes give only
+//! the results of the language's rules.
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
