@@ -1,5 +1,6 @@
-//! The language of definitions: whose answers to give where implementations
-//! differ, and whether forms that no libpcp understands are allowed.
+//! The language of definitions: which version's answers to give where
+//! implementations differ, and whether to allow forms that no libpcp
+//! understands.
 //!
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.

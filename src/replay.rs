@@ -1,8 +1,8 @@
 //! Answers cases of the conformance corpus: `pmderive replay`.
 //!
-//! Each case is one expression. It is registered in a fresh registry and
-//! evaluated in its own context over an archive. The answers are JSON, one line
-//! for each case, in the words of the corpus.
+//! Each case is one expression, in a fresh registry and its own context over an
+//! archive. The answers are JSON, one line for each case, in the words of the
+//! corpus.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};

@@ -1,4 +1,4 @@
-//! Sets of nodes that are emptied at no cost, for passes over many metrics.
+//! Sets of nodes that cost nothing to empty, for passes over many metrics.
 
 use pmderive_runtime::program::NodeId;
 

@@ -1,11 +1,10 @@
 //! The graph of all operations of all metrics, with each distinct operation
 //! once.
 //!
-//! Nodes are interned: adding an operation that exists returns its node.
-//! Operations on constants are computed at once, by the same kernels that would
-//! compute them later. An operation with a past ([`Op::Change`]) is shared only
-//! within one definition. The previous samples that it reads are shared by all
-//! definitions.
+//! Nodes are interned: adding an operation that exists returns its node. The
+//! graph computes operations on constants at once, with the kernels that would
+//! compute them later. Only one definition shares an operation with a past
+//! ([`Op::Change`]). All definitions share the previous samples that it reads.
 
 mod marks;
 mod node_index;

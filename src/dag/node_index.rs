@@ -1,5 +1,5 @@
-//! Finds nodes by what they are. The nodes themselves are in the graph only: a
-//! node is found by its hash, and those with the same hash form a chain.
+//! An index from a node's content to the node, by hash. Only the graph stores
+//! the nodes; nodes with the same hash form a chain.
 
 use std::hash::BuildHasher;
 

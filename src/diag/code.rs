@@ -1,13 +1,14 @@
 //! The registry of diagnostic codes. A number never gets another meaning.
 //!
-//! Each code has a page: what it means, why the rule exists, an example that is
-//! wrong and one that is right, and what libpcp says. The pages are the Markdown
-//! files in `pages`. Their examples stand in fenced blocks called `wrong` and
-//! `right`, which tests compile: the former has exactly the diagnostic of its
-//! page, the latter has none.
+//! Each code has a page: what it means, why the rule exists, a wrong and a right
+//! example, and libpcp's message. The pages are the Markdown files in `pages`.
+//! Their examples stand in fenced blocks called `wrong` and `right`, which tests
+//! compile: the former has exactly the diagnostic of its page, the latter has
+//! none.
 //!
-//! Below 100 are mistakes in the text, from 100 on those of names, from 200 on
-//! those of metadata, from 300 on what is allowed but hardly meant (lints).
+//! Codes below 100 are mistakes in the text, from 100 on mistakes of names,
+//! from 200 on those of metadata. From 300 on are lints: definitions that are
+//! allowed but hardly intended.
 
 use std::fmt;
 use std::str::FromStr;

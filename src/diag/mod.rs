@@ -1,7 +1,7 @@
-//! Diagnostics: what is wrong with a definition, as data.
+//! Diagnostics: the mistakes in a definition, as data.
 //!
-//! A stage that finds a mistake makes a [`Diagnostic`] and goes on. Rendering
-//! is elsewhere.
+//! A stage that finds a mistake makes a [`Diagnostic`] and goes on. `render`,
+//! `json` and `pcp` show it.
 
 mod code;
 pub mod fixes;

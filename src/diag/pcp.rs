@@ -1,13 +1,14 @@
 //! libpcp's own forms of messages, for tools that match on them.
 //!
-//! Whoever finds a mistake knows libpcp's words for it. This module puts them
-//! into the frames in which `pmLoadDerivedConfig(3)`,
-//! `pmRegisterDerivedMetric(3)` and the binding of a metric print them. A
-//! diagnostic carries the result in [`Diagnostic::pcp`]; what libpcp has no
-//! complaint about has none.
+//! The stage that finds a mistake knows libpcp's words for it. This module puts
+//! them into the frames in which `pmLoadDerivedConfig(3)`,
+//! `pmRegisterDerivedMetric(3)` and the binding of a metric print them.
+//! [`Diagnostic::pcp`] carries the result; it is empty where libpcp does not
+//! complain.
 //!
-//! An end of line in the name of a file, or in an expression that stands in
-//! none, is escaped: it must not look as if a complaint ended there.
+//! An end of line in the name of a file is escaped, and so is one in an
+//! expression outside of files. Otherwise the complaint would seem to end
+//! there.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Diagnostics for people: the source lines with the places marked.
 //!
-//! This is the only part that knows ariadne. A text that can be shown as it is
-//! goes to ariadne whole, once for all diagnostics. Of any other text it gets
-//! an excerpt: the lines in question, cut to a readable width around the place,
-//! so that an expression of a megabyte costs no more than a short one. The
-//! output depends on the arguments only.
+//! Only this module knows ariadne. ariadne gets a text that needs no changes
+//! whole, once for all diagnostics. Of any other text it gets an excerpt: the
+//! lines in question, cut to a readable width around the place. An expression
+//! of a megabyte therefore costs no more than a short one. The output depends
+//! on the arguments only.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! The promises of the formatter about any text, for fuzzers and tests.
+//! The formatter's promises about any text, checked for fuzzers and tests.
 
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};

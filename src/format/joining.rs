@@ -1,5 +1,5 @@
-//! Joins definitions that go on over several lines, for readers that know no such lines:
-//! PCP before version 7.
+//! Joins definitions that span several lines, for PCP before version 7, which has no
+//! such lines.
 
 use std::borrow::Cow;
 

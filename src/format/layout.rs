@@ -1,8 +1,8 @@
 //! The layout of one expression: blanks between its tokens, and line breaks
 //! where it is too long for one line.
 //!
-//! It takes the tokens of a correct expression and gives text with the same
-//! tokens. It needs no tree: where lines may break follows from how tightly
+//! Input: the tokens of a correct expression. Output: text with the same
+//! tokens. The layout needs no tree: lines break according to how tightly
 //! operators bind, and the tokens tell that. Every step is a loop over the
 //! tokens, so no expression is too long or too deep.
 

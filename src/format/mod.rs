@@ -1,9 +1,9 @@
 //! Canonical form of definition files.
 //!
-//! It takes the text of a file and gives a text with the same items in the same
-//! order: comments, control lines, help texts and the spelling of every token
-//! stay; blanks and line breaks become those that everybody uses. Lines with
-//! mistakes stay byte for byte. The command reads and writes files.
+//! Input: the text of a file. Output: a text with the same items in the same
+//! order. Comments, control lines, help texts and the spelling of every token
+//! stay. Blanks and line breaks become the usual ones. Lines with mistakes stay
+//! byte for byte. The command reads and writes files.
 //!
 //! * `name = expression` and `name(oneline) = text` have one blank around the
 //!   first `=`, and begin in the first column.
@@ -13,8 +13,8 @@
 //!   goes on in lines that begin with an operator, four columns further to the
 //!   right for each level. Version 6 knows no such lines, and before CR LF
 //!   libpcp does not see the mark of continuation, so none are made there.
-//! * Several empty lines become one, and none are at the beginning and at the
-//!   end. Blanks at the ends of lines go, but for those of a help text.
+//! * Several empty lines become one; none stay at the beginning and at the end.
+//!   Blanks at the ends of lines go, except those of a help text.
 //! * The last line has a line end; libpcp passes over a definition without one.
 
 #[cfg(any(test, feature = "fuzz"))]

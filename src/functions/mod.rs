@@ -1,10 +1,10 @@
 //! Functions that libpcp does not have, one file for each family. The lexer asks for their names,
-//! and the checker for their rules. A file has everything about
-//! its functions: signature, result, check, lowering and example.
+//! and the checker for their rules. A file has everything about its functions: signature, result,
+//! check, lowering and example.
 //!
-//! A further function is such a row, and a name in its family; a further family is a file and a
-//! row of the list below. An operation that no kernel has goes into [`pmderive_runtime::kernel`].
-//! `grammar/extensions.md` is made from these files; a test compares them.
+//! A new function is a row, and a name in its family. A new family is a file, and a row of the
+//! list below. An operation without a kernel goes into [`pmderive_runtime::kernel`]. A test
+//! compares `grammar/extensions.md` with these files.
 
 mod abs;
 mod clamp;

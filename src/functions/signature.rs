@@ -1,5 +1,5 @@
-//! All functions as editors and the manual show them: how a call is written and what it
-//! gives. libpcp's own are described here; the others describe themselves.
+//! All functions as editors and the manual show them: the form of a call and its
+//! result. This file describes libpcp's own; the others describe themselves.
 
 use std::fmt::Write as _;
 

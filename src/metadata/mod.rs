@@ -1,7 +1,7 @@
 //! Metadata of metrics in a file, for checking definitions without a source.
 //!
 //! [`RecordedMetadata`] is taken from a source, written as JSON and read back.
-//! Then it is itself a source of metadata, which has only what was recorded,
+//! It is then itself a source of metadata. It has only the recorded metadata,
 //! and no values. The file is one object:
 //!
 //! ```text

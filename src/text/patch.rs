@@ -1,7 +1,7 @@
 //! Patches from one text to another, in the unified form that patch(1) reads.
 //!
-//! `similar` finds which lines differ. Lines are numbers for it, so that its search is
-//! built once, for numbers.
+//! `similar` finds the lines that differ. It gets lines as numbers, so its generic
+//! search is compiled once, for numbers.
 
 use std::collections::HashMap;
 use std::fmt::Write;
