@@ -28,9 +28,9 @@ pub struct LaneBuilder {
     added: Vec<Reg>,
 }
 
-/// What a function of the values of one instance does to them.
+/// A function of the values of one instance, as a rule for kernels.
 pub struct LaneRule {
-    /// What `explain` says of it.
+    /// The words of `explain` about it.
     pub note: &'static str,
     /// Adds its instructions. The operands' registers are of the type that the
     /// node is computed in, and so is the result's.

@@ -18,8 +18,8 @@ use crate::bind::equivalent_domains::EquivalentDomains;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     /// The answers in the order of the questions, each with its number of
-    /// repetitions in a row: usually the source knows none of the definitions'
-    /// own names. Metrics and domains are numbers.
+    /// repetitions in a row. Repetitions are common: usually the source knows
+    /// none of the definitions' own names. Metrics and domains are numbers.
     found: Box<[(Found, u32)]>,
     /// Pairs of domains, by number, that operators treat as the same.
     equivalent: Box<[(u32, u32)]>,

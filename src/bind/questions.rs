@@ -33,8 +33,8 @@ pub enum Found {
 pub(crate) struct Mentions {
     /// The definitions' own names, then the other names.
     pub names: Vec<Arc<str>>,
-    /// Number of the definitions' own names. It matters whether the source has
-    /// metrics with these names, but not why it lacks them.
+    /// Number of the definitions' own names. Binding needs to know whether the
+    /// source has metrics with these names, but not why it lacks them.
     pub own: usize,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn mentions<'e>(
 }
 
 impl Mentions {
-    /// What to ask first: the identifiers of the names, in order.
+    /// The first questions: the identifiers of the names, in order.
     fn identifiers(&self) -> Vec<Question<'_>> {
         let (own, others) = self.names.split_at(self.own);
         let own = own.iter().map(|name| Question::PmidIfAny(name));
@@ -74,13 +74,13 @@ fn pmids(answers: Vec<Answer>) -> Vec<Result<Pmid, PmStatus>> {
     answers.into_iter().map(pmid).collect()
 }
 
-/// What to ask then: the descriptors of the metrics among the names.
+/// The second questions: the descriptors of the metrics among the names.
 fn descriptors(pmids: &[Result<Pmid, PmStatus>]) -> Vec<Question<'static>> {
     pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect()
 }
 
-/// Joins the names' identifiers with the descriptors, which belong to the known
-/// metrics in order.
+/// Joins the names' identifiers with the descriptors. `descs` has one for each
+/// known metric, in order.
 fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
     let mut descs = descs.into_iter();
     let found = |pmid: Result<Pmid, PmStatus>| match pmid {

@@ -10,7 +10,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Empties the set and makes it one of nodes below `nodes`.
+    /// Empties the set, and makes room for nodes below `nodes`.
     pub fn clear(&mut self, nodes: usize) {
         if self.round == u32::MAX {
             self.marks.fill(0);

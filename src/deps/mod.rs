@@ -25,7 +25,7 @@ pub enum Need {
     Metadata,
     /// Its existence, for `defined()`; it is not fetched.
     Existence,
-    /// Nothing, with this source: it is in a branch that is never chosen.
+    /// None with this source: it is in a branch that is never chosen.
     Nothing,
 }
 

@@ -37,7 +37,7 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
             Some(fix) => object.object("fix", |object| {
                 place(object, fix.span);
                 object.text("text", &fix.text);
-                // Whether nothing else can be meant.
+                // True if nothing else can be meant.
                 object.value("certain", fix.is_certain);
             }),
         }

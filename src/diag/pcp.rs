@@ -59,7 +59,7 @@ impl FileLine<'_> {
         format!("{} {severity}: {text}", self.place())
     }
 
-    /// A refused expression: `text` is what follows the `=`, and `offset` the
+    /// A refused expression. `text` is the part after the `=`, and `offset` the
     /// place in it.
     pub fn syntax_error(
         &self,
@@ -87,14 +87,14 @@ impl FileLine<'_> {
     }
 }
 
-/// A mistake of the options in the environment.
+/// A mistake in the options of the environment.
 pub fn control_of_environment(text: &str) -> String {
     format!("Warning: $PCP_DERIVED_CONTROL: {text}")
 }
 
-/// A refused expression that stands in no file (`pmRegisterDerivedMetric(3)`).
+/// A refused expression outside of files (`pmRegisterDerivedMetric(3)`).
 pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
-    // The position before an empty text is printed as if it were the one after.
+    // libpcp prints the position before an empty text like the one after.
     let offset = usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1));
     let before = &text.as_bytes()[..offset.min(text.len())];
     let padding = " ".repeat(offset + before.iter().filter(|byte| **byte == b'\n').count() * 3);
@@ -108,9 +108,9 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     escaped(text.as_bytes(), |character| character == '\n')
 }
 
-/// What libpcp prints of a diagnostic, with line ends; nothing where it prints
-/// nothing. It leaves it to its caller to report a file that cannot be read.
-/// Stray bytes are characters still (see `stray.rs`).
+/// libpcp's output for a diagnostic, with line ends. `None` where it prints
+/// nothing: it leaves a file that cannot be read to its caller. Stray bytes are
+/// still characters (see `stray.rs`).
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {
@@ -122,7 +122,7 @@ pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     })
 }
 
-/// True for mistakes that are found when a metric is bound.
+/// True for mistakes that binding a metric finds.
 fn is_semantic(code: Code) -> bool {
     code.number() >= 100
 }

@@ -25,20 +25,20 @@ use crate::plan::Operands;
 /// The classes in use.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    /// By a hash of selection and fingerprint.
+    /// The classes, by a hash of selection and fingerprint.
     table: Mutex<WeakTable<Class>>,
 }
 
 /// Sources with equal answers to the questions of a selection.
 #[derive(Debug)]
 pub(super) struct Class {
-    /// No other class has it, nor ever had.
+    /// Number of the class, never used for another one.
     pub number: u64,
     /// The definitions to compile.
     pub selection: Arc<Selection>,
     /// The answers of its sources.
     pub fingerprint: Fingerprint,
-    /// Made once, by the first who needs it; others wait.
+    /// The compiled definitions. The first caller makes them; others wait.
     pub build: OnceLock<Build>,
     /// Layouts that the evaluators of its sources share.
     layouts: SharedLayouts,
@@ -55,8 +55,8 @@ pub(super) struct Build {
     pub metrics: List<Metric>,
     pub program: Arc<Program>,
     pub operands: Operands,
-    /// For the first source, without suggested names. Other sources may have
-    /// other domains.
+    /// Diagnostics for the first source, without suggested names. Other sources
+    /// may have other domains.
     pub diagnostics: Diagnostics,
     /// True if a suggestion needed the names of a source.
     pub needs_names: bool,

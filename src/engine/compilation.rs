@@ -13,7 +13,7 @@ pub(super) struct Compilation {
 
 #[derive(Debug, Default)]
 enum State {
-    /// Nobody has asked for it.
+    /// Compiling was not requested.
     #[default]
     NotStarted,
     /// A thread compiles; these tasks wait.

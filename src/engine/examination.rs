@@ -24,7 +24,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
 
-/// Definitions checked against one source: what [`lint`](crate::lint) takes.
+/// Definitions checked against one source: the input of [`lint`](crate::lint).
 #[derive(Debug)]
 pub struct Examination {
     /// Number of chosen expressions; they come first.
@@ -32,9 +32,9 @@ pub struct Examination {
     /// The meaning of the names in them.
     pub(crate) names: Names,
     /// The result for each expression: first the chosen ones in their order,
-    /// then the definitions that they mention. A definition that a metric of
-    /// the source hides has the values of that metric, and the nodes of its
-    /// expression have no results.
+    /// then the definitions that they mention. If a metric of the source hides
+    /// a definition, the definition has the values of that metric. The nodes of
+    /// its expression then have no results.
     #[doc(hidden)]
     pub expressions: Vec<Examined>,
     /// Identities under which previous samples are kept, parallel to the
@@ -97,8 +97,9 @@ impl Checking<'_> {
         Examination { chosen, names, expressions, keys, order, wanted }
     }
 
-    /// Checks definitions one by one of which none is an operand of another, as without
-    /// extensions. Gives each typed expression to `take` at once, for there may be very many.
+    /// Checks definitions one by one, when none is an operand of another, as without
+    /// extensions. Gives each typed expression to `take` at once, because there may be very
+    /// many.
     pub fn run_each(
         &self,
         names: &[Arc<str>],
@@ -140,7 +141,7 @@ impl Checking<'_> {
     }
 
     /// The order of checking; reports cycles. Without extensions no metric
-    /// needs another, so a cycle is no mistake.
+    /// needs another, so a cycle is not a mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
         if !self.are_nested {
             return Order::of_any(self.definitions.len());
@@ -155,8 +156,8 @@ impl Checking<'_> {
         order
     }
 
-    /// Checks the definitions in their order; each is known to the later ones.
-    /// Gives the results away, and returns the mistakes by position.
+    /// Checks the definitions in their order; later ones know the earlier ones.
+    /// Gives the results to `take`, and returns the mistakes by position.
     fn check_each(
         &self,
         order: &Order,
@@ -254,8 +255,8 @@ fn hidden(one: &Registered) -> Diagnostic {
         .help("give the derived metric another name")
 }
 
-/// Examines. If a suggestion needs names of the source, examines again with
-/// them.
+/// Examines definitions. If a suggestion needs names of the source, examines
+/// again with them.
 pub(super) fn examine_and_suggest(
     registry: &Registry,
     source: &mut dyn MetadataSource,

@@ -82,7 +82,7 @@ impl Noted<'_> {
         &self.examined.typed.node(id).desc
     }
 
-    /// Adds what checking found out about a node.
+    /// Adds the facts that checking found about a node.
     fn typed(&self, id: TypedId, notes: &mut Vec<String>) {
         let node = &self.examined.typed.node(id);
         let (kind, desc) = (&node.kind, &node.desc);
@@ -184,7 +184,7 @@ impl Noted<'_> {
         }
     }
 
-    /// Adds how a choice between branches is made.
+    /// Adds how values choose between branches.
     fn choice(&self, guard: TypedId, branches: [TypedId; 2], mut note: impl FnMut(&str)) {
         let never = |id| matches!(self.examined.typed.node(id).kind, TypedKind::NoValue);
         match branches.map(never) {
@@ -198,7 +198,7 @@ impl Noted<'_> {
         });
     }
 
-    /// Adds how an operator takes its operands.
+    /// Adds how an operator treats its operands.
     fn binary(
         &self,
         op: BinaryOp,

@@ -34,11 +34,11 @@ pub use error::JitError;
 pub use fuzz::fuzz_kernel_diff;
 pub use listing::listing;
 
-/// Compiles kernels into one region and supplies each with its native form,
-/// those excepted that have none ([`pmderive_runtime::kernel::KernelIr::is_compiled`]).
+/// Compiles kernels into one region and supplies each with its native form. Kernels
+/// without one ([`pmderive_runtime::kernel::KernelIr::is_compiled`]) stay as they are.
 ///
 /// # Errors
-/// None of them has a native form then.
+/// None of the kernels has a native form then.
 pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let kernels: Vec<Arc<Kernel>> =
         kernels.iter().filter(|kernel| kernel.ir().is_compiled()).cloned().collect();

@@ -11,7 +11,7 @@ use super::error::JitError;
 use super::library::add_symbols;
 use super::target::Target;
 
-/// What a module makes code for.
+/// The target of a module's code.
 pub(super) fn target(module: &JITModule) -> Target {
     let has = |name: &str| {
         let flags = module.isa().isa_flags();
@@ -22,7 +22,7 @@ pub(super) fn target(module: &JITModule) -> Target {
 }
 
 pub(super) fn new_module() -> Result<JITModule, JitError> {
-    /// What code is made for does not change while the process runs.
+    /// The processor does not change while the process runs.
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     let isa = ISA.get_or_init(native_isa).clone().map_err(JitError::Unsupported)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
@@ -36,8 +36,8 @@ fn native_isa() -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     let enable_verifier = if cfg!(debug_assertions) { "true" } else { "false" };
     for (name, value) in [
-        // What is emitted has nothing that Cranelift's optimiser would take out: loops are
-        // as fast without it, and code is made in two thirds of the time.
+        // The emitted code has nothing that Cranelift's optimiser would remove. Loops are
+        // as fast without it, and compiling needs only two thirds of the time.
         ("opt_level", "none"),
         ("is_pic", "false"),
         ("use_colocated_libcalls", "false"),

@@ -10,8 +10,8 @@ use crate::dag::{Graph, KernelSource, OwnKernel};
 use crate::lanes::LaneBuilder;
 use crate::syntax::ast;
 
-/// An operation, the types that it is of, and the constants in it. Numbers of
-/// double precision are there as bits.
+/// An operation, its types, and the constants in it. Numbers of double
+/// precision are stored as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The same number in another type.

@@ -1,7 +1,7 @@
 //! A client of pmcd, blocking and async.
 //!
 //! ```text
-//! ```text
+//!   context     a host: metadata that is remembered, fetches, reconnecting
 //!      │
 //!   transport   sockets; the only module that reads and writes
 //!      │

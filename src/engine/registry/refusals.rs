@@ -33,8 +33,8 @@ pub fn no_room(
     PcpError { offset: 0, message: Some(words.to_owned()) }
 }
 
-/// Reports an option that was understood but could not be set. libpcp's words
-/// have no place.
+/// Reports an option that is correct but could not be set. libpcp's words have
+/// no place.
 pub fn not_set(
     setting: Setting,
     outcome: Result<(), PmStatus>,
