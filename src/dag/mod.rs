@@ -151,7 +151,7 @@ impl Graph {
     }
 
     /// Turns a constant into a single value if it combines with values over its
-    /// own domain. Nobody then asks for the domain's instances.
+    /// own domain. The source is then not asked for the domain's instances.
     pub fn spread_by(&mut self, constant: NodeId, others: &[NodeId]) -> NodeId {
         let Op::ConstantPerInstance { bits, .. } = self.nodes[constant.index()].op else {
             return constant;

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-/// What is wrong with a name.
+/// A mistake in a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameMistake {
-    /// The wrong bytes of the name; empty for a name without any.
+    /// The wrong bytes of the name. Empty for a name without any.
     pub at: Range<usize>,
     /// The rule that they break.
     pub rule: &'static str,
@@ -48,7 +48,7 @@ pub fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }
 
-/// True for what the lexer takes for one name.
+/// True for a text that the lexer reads as one name.
 pub(super) fn is_metric_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_of_name)
 }

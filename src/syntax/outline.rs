@@ -18,7 +18,7 @@ pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {
     outline_with(text, language, None)
 }
 
-/// Outlines a text of which most was read before.
+/// Outlines a text that was mostly read before.
 pub fn outline_again<'t>(text: &'t str, before: &mut ParsedBefore) -> Vec<OutlinedLine<'t>> {
     outline_with(text, before.language(), Some(before))
 }

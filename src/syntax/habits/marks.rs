@@ -22,7 +22,7 @@ const SHELL: &str = "`$0` is the shell's";
 const UNMARKED: &str = "metrics are named as they are, without a mark";
 const WHERE: &str = "there is no `WHERE`";
 
-/// Of rows that begin with the same mark, the longer ones come first.
+/// Among rows with the same first mark, the longer ones come first.
 pub(super) const MARKS: &[Clause] = &[
     // PromQL, SQL
     clause("@1 where ~3 = \"2", "$1[$2]", WHERE, BRACKETS),

@@ -39,9 +39,9 @@ pub(super) const MAX_TOKENS: usize = 5_000;
 /// Longest piece of the user's text that a suggestion repeats, in bytes.
 const MAX_REPEATED: usize = 160;
 
-/// A template with its places `$1` to `$9` and others filled in; what fills a digit's place
-/// is an operand, and stands in parentheses where it needs them. Nothing where the result
-/// is too long to be read, or goes over several lines.
+/// A template with its places filled in: `$1` to `$9` and others. The text for a digit's
+/// place is an operand, and gets parentheses where it needs them. `None` if the result is
+/// too long to read, or spans several lines.
 fn filled(template: &str, places: &[(char, &str)], language: Language) -> Option<String> {
     let mut out = String::new();
     let mut pieces = template.split('$');
@@ -71,7 +71,7 @@ fn uses(template: &str, place: char) -> bool {
     template.chars().zip(template.chars().skip(1)).any(|pair| pair == ('$', place))
 }
 
-/// With what a text is understood.
+/// The language version that understands a text.
 #[derive(Clone, Copy, PartialEq)]
 enum Understood {
     Plainly,
@@ -79,7 +79,7 @@ enum Understood {
     Never,
 }
 
-/// Whether what is to be written is an expression, in the dialect of a language.
+/// Decides whether a replacement is an expression, in the dialect of a language.
 fn understood(text: &str, language: Language) -> Understood {
     let is_in =
         |language: Language| pcp_error::find(text, &lexer::lex(text, language), language).is_ok();
@@ -91,7 +91,7 @@ fn understood(text: &str, language: Language) -> Understood {
     }
 }
 
-/// True for what PromQL has between braces, if there is anything.
+/// True for PromQL's contents of braces, if they are not empty.
 pub(super) fn has_matchers(inside: &str) -> bool {
     matchers::matchers(inside).is_some_and(|matchers| !matchers.is_empty())
 }
