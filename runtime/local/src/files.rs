@@ -10,8 +10,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most bytes that are read of a file. The longest real files, /proc/cpuinfo
-/// and /proc/stat of machines with thousands of processors, stay below it.
+/// Largest number of bytes to read of a file. The longest real files,
+/// /proc/cpuinfo and /proc/stat of machines with thousands of processors, stay
+/// below it.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The root of the tree, and the buffer that its files are read into.

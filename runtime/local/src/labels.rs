@@ -15,7 +15,7 @@ use pmderive_system::pcp_conf::PcpConf;
 /// The flag that marks a label as one of the context's level.
 const CONTEXT: LabelFlags = LabelFlags(1);
 
-/// Most bytes of a label file or of `labels.conf`.
+/// Largest size of a label file or of `labels.conf`, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
 /// The places that the host's labels come from.
@@ -27,7 +27,7 @@ pub(super) struct HostLabels {
     settings: PathBuf,
 }
 
-/// What the kernel reports about host and process.
+/// The kernel's facts about host and process.
 struct Facts {
     host: String,
     domain: String,

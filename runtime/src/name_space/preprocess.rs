@@ -18,11 +18,11 @@ pub(super) struct Line {
     pub text: String,
 }
 
-/// Most levels of includes, without the first file.
+/// Largest depth of includes, without the first file.
 const MAX_DEPTH: usize = 5;
 
-/// Most bytes of all lines and all included files together. The whole name
-/// space of a host has 60,000.
+/// Largest number of bytes of all lines and all included files together. The
+/// whole name space of a host has 60,000.
 const MAX_BYTES: usize = 1 << 24;
 
 const TOO_LARGE: &str = "The name space is too large";
@@ -214,7 +214,7 @@ impl Preprocessor<'_> {
 const CONTROLS: &[&str] =
     &["include", "define", "undef", "ifdef", "ifndef", "else", "endif", "shell"];
 
-/// Takes the name in `"name"` or `<name>`.
+/// Reads the name in `"name"` or `<name>`.
 fn included(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let (close, rest) = match text.chars().next() {
@@ -244,7 +244,7 @@ fn macro_name(text: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// Takes one word or any text in quotes. An empty value is allowed.
+/// Reads one word or any text in quotes. An empty value is allowed.
 fn macro_value(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| Some((text.strip_prefix(quote)?, quote)));

@@ -44,7 +44,7 @@ pub struct ConnectOptions {
     pub ports: Vec<u16>,
     /// Path of the local pmcd's socket.
     pub socket: PathBuf,
-    /// The container whose metrics are wanted.
+    /// The container whose metrics to read.
     pub container: Option<String>,
     /// Minimum encryption of connections over the network.
     pub encryption: Encryption,
@@ -80,7 +80,7 @@ impl Default for ConnectOptions {
 
 impl ConnectOptions {
     /// The settings of this process's environment and machine, and the problems of
-    /// those that were ignored.
+    /// settings that were ignored.
     pub fn from_environment() -> (ConnectOptions, Vec<String>) {
         let conf = PcpConf::load();
         ConnectOptions::from_lookup(|name| match name {

@@ -54,7 +54,7 @@ pub(super) enum Address {
     },
 }
 
-/// How far an attempt got.
+/// The progress of an attempt before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// There was no connection.
@@ -371,7 +371,8 @@ impl Route {
 mod tests {
     use super::*;
 
-    /// Settings without ports leave nothing to connect to, and that is said.
+    /// Settings without ports leave no address to connect to, and the error
+    /// says so.
     #[test]
     fn a_host_without_a_port_is_refused() {
         let options = ConnectOptions { ports: Vec::new(), ..ConnectOptions::default() };

@@ -88,7 +88,7 @@ pub trait Transport: Send + Sized {
     }
 }
 
-/// What can be done without waiting.
+/// The operations that need no waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// Bytes, the end of the stream, or an error can be received.

@@ -16,7 +16,7 @@ use crate::program::{
 /// The facts about an operand that the rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
-    /// Whether it has values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// True if the operand has an instance domain.
     pub is_set: bool,
@@ -49,7 +49,7 @@ pub enum Instances<'p> {
         domain: NamedDomain,
         /// The pattern.
         pattern: PatternId,
-        /// True to take the instances that do not match.
+        /// True to choose the instances that do not match.
         negated: bool,
     },
 }

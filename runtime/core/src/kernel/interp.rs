@@ -47,7 +47,7 @@ pub enum Lanes<'a> {
 }
 
 impl Prepared {
-    /// Looks the operations of a form up.
+    /// Looks up the operations of a form.
     ///
     /// # Errors
     /// The form is not well formed.

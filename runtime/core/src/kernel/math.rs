@@ -14,9 +14,9 @@ pub extern "C" fn log(value: f64) -> f64 {
     value.ln()
 }
 
-/// `base` to the power of `exponent`, as `pow(3)`: one for an exponent of zero
-/// or a base of one whatever the other is, else NaN if one is NaN, and NaN for
-/// a negative base with an exponent that is no whole number.
+/// `base` to the power of `exponent`, as `pow(3)`. It is one for an exponent of
+/// zero or a base of one, whatever the other is. Otherwise it is NaN if an
+/// operand is NaN, or if the base is negative and the exponent is not whole.
 #[inline(never)]
 pub extern "C" fn pow(base: f64, exponent: f64) -> f64 {
     base.powf(exponent)

@@ -123,8 +123,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Bytes of its tables. Those that other programs have in common with it are counted
-    /// once: `seen` has the addresses of what was counted already.
+    /// Bytes of its tables. Parts shared with other programs count once: `seen` has the
+    /// addresses of the counted parts.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         size_of::<Program>()
             + size_of_val(&*self.inputs)
@@ -169,7 +169,7 @@ pub struct Output {
 /// definitions, each has only its own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {
-    /// Needed nodes but for those of the output's bases, ascending.
+    /// Needed nodes, without those of the output's bases, ascending.
     pub nodes: Lists<NodeId>,
     /// The histories of these nodes.
     pub histories: Lists<HistoryId>,

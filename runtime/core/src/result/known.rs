@@ -15,14 +15,14 @@ const KEPT: usize = 4;
 /// Sightings after which a form is learnt at first.
 const DUE: u32 = 2;
 
-/// Most sightings that a form must have before it is learnt.
+/// Largest number of sightings before a form is learnt.
 const PATIENCE: u32 = 64;
 
-/// Forms of results that were met, the latest first.
+/// Forms of earlier results, the latest first.
 #[derive(Debug, Default)]
 pub(super) struct KnownResults(Vec<Known>);
 
-/// What tells results apart at first sight.
+/// The features that distinguish results at first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     list: u64,
@@ -52,9 +52,9 @@ impl Look {
 }
 
 impl KnownResults {
-    /// Writes a result into columns if it differs from a known one in nothing
-    /// but numbers, and says for each metric of the list whether the result has
-    /// a set of it. Otherwise the columns are unspecified.
+    /// Writes a result into columns if it differs from a known one only in
+    /// numbers. Returns for each metric of the list whether the result has a
+    /// set of it. Otherwise the columns are unspecified.
     pub(super) fn deliver(
         &mut self,
         encoded: &Encoded<'_>,
@@ -63,7 +63,7 @@ impl KnownResults {
     ) -> Option<&[bool]> {
         let known = self.find(Look::of(encoded, part))?;
         if !known.skeleton.as_ref()?.deliver(encoded, columns) {
-            // What changes all the time is learnt less and less often.
+            // A form that always changes is learnt less and less often.
             (known.skeleton, known.sightings) = (None, 0);
             known.due = (2 * known.due).min(PATIENCE);
             return None;
@@ -72,8 +72,8 @@ impl KnownResults {
         known.skeleton.as_ref().map(Skeleton::holds)
     }
 
-    /// Takes notice of a result that was checked. `wanted` has for each metric
-    /// of the list the offset of its value set.
+    /// Records a checked result. `wanted` has for each metric of the list the
+    /// offset of its value set.
     pub(super) fn notice<W: Iterator<Item = (Pmid, Option<usize>)>>(
         &mut self,
         encoded: &Encoded<'_>,
@@ -118,7 +118,7 @@ mod tests {
         sets.map(|set| (set.pmid, set.count, set.values().map(value).collect())).collect()
     }
 
-    /// An encoded part with all forms of numbers, and a text if that is wanted.
+    /// An encoded part with all forms of numbers, and optionally a text.
     fn part(seed: u64, text: Option<&str>) -> ResultPart {
         let mut part = ResultPart::default();
         let mut writer = ResultWriter::new(&mut part, Timestamp::new(7, 0));

@@ -88,21 +88,22 @@ impl Kind {
     }
 }
 
-/// What all results of one form have in common.
+/// The parts that all results of one form share.
 #[derive(Debug)]
 pub(super) struct Skeleton {
     layout: LayoutId,
     /// The value sets.
     sets: Box<[u8]>,
-    /// Which bits of `sets` are not numbers; empty if none is a number.
+    /// Mask of the bits of `sets` that are not numbers; empty if none is a
+    /// number.
     mask: Box<[u8]>,
     /// The columns without lanes.
     columns: Columns,
     lane_bytes: usize,
     copies: Box<[Copies]>,
-    /// Blocks of metrics that nobody asked for.
+    /// Blocks of metrics outside the list.
     others: Box<[Run]>,
-    /// For each metric of the list, whether the result has a set of it.
+    /// For each metric of the list, true if the result has a set of it.
     holds: Box<[bool]>,
 }
 
@@ -224,7 +225,7 @@ impl Skeleton {
         })
     }
 
-    /// For each metric of the list, whether the result has a set of it.
+    /// For each metric of the list, true if the result has a set of it.
     pub(super) fn holds(&self) -> &[bool] {
         &self.holds
     }
@@ -289,7 +290,7 @@ fn add_blocks(
     Some(at)
 }
 
-/// Adds numbers. If they go on where the last ones end, they become one.
+/// Adds numbers. If they continue the last ones, both become one.
 fn add_copies(all: &mut Vec<Copies>, new: Copies) {
     match all.last_mut() {
         Some(last) if last.is_continued_by(&new) => last.from.count += new.from.count,

@@ -19,7 +19,7 @@ pub enum Fault {
     /// The caller or the caller's user: a name, an option, a value or the
     /// order of calls is wrong.
     User,
-    /// What lies between: network, disk, permissions, limits.
+    /// The parts in between: network, disk, permissions, limits.
     Environment,
     /// This software.
     Ours,

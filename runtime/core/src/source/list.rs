@@ -40,8 +40,8 @@ struct Contents {
 }
 
 impl FetchList {
-    /// Makes a list of metrics, and of the instance domains whose current
-    /// instances are wanted with every fetch.
+    /// Makes a list of metrics, and of instance domains to deliver with every
+    /// fetch.
     pub fn new(pmids: Vec<Pmid>, domains: Vec<InDom>) -> FetchList {
         static LISTS: LazyLock<Mutex<WeakTable<Contents>>> = LazyLock::new(Mutex::default);
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -13,7 +13,7 @@ use crate::files::{Files, ReadMark};
 
 /// A group of metrics that are read from the same files.
 pub(super) trait Area: Default + Send + 'static {
-    /// The place of a value, as a row says it.
+    /// The place of a value, as a row gives it.
     type Content: Copy + 'static;
 
     /// The metrics.

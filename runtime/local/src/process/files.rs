@@ -82,7 +82,7 @@ struct Column {
     /// The place of each file's contents in `bytes`, parallel to the processes.
     /// `None` for a file that was not or could not be read.
     ranges: Vec<Option<Range<usize>>>,
-    /// True if the files of all processes were wanted.
+    /// True if the fetch reads the files of all processes.
     is_complete: bool,
 }
 

@@ -28,13 +28,13 @@ type States = Box<[Option<Arc<State>>]>;
 const KEPT: usize = 64;
 
 impl Returning {
-    /// Bytes of memory that it takes besides the states.
+    /// Bytes of memory besides the states.
     pub fn bytes(&self) -> usize {
         let states = self.0.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
         self.0.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
     }
 
-    /// Takes note of a layout that was made for a delivery.
+    /// Records a layout that was made for a delivery.
     pub fn note(&mut self, delivery: u64, layout: &Layout) {
         if let Some((_, states)) = self.0.iter_mut().find(|(known, _)| *known == delivery) {
             // States that are there did not fit. They are not tried again and again.
@@ -48,8 +48,8 @@ impl Returning {
 }
 
 impl Evaluator {
-    /// A hash of what a batch delivered that the layout in force does not fit. `None` if
-    /// layouts depend on more than that, or if there was none yet.
+    /// A hash of what a batch delivered and the current layout does not fit. `None` if
+    /// layouts depend on more than that, or if there was no layout yet.
     pub(super) fn delivery(&self, batch: &ResultBatch) -> Option<u64> {
         let layout = self.layout.as_ref()?;
         if self.evaluations == 0 || layout.needing_domains().next().is_some() {
@@ -66,7 +66,7 @@ impl Evaluator {
         Some(hasher.finish())
     }
 
-    /// Puts the layout in force that fitted such a delivery. Returns false if there is
+    /// Makes the layout current that fitted such a delivery. Returns false if there is
     /// none.
     pub(super) fn return_to(
         &mut self,
