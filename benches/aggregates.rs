@@ -98,7 +98,7 @@ fn stage_two(criterion: &mut Criterion) {
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
     group.sample_size(20);
-    // How long feeding and finishing take, of so many slots.
+    // Measures feeding and finishing of `times` slots.
     let mut run = |times: u64| {
         let (mut feeding, mut finishing) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..times {

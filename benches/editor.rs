@@ -59,7 +59,7 @@ impl Client {
         answer
     }
 
-    /// Reads messages until the wanted one.
+    /// Reads messages until `is_it` accepts one.
     fn until(&mut self, is_it: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         loop {
             let mut length = 0;
@@ -79,8 +79,7 @@ impl Client {
         }
     }
 
-    /// Adds a digit to a constant, or takes it away again: all that follows is
-    /// elsewhere then.
+    /// Adds a digit to a constant, or removes it. All text after it moves.
     fn edit(&mut self) {
         self.number += 1;
         let at = |character| json!({ "line": self.line, "character": character });

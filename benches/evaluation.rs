@@ -12,7 +12,7 @@ use synth::{Rig, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
 const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
-/// Kinds of extensions, most of which kernels do not compute alone.
+/// Kinds of extensions. Kernels alone do not compute most of them.
 const EXTENSIONS: [&str; 10] = [
     "round",
     "log",

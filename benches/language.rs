@@ -46,8 +46,8 @@ fn parse(c: &mut Criterion) {
     }
 }
 
-/// Registration one by one where contexts share the definitions, so that each
-/// is published for itself.
+/// Registration of single definitions while contexts share them: each is
+/// published by itself.
 fn registration(c: &mut Criterion) {
     let mut group = c.benchmark_group("register");
     group.sample_size(20);
@@ -90,7 +90,8 @@ fn examination(c: &mut Criterion) {
     }
 }
 
-/// Bind, check and plan; with native code also that of the distinct kernels.
+/// Binding, checking and planning; with native code also that of the distinct
+/// kernels.
 fn compilation(c: &mut Criterion) {
     let mut group = c.benchmark_group("compile");
     group.sample_size(20);

@@ -105,7 +105,7 @@ struct Replayer<'r> {
     engine: Arc<Engine>,
     archives: &'r Path,
     space: Space,
-    /// Keeps kernels alive, so that cases with equal kernels share them.
+    /// Keeps kernels alive; cases with equal kernels then share them.
     programs: Vec<Arc<Program>>,
     out: String,
 }

@@ -16,7 +16,7 @@ mod synth;
 
 use std::process::ExitCode;
 
-/// What callgrind counts. It finds the function by its name.
+/// The function that callgrind counts. It finds the function by its name.
 #[inline(never)]
 fn measured_stage(run: &mut dyn FnMut()) {
     run();

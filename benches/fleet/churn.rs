@@ -25,10 +25,10 @@ const DOMAIN: u32 = 250;
 /// Counters of each instance domain.
 const COUNTERS: u32 = 10;
 
-/// What happens in the first domain at each fetch.
+/// The changes in the first domain at each fetch.
 #[derive(Clone, Copy, PartialEq)]
 enum Churn {
-    /// Nothing.
+    /// No changes.
     None,
     /// The first instance leaves, and another one joins behind the last.
     Ends,
@@ -109,7 +109,8 @@ impl Run {
         Ok(Run { source, evaluator, workspace: Workspace::default() })
     }
 
-    /// Fetches; gives the time without the source's, and what came of the last.
+    /// Fetches; returns the time without the source's, and a digest of the last
+    /// values.
     fn fetch(&mut self, times: u32) -> Result<(Duration, u64), Box<dyn Error>> {
         let (spent, begin) = (self.source.feed().spent, Instant::now());
         let mut print = None;
@@ -122,8 +123,8 @@ impl Run {
     }
 }
 
-/// Microseconds of a steady fetch, and how many times as long one with churn
-/// takes: medians of runs that take turns.
+/// Microseconds of a steady fetch, and the time of one with churn as a multiple
+/// of it: medians of runs that alternate.
 fn compare(
     domains: u32,
     instances: InstId,

@@ -29,7 +29,7 @@ fn sources() -> Vec<String> {
     texts
 }
 
-/// Functions, item (none where there is no Rust form) and remark of each row.
+/// Functions, item (`None` without a Rust form) and remark of each row.
 fn rows(readme: &str) -> Vec<(Vec<&str>, Option<&str>, &str)> {
     let rows = readme.lines().filter(|line| line.starts_with("| pm"));
     let cells = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());

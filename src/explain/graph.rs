@@ -331,7 +331,7 @@ pub fn shape(value_type: ValueType, is_set: bool) -> String {
     format!("{value_type}, {shape}")
 }
 
-/// The inputs with their names. `used` says of each whether a node reads it.
+/// The inputs with their names. `used` has for each whether a node reads it.
 fn inputs(
     program: &Program,
     binding: &Binding,

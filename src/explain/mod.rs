@@ -162,8 +162,8 @@ impl Explainer<'_> {
         explained
     }
 
-    /// The outcome of a node without a type. Mistakes of its operands, which
-    /// come first, have already been taken.
+    /// The outcome of a node without a type. Mistakes of its operands come
+    /// first and are already reported.
     fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> NodeOutcome {
         let Span { source, start, end } = node.span;
         let is_own = |(span, ..): &mut (Span, Code, String)| {

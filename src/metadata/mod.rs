@@ -91,8 +91,8 @@ enum NotMetadata {
 }
 
 impl RecordedMetadata {
-    /// Takes the descriptors of metrics and the instances of domains from a
-    /// source. For a name that the source lacks, it also takes the metrics with
+    /// Copies the descriptors of metrics and the instances of domains from a
+    /// source. For a name that the source lacks, it also copies the metrics with
     /// the nearest names, and all those of a group. The record then leads to the
     /// same suggestions.
     ///

@@ -26,7 +26,7 @@ const FETCHES: usize = 2_000;
 /// A metric whose values come in place, and one whose values come in blocks.
 const METRICS: [&str; 2] = ["sampledso.long.million", "sampledso.ulonglong.million"];
 
-/// What one program measured: nanoseconds of a fetch, and the sum of the values.
+/// The result of one program: nanoseconds of a fetch, and the sum of the values.
 type Measured = (u64, f64);
 
 fn main() {

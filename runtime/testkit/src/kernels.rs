@@ -71,7 +71,7 @@ fn inst(text: &str) -> Inst {
 /// Reads a kernel.
 ///
 /// # Panics
-/// The text is none.
+/// If the text is not a kernel.
 pub fn kernel(text: &str) -> KernelIr {
     let mut lines = text.lines();
     let head = lines.next().expect("a head");
@@ -112,7 +112,7 @@ pub fn kernel(text: &str) -> KernelIr {
 /// Bits of a lane that is written as a number of its type.
 ///
 /// # Panics
-/// The text is none.
+/// If the text is not such a number.
 pub fn lane(scalar: Scalar, text: &str) -> u64 {
     let integer = || text.parse::<i128>().unwrap_or_else(|_| panic!("no whole number: {text}"));
     let float = || text.parse::<f64>().unwrap_or_else(|_| panic!("no number: {text}"));

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Runs a target's function on all its inputs.
 ///
 /// # Panics
-/// The function does, or there are no inputs.
+/// If the function does, or there are no inputs.
 pub fn replay(fuzz: &str, target: &str, run: fn(&[u8])) {
     let mut count = 0;
     for kind in ["seeds", "regressions"] {

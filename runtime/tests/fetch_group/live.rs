@@ -218,7 +218,7 @@ fn values_of_pmcd_are_those_of_libpcp() {
     }
 }
 
-/// What falls has a rate only where counters wrap.
+/// A falling value has a rate only where counters wrap.
 #[test]
 fn counters_wrap_where_they_are_told_to() {
     let Some(pmcd) = RealPmcd::start() else { return };

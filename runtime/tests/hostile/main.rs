@@ -18,7 +18,7 @@ use pmderive_testkit::counting;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-/// How many times the usual number of runs.
+/// Factor for the usual number of runs.
 fn times() -> usize {
     std::env::var("PMDERIVE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

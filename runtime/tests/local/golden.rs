@@ -14,7 +14,7 @@ use pmderive_runtime::source::MetadataSource;
 
 use crate::render::{Rendered, render};
 
-/// Metrics that are asked of this host's kernel, whatever the tree.
+/// Metrics that come from this host's kernel, whatever the tree is.
 const FROM_THE_KERNEL: &[&str] = &[
     "kernel.uname.",
     "hinv.machine",

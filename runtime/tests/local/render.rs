@@ -10,7 +10,8 @@ pub struct Rendered {
     pub name: String,
     /// The lines that describe the metric.
     pub description: String,
-    /// The lines of its values: of each instance, or why there is none.
+    /// The lines of its values: one for each instance, or the reason why there
+    /// is none.
     pub values: Vec<String>,
 }
 

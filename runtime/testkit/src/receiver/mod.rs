@@ -39,8 +39,8 @@ pub use server::{Listening, Receiver};
 pub use snappy::decompress;
 pub use store::{Reply, Seen};
 
-/// Bytes that nobody checked are a request, and its body. Nothing may panic or
-/// take memory that is not in proportion.
+/// Reads unchecked bytes as a request and its body. Nothing may panic or
+/// allocate memory out of proportion.
 #[doc(hidden)]
 pub fn fuzz_receiver(data: &[u8]) {
     let _ = http::take_request(&mut data.to_vec());

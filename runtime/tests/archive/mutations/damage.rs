@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::choices::Choices;
 
-/// How a file is damaged.
+/// A kind of damage to a file.
 #[derive(Clone, Debug)]
 pub enum Damage {
     Cut(usize),

@@ -29,7 +29,7 @@ fn subjects() -> Vec<Subject> {
     ]
 }
 
-/// How many times the usual number of copies.
+/// Factor for the usual number of copies.
 fn times() -> usize {
     std::env::var("PMDERIVE_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -40,7 +40,7 @@ fn volumes_cut_anywhere_give_what_is_left() {
         for (suffix, bytes) in &subject.files {
             if suffix == "0" || suffix == "1" {
                 for cut in 0..=bytes.len() {
-                    // Within records every byte is like its neighbours.
+                    // Within a record, every byte is like its neighbours.
                     let is_near = subject.places.iter().any(|(name, places)| {
                         name == suffix
                             && places.iter().any(|(place, _)| place.end.abs_diff(cut) < 6)
